@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage: what an operator does by hand."""
+
+import argparse
+import json
+import sys
+
+import nova.conf
+from nova import config
+
+import nova_preempt.conf
+from nova_preempt import db
+
+CONF = nova.conf.CONF
+
+
+def _sync(args):
+    database = db.Database(CONF)
+    database.sync()
+    print(f'The database is at revision {database.revision()}.')
+    return 0
+
+
+def _version(args):
+    print(db.Database(CONF).revision() or 'no tables')
+    return 0
+
+
+def _show(args):
+    """Print decisions as JSON, one a line."""
+    decisions = db.Database(CONF).get_decisions(
+        server_uuid=args.server, request_id=args.request_id)
+    for decision in decisions:
+        print(json.dumps(_plain(decision), sort_keys=True))
+    return 0 if decisions else 1
+
+
+def _plain(decision):
+    return {**vars(decision),
+            'victims': [vars(victim) for victim in decision.victims]}
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='nova-preempt-manage', description=__doc__)
+    parser.add_argument('--config-file', action='append', default=[],
+                        help='nova.conf; may be given several times')
+    parser.add_argument('--config-dir', action='append', default=[])
+    groups = parser.add_subparsers(required=True, metavar='COMMAND')
+
+    commands = groups.add_parser(
+        'db', help='the database').add_subparsers(
+            required=True, metavar='COMMAND')
+    commands.add_parser(
+        'sync', help='make or upgrade the tables').set_defaults(run=_sync)
+    commands.add_parser(
+        'version', help='print the revision of the tables').set_defaults(
+            run=_version)
+
+    commands = groups.add_parser(
+        'decision', help='decision records').add_subparsers(
+            required=True, metavar='COMMAND')
+    show = commands.add_parser(
+        'show', help='print decision records as JSON, one a line')
+    show.add_argument('--server', metavar='UUID',
+                      help='only those for this server')
+    show.add_argument('--request-id', metavar='ID',
+                      help='only those of this request')
+    show.set_defaults(run=_show)
+    return parser
+
+
+def main(argv=None):
+    args = _parser().parse_args(argv)
+    nova_preempt.conf.register_opts(CONF)
+    arguments = ['nova-preempt-manage']
+    for path in args.config_file:
+        arguments += ['--config-file', path]
+    for path in args.config_dir:
+        arguments += ['--config-dir', path]
+    config.parse_args(arguments, configure_db=False, init_rpc=False)
+    return args.run(args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,26 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Configuration options of nova_preempt, one module a group.
+
+They live in nova.conf beside Nova's own: the scheduler reads one file.
+"""
+
+from nova_preempt.conf import database
+from nova_preempt.conf import preemption
+from nova_preempt.conf import weights
+
+
+def register_opts(conf):
+    """Register every option on conf; calling it again changes nothing."""
+    for module in (database, preemption, weights):
+        module.register_opts(conf)

@@ -1,0 +1,182 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""[preemption]: who may end for whom, and how Nova is asked for it."""
+
+from keystoneauth1 import loading as ks_loading
+from oslo_config import cfg
+
+GROUP = 'preemption'
+
+OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
+              'evacuate')
+
+OPTS = [
+    cfg.BoolOpt(
+        'enabled',
+        default=True,
+        help="""
+Whether normal servers may take the place of preemptible ones.
+
+False makes the scheduler behave as Nova's own: preemptible servers are left
+alone. Preemptions that are under way are still finished or rolled back.
+"""),
+    cfg.StrOpt(
+        'consider',
+        default='when_full',
+        choices=[
+            ('when_full', 'only when no host with room passes the filters'),
+            ('always', 'beside the hosts with room, as López García et al. '
+                       'do'),
+        ],
+        help="""
+When hosts on which preemptible servers would have to end are looked at.
+
+With the default multipliers both choose the same host; ``when_full`` costs
+nothing as long as there is room. ``always`` lets an operator who lowers
+``[filter_scheduler]preemption_weight_multiplier`` weigh a good host with cheap
+victims against a poor one with room.
+"""),
+    cfg.StrOpt(
+        'cost',
+        default='partial_hour',
+        help="""
+What the end of a preemptible server costs: the name of an entry point in the
+group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
+
+* ``partial_hour``: seconds since its last full billing period, which a
+  provider who bills full periods does not get paid;
+* ``count``: the same for each server, so as few as possible end;
+* ``youngest_first``: its uptime in seconds;
+* ``oldest_first``: ten years less its uptime, so few and old ones end.
+"""),
+    cfg.IntOpt(
+        'billing_period_s',
+        default=3600,
+        min=1,
+        help='The billing period of the cost ``partial_hour``, in seconds. '
+             'An hour is what most clouds bill, and what the published '
+             'algorithm assumes.'),
+    cfg.BoolOpt(
+        'allow_hint',
+        default=False,
+        help="""
+Whether the scheduler hint ``preemptible=true`` makes a server preemptible,
+whatever its flavor.
+
+Off by default: with flavors alone the operator decides, by flavor access, who
+may use preemptible servers and at which price.
+"""),
+    cfg.IntOpt(
+        'minimum_runtime_s',
+        default=0,
+        min=0,
+        help="""
+How long a preemptible server runs at least before it may have to end, in
+seconds. The flavor extra spec ``preemptible:minimum_runtime_s`` can only
+lengthen it. 0, the default, gives no such promise.
+"""),
+    cfg.ListOpt(
+        'preempting_operations',
+        default=list(OPERATIONS),
+        item_type=cfg.types.String(choices=OPERATIONS),
+        help="""
+The operations of normal servers that may end preemptible ones. A rebuild
+never does, since it stays where it is. All others do by default: what a
+normal server needs goes before idle capacity put to use.
+"""),
+    cfg.IntOpt(
+        'shortlist_size',
+        default=50,
+        min=1,
+        help="""
+How many hosts that need victims are filtered and weighed at once, the
+cheapest first. When none of them passes the filters the next ones follow, so
+it bounds work, not the choice; only ties in cost beyond this number are not
+all seen by Nova's weighers.
+"""),
+    cfg.IntOpt(
+        'max_attempts',
+        default=10,
+        min=1,
+        help="""
+How often a request is scheduled anew, with fresh data, because other requests
+were faster on every host it tried or because a victim did not end. After the
+last time it gets NoValidHost. Only requests that lost a race come here.
+"""),
+    cfg.IntOpt(
+        'termination_timeout_s',
+        default=120,
+        min=1,
+        help="""
+How long to wait for victims to be gone from their host, in seconds. What is
+not gone by then gets its space back and another host is tried. It must be
+well below Nova's ``long_rpc_timeout`` (1800 s), within which the conductor
+waits for the scheduler.
+"""),
+    cfg.FloatOpt(
+        'poll_interval_s',
+        default=0.5,
+        min=0.01,
+        help='How often Nova is asked whether a victim is gone, in seconds.'),
+    cfg.IntOpt(
+        'refresh_interval_s',
+        default=30,
+        min=1,
+        help="""
+How often each scheduler reads in the background what has changed among
+servers and providers, in seconds. A decision to preempt always reads the
+latest changes first; this only keeps that reading short.
+"""),
+    cfg.IntOpt(
+        'recovery_interval_s',
+        default=60,
+        min=1,
+        help="""
+How often each scheduler looks for preemptions that a crash left half done, in
+seconds. Its own are also repaired when it starts.
+"""),
+    cfg.IntOpt(
+        'intent_timeout_s',
+        default=60,
+        min=10,
+        help="""
+After how long without a sign of life from its scheduler a preemption of
+another host is taken to be left behind, in seconds. A live scheduler gives a
+sign every few seconds.
+"""),
+]
+
+
+def list_opts():
+    """Ours, and keystoneauth's for the credentials."""
+    return (OPTS + ks_loading.get_session_conf_options() +
+            ks_loading.get_auth_common_conf_options() +
+            ks_loading.get_auth_plugin_conf_options('password') +
+            _adapter_opts())
+
+
+def _adapter_opts():
+    opts = ks_loading.get_adapter_conf_options(include_deprecated=False)
+    # The API version is something the code knows about.
+    opts = [opt for opt in opts
+            if opt.dest not in ('version', 'min_version', 'max_version')]
+    cfg.set_defaults(opts, service_type='compute',
+                     valid_interfaces=['internal', 'public'])
+    return opts
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)
+    ks_loading.register_session_conf_options(conf, GROUP)
+    ks_loading.register_auth_conf_options(conf, GROUP)
+    conf.register_opts(_adapter_opts(), group=GROUP)

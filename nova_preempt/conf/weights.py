@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The multipliers of our weighers, in [filter_scheduler] like Nova's own."""
+
+from oslo_config import cfg
+
+GROUP = 'filter_scheduler'
+
+OPTS = [
+    cfg.FloatOpt(
+        'preemption_weight_multiplier',
+        default=200000.0,
+        help="""
+Multiplier of ``PreemptionWeigher``: how much a host that has room is
+preferred to a host on which preemptible servers would have to end.
+
+No unit; the weight of a host is 0 if it has room and -1 if not. The default
+is twice the default of ``preemption_cost_weight_multiplier``, so that a host
+with room always wins, and less than those of the build failure and cross-cell
+weighers (1 000 000), which keep their say. 0 makes hosts compete by the cost
+alone. An aggregate's metadata key of the same name overrides it for the
+aggregate's hosts.
+"""),
+    cfg.FloatOpt(
+        'preemption_cost_weight_multiplier',
+        default=100000.0,
+        help="""
+Multiplier of ``PreemptionCostWeigher``: how much a host with cheaper victims
+is preferred.
+
+No unit; the weight of a host is its rank among the costs of the hosts that
+are compared, from 0 (the dearest) to 1 (the cheapest), so that it does not
+matter in which unit a cost function counts. The default puts the host of
+least cost first and leaves it to Nova's ordinary weighers to break ties.
+An aggregate's metadata key of the same name overrides it for the aggregate's
+hosts.
+"""),
+]
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)

@@ -1,0 +1,61 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What it costs to preempt a server, in micro-units.
+
+A cost function maps a server and the options to a whole number >= 0. The
+cost of a set of victims is the sum over its members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
+
+CostFunction: TypeAlias = Callable[[PreemptibleServer, CostOptions], int]
+
+#: Ten years, in micro-seconds; ``oldest_first`` counts down from here.
+HORIZON_US = 10 * 365 * 24 * 3600 * SECOND
+
+
+def partial_hour(server: PreemptibleServer, options: CostOptions) -> int:
+    """Return the time since the last full billing period (Algorithm 4).
+
+    Where customers pay for whole periods, this is the work that is thrown
+    away unpaid (A. Lopez Garcia et al., FGCS 2019,
+    doi 10.1016/j.future.2018.12.057).
+    """
+    return server.uptime_us % (options.billing_period_s * SECOND)
+
+
+def count(server: PreemptibleServer, options: CostOptions) -> int:
+    """Return one second's worth for every server: fewest victims first."""
+    del server, options
+    return SECOND
+
+
+def youngest_first(server: PreemptibleServer, options: CostOptions) -> int:
+    """Return the uptime: least work lost."""
+    del options
+    return server.uptime_us
+
+
+def oldest_first(server: PreemptibleServer, options: CostOptions) -> int:
+    """Return ten years less the uptime, never below 0.
+
+    Fewest victims first, as long as the uptimes of a set add up to less
+    than the horizon, and among equally many the oldest.
+    """
+    del options
+    return max(0, HORIZON_US - server.uptime_us)

@@ -1,0 +1,231 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A covering problem seen from its linear relaxation.
+
+Prices of the classes (``dual``) split the items: those whose key is below
+the worth of what they free are *in*, the others *out*. That base set need
+not cover, but its priced cost ``floor`` is a lower bound of every cover,
+and each deviation from it, dropping an item that is in or adding one that
+is out, raises the bound by ``abs(key - worth)``. A cover better than
+``best`` therefore deviates by less than ``best - floor`` in all; most items
+deviate by more on their own, and keep their side for good (reduced-cost
+fixing). What is left is an enumeration of deviations, for which a partial
+solution is one integer, a *label*::
+
+    deviation | key | guard, residual | ... | guard, residual
+    (high)            (one field a class, low)
+
+Taking one more deviation is one addition; labels compare by deviation; the
+guard bit of a class is set as long as the class lacks something; and labels
+with equal residuals differ by nothing but their keys.
+
+Items with equal rows are interchangeable, so that of each such group only
+the cheapest few can be in the optimum: one group is one choice (how many),
+here a *unit*: the list of its deviations, ascending.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from nova_preempt.core.cover import dual
+
+Row: TypeAlias = tuple[int, ...]
+Item: TypeAlias = tuple[int, Row]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the fields of a label are."""
+
+    shifts: tuple[int, ...]
+    masks: tuple[int, ...]
+    guard: int
+    residual_mask: int
+    covered: int
+    key_shift: int
+    key_mask: int
+    key_zero: int
+    deviation: int
+
+    def pack(self, row: Sequence[int]) -> int:
+        """Return the amounts as a signed sum of residual fields."""
+        return sum(
+            [a << s for a, s in zip(row, self.shifts, strict=True)]
+        )
+
+    def key(self, label: int) -> int:
+        """Return the key field of a complete label."""
+        return label >> self.key_shift & self.key_mask
+
+
+def make_layout(items: Sequence[Item], need: Row) -> Layout:
+    """Return a layout with room for every subset of the items.
+
+    A residual r is stored as ``guard - 1 + r``: the guard bit is set just
+    when r > 0.
+    """
+    shifts, masks = [], []
+    guard = covered = position = 0
+    for k, wanted in enumerate(need):
+        total = sum([row[k] for _, row in items]) + wanted
+        width = total.bit_length()
+        shifts.append(position)
+        masks.append((2 << width) - 1)
+        guard |= 1 << position + width
+        covered |= (1 << width) - 1 << position
+        position += width + 1
+    # Half of the key field is for labels that count from the base set, and
+    # may be below it.
+    key_width = sum([key for key, _ in items]).bit_length() + 1
+    return Layout(
+        tuple(shifts),
+        tuple(masks),
+        guard,
+        (1 << position) - 1,
+        covered,
+        position,
+        (1 << key_width) - 1,
+        1 << key_width - 1,
+        position + key_width,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reduced:
+    """The problem in units and labels.
+
+    ``floor``: the lower bound of every cover. ``empty``, ``base``: the
+    labels of the empty set and of the base set. ``units``: for each group
+    its deviations, ascending; the units ascend by their smallest.
+    ``by_value``: the items as (key, packed row), best value first.
+    """
+
+    layout: Layout
+    floor: int
+    empty: int
+    base: int
+    units: tuple[tuple[int, ...], ...]
+    by_value: tuple[tuple[int, int], ...]
+
+    def limit(self, best: int) -> int:
+        """Return what the labels of all covers below ``best`` are below."""
+        return max(0, best - self.floor) << self.layout.deviation
+
+    def rounded(self) -> int:
+        """Return the key of a cover: the relaxation, rounded up.
+
+        Items are taken by value until all is covered, then given back,
+        dearest first, where they are not needed: none can be spared, but
+        how far the cover is from the best is anybody's guess. O(n log n).
+        """
+        guard = self.layout.guard
+        residual = self.empty
+        taken = []
+        for key, row in self.by_value:
+            if not residual & guard:
+                break
+            residual -= row
+            taken.append((key, row))
+        total = 0
+        for key, row in sorted(taken, reverse=True):
+            if (residual + row) & guard:
+                total += key
+            else:
+                residual += row
+        return total
+
+
+def reduce(items: Sequence[Item], need: Row, low: int) -> Reduced:
+    """Return the problem in reduced form.
+
+    Shapes: rows and need have one amount a class; every need is positive
+    and all items together cover it; rows do not exceed the need. ``low``:
+    how many low bits of the keys the prices may ignore.
+    """
+    groups = _groups(items, need)
+    kept = [(key, row) for row, keys in groups.items() for key in keys]
+    layout = make_layout(kept, need)
+    prices = [
+        int(price) << low
+        for price in dual.multipliers(
+            [float(key >> low) for key, _ in kept],
+            [row for _, row in kept],
+            need,
+        )
+    ]
+    floor = sum([p * d for p, d in zip(prices, need, strict=True)])
+    empty = layout.covered + layout.pack(need)
+    base = empty
+    units = []
+    by_value = []
+    for row, keys in groups.items():
+        worth = sum([p * a for p, a in zip(prices, row, strict=True)])
+        packed = layout.pack(row)
+        deviations = []
+        inside = bisect.bisect_left(keys, worth)
+        total = 0
+        for key in reversed(keys[:inside]):
+            floor += key - worth
+            base += (key << layout.key_shift) - packed
+            total += (
+                (worth - key << layout.deviation)
+                - (key << layout.key_shift)
+                + packed
+            )
+            deviations.append(total)
+        total = 0
+        for key in keys[inside:]:
+            total += (
+                (key - worth << layout.deviation)
+                + (key << layout.key_shift)
+                - packed
+            )
+            deviations.append(total)
+        deviations.sort()
+        units.append(tuple(deviations))
+        by_value += [
+            (key / worth if worth else math.inf, key, packed) for key in keys
+        ]
+    units.sort()
+    by_value.sort()
+    return Reduced(
+        layout,
+        floor,
+        empty,
+        base,
+        tuple(units),
+        tuple([(key, packed) for _, key, packed in by_value]),
+    )
+
+
+def _groups(items: Sequence[Item], need: Row) -> dict[Row, list[int]]:
+    """Return the keys of equal rows, ascending, as many as can be of use.
+
+    Once as many have been taken as it needs to cover every class that the
+    row frees at all, one more frees nothing that is missing.
+    """
+    groups: dict[Row, list[int]] = {}
+    for key, row in items:
+        groups.setdefault(row, []).append(key)
+    for row, keys in groups.items():
+        keys.sort()
+        useful = max(
+            [-(-d // a) for d, a in zip(need, row, strict=True) if a]
+        )
+        del keys[useful:]
+    return dict(sorted(groups.items()))

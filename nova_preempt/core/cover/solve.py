@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The cheapest cover: all methods in a row, each with its own budget."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from nova_preempt.core.cover.branch import branch
+from nova_preempt.core.cover.labels import search
+from nova_preempt.core.cover.reduced import Item, Row, reduce
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """A cover as the sum of its keys; ``exact``: there is no cheaper one."""
+
+    key: int
+    exact: bool
+    steps: int
+
+
+def solve(
+    items: Sequence[Item], need: Row, low: int, nodes: int, labels: int
+) -> Answer | None:
+    """Return the cheapest cover, or None if all items do not cover.
+
+    Shapes: one amount a class in need and rows, positive keys. ``low`` as
+    in ``Keys``. Items that free nothing of the need do not matter.
+    """
+    wanted = [(k, amount) for k, amount in enumerate(need) if amount > 0]
+    if not wanted:
+        return Answer(0, exact=True, steps=0)
+    clipped = [
+        (key, tuple([min(row[k], d) for k, d in wanted]))
+        for key, row in items
+    ]
+    useful = [item for item in clipped if any(item[1])]
+    target = tuple([amount for _, amount in wanted])
+    for k, amount in enumerate(target):
+        if sum([row[k] for _, row in useful]) < amount:
+            return None
+    problem = reduce(useful, target, low)
+    best, exact, steps = branch(problem, problem.rounded(), nodes)
+    if not exact and labels:
+        best, exact, more = search(problem, best, labels)
+        steps += more
+    return Answer(best, exact, steps)

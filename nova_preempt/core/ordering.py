@@ -1,0 +1,57 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Lazy ordering by an expensive key, guided by a cheap lower bound."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Key: TypeAlias = tuple[Any, ...]
+
+
+def ascending(
+    items: Iterable[Item],
+    bound: Callable[[Item], Key | None],
+    exact: Callable[[Item], tuple[Key, Result] | None],
+) -> Iterator[tuple[Key, Item, Result]]:
+    """Yield (key, item, result) in ascending order of the exact key.
+
+    ``bound`` is asked once for every item and returns a tuple that is not
+    above the item's exact key, or None to drop the item. ``exact`` is asked
+    only when an item's bound has come to the top, so that whoever stops
+    early has paid for few; it returns the exact key and a result, or None
+    to drop the item. The order does not depend on that of the items as long
+    as keys differ: let the caller's keys end in a unique id.
+    """
+    heap: list[tuple[Key, int, int, Item, Result | None]] = []
+    serial = itertools.count()
+    for item in items:
+        key = bound(item)
+        if key is not None:
+            heap.append((key, 0, next(serial), item, None))
+    heapq.heapify(heap)
+    while heap:
+        key, known, _, item, result = heapq.heappop(heap)
+        if known:
+            yield key, item, result  # type: ignore[misc]
+            continue
+        # A bound sorts before an equal exact key: what hides behind it may
+        # be equal too, and then the keys' last part must decide.
+        found = exact(item)
+        if found is not None:
+            heapq.heappush(heap, (found[0], 1, next(serial), item, found[1]))

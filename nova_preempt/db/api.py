@@ -1,0 +1,279 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reading and writing the database.
+
+Each write is one short transaction that begins with a write, so that SQLite
+waits for its lock instead of refusing. A decision is only changed by its
+owner: every change is conditioned on it (compare and swap), and whoever finds
+it changed has lost it to the recovery.
+"""
+
+import dataclasses
+import json
+import os
+
+import alembic.command
+import alembic.config
+import alembic.migration
+import alembic.script
+from oslo_db.sqlalchemy import enginefacade
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from nova_preempt.db import models
+
+# Statuses of a decision. Those in OPEN need somebody to finish them.
+INTENT = 'intent'              # written, the space may be ours or not
+CLAIMED = 'claimed'            # the space is ours, nobody was touched
+TERMINATING = 'terminating'    # victims are being ended
+ROLLING_BACK = 'rolling_back'  # the space is being given back
+DONE = 'done'                  # victims gone, the server may be built
+ROLLED_BACK = 'rolled_back'    # given back, as far as victims still live
+ABORTED = 'aborted'            # nothing had happened yet
+REFUSED = 'refused'            # a record only: preemption could not help
+OPEN = (INTENT, CLAIMED, TERMINATING, ROLLING_BACK)
+
+# Statuses of a victim.
+PENDING = 'pending'            # chosen, its space taken, not touched yet
+ENDING = 'ending'              # its end was asked for
+GONE = 'gone'
+KEPT = 'kept'                  # lives on, with its space
+
+_MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
+
+
+@dataclasses.dataclass(frozen=True)
+class Victim:
+    server_uuid: str
+    project_id: str = ''
+    user_id: str = ''
+    flavor: str = ''
+    cost_us: int = 0
+    # {provider uuid: {'resources': {class: amount}}}
+    allocations: dict = dataclasses.field(default_factory=dict)
+    status: str = PENDING
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    uuid: str
+    server_uuid: str
+    owner: str = ''
+    status: str = INTENT
+    reason: str = ''
+    request_id: str = ''
+    operation: str = ''
+    project_id: str = ''
+    user_id: str = ''
+    host: str = ''
+    provider_uuid: str = ''
+    cost_us: int = 0
+    record: dict = dataclasses.field(default_factory=dict)
+    victims: tuple[Victim, ...] = ()
+
+
+class Database:
+    """The database behind [preemption_database].
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    """
+
+    def __init__(self, conf):
+        self._conf = conf.preemption_database
+        self._facade = enginefacade.transaction_context()
+        options = dict(self._conf.items())
+        self._facade.configure(**{
+            key: value for key, value in options.items()
+            if key in _FACADE_OPTIONS and value is not None})
+
+    @property
+    def is_sqlite(self):
+        return self._conf.connection.startswith('sqlite')
+
+    def _reader(self):
+        return self._facade.reader.using(_Context())
+
+    def _writer(self):
+        return self._facade.writer.using(_Context())
+
+    # -- schema ----------------------------------------------------------
+
+    def sync(self, revision='head'):
+        """Make or upgrade the tables."""
+        config = _alembic_config()
+        engine = self._facade.writer.get_engine()
+        with engine.begin() as connection:
+            config.attributes['connection'] = connection
+            alembic.command.upgrade(config, revision)
+
+    def revision(self):
+        """The revision of the tables, None if there are none."""
+        engine = self._facade.writer.get_engine()
+        with engine.connect() as connection:
+            context = alembic.migration.MigrationContext.configure(connection)
+            return context.get_current_revision()
+
+    @staticmethod
+    def latest_revision():
+        script = alembic.script.ScriptDirectory.from_config(_alembic_config())
+        return script.get_current_head()
+
+    # -- decisions -------------------------------------------------------
+
+    def create_decision(self, decision):
+        now = timeutils.utcnow()
+        values = _columns(decision)
+        values.pop('victims')
+        values['record'] = json.dumps(decision.record, sort_keys=True)
+        row = models.Decision(created_at=now, updated_at=now, **values)
+        for victim in decision.victims:
+            values = _columns(victim)
+            values['allocations'] = json.dumps(victim.allocations,
+                                               sort_keys=True)
+            row.victims.append(models.Victim(**values))
+        with self._writer() as session:
+            session.add(row)
+
+    def update_decision(self, uuid, owner, status, *, new_owner=None,
+                        from_status=None, **values):
+        """Move a decision on.
+
+        :param owner: who it must belong to
+        :param from_status: the status it must have; any if None
+        :returns: False if it is not (or no longer) ours to change
+        """
+        query = (sa.update(models.Decision)
+                 .where(models.Decision.uuid == uuid)
+                 .where(models.Decision.owner == owner))
+        if from_status is not None:
+            query = query.where(models.Decision.status == from_status)
+        values.update(status=status, updated_at=timeutils.utcnow())
+        if new_owner is not None:
+            values['owner'] = new_owner
+        with self._writer() as session:
+            return session.execute(query.values(**values)).rowcount == 1
+
+    def touch(self, uuids, owner):
+        """Give a sign of life for decisions that are being worked on."""
+        query = (sa.update(models.Decision)
+                 .where(models.Decision.uuid.in_(list(uuids)))
+                 .where(models.Decision.owner == owner)
+                 .values(updated_at=timeutils.utcnow()))
+        with self._writer() as session:
+            session.execute(query)
+
+    def update_victim(self, decision_uuid, server_uuid, status):
+        query = (sa.update(models.Victim)
+                 .where(models.Victim.decision_uuid == decision_uuid)
+                 .where(models.Victim.server_uuid == server_uuid)
+                 .values(status=status))
+        with self._writer() as session:
+            session.execute(query)
+
+    def get_decision(self, uuid):
+        """A Decision, None if there is none."""
+        with self._reader() as session:
+            row = session.get(models.Decision, uuid)
+            return row and _decision(row)
+
+    def get_decisions(self, *, statuses=None, server_uuid=None,
+                      request_id=None, provider_uuid=None):
+        """Decisions, oldest first."""
+        query = sa.select(models.Decision).order_by(
+            models.Decision.created_at, models.Decision.uuid)
+        for column, value in (('server_uuid', server_uuid),
+                              ('request_id', request_id),
+                              ('provider_uuid', provider_uuid)):
+            if value is not None:
+                query = query.where(getattr(models.Decision, column) == value)
+        if statuses is not None:
+            query = query.where(models.Decision.status.in_(statuses))
+        with self._reader() as session:
+            return [_decision(row) for row in
+                    session.execute(query).unique().scalars()]
+
+    def get_open_decisions(self):
+        """[(Decision, age_s)]: those that somebody must finish, oldest first.
+
+        age_s is the time since its owner's last sign of life.
+        """
+        now = timeutils.utcnow()
+        query = (sa.select(models.Decision)
+                 .where(models.Decision.status.in_(OPEN))
+                 .order_by(models.Decision.created_at, models.Decision.uuid))
+        with self._reader() as session:
+            return [(_decision(row), (now - row.updated_at).total_seconds())
+                    for row in session.execute(query).unique().scalars()]
+
+    # -- servers made preemptible by a hint ------------------------------
+
+    def add_preemptible(self, uuids):
+        """Remember that these servers are preemptible by a hint."""
+        known = self.get_preemptible(uuids)
+        now = timeutils.utcnow()
+        with self._writer() as session:
+            session.add_all(
+                models.PreemptibleServer(uuid=uuid, created_at=now)
+                for uuid in uuids if uuid not in known)
+
+    def remove_preemptible(self, uuids):
+        query = sa.delete(models.PreemptibleServer).where(
+            models.PreemptibleServer.uuid.in_(list(uuids)))
+        with self._writer() as session:
+            session.execute(query)
+
+    def get_preemptible(self, uuids=None):
+        """The set of uuids that are, among the given ones if any."""
+        query = sa.select(models.PreemptibleServer.uuid)
+        if uuids is not None:
+            query = query.where(models.PreemptibleServer.uuid.in_(
+                list(uuids)))
+        with self._reader() as session:
+            return set(session.execute(query).scalars())
+
+
+_FACADE_OPTIONS = (
+    'connection', 'connection_debug', 'connection_parameters',
+    'connection_recycle_time', 'connection_trace', 'max_overflow',
+    'max_pool_size', 'max_retries', 'mysql_sql_mode', 'mysql_wsrep_sync_wait',
+    'pool_timeout', 'retry_interval', 'slave_connection', 'sqlite_synchronous')
+
+
+@enginefacade.transaction_context_provider
+class _Context:
+    """What enginefacade hangs a session on."""
+
+
+def _columns(item):
+    return {field.name: getattr(item, field.name)
+            for field in dataclasses.fields(item)}
+
+
+def _decision(row):
+    values = {field.name: getattr(row, field.name)
+              for field in dataclasses.fields(Decision)}
+    values['record'] = json.loads(row.record)
+    values['victims'] = tuple(_victim(victim) for victim in row.victims)
+    return Decision(**values)
+
+
+def _victim(row):
+    values = {field.name: getattr(row, field.name)
+              for field in dataclasses.fields(Victim)}
+    values['allocations'] = json.loads(row.allocations)
+    return Victim(**values)
+
+
+def _alembic_config():
+    config = alembic.config.Config(os.path.join(_MIGRATIONS, 'alembic.ini'))
+    config.set_main_option('script_location', _MIGRATIONS)
+    return config

@@ -1,0 +1,92 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Tables.
+
+A decision row is written before anything happens (then it is an intent),
+follows what happens, and stays as the record of it.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy import orm
+
+Base = orm.declarative_base()
+
+UUID = sa.String(36)
+# A record names every host considered: more than MySQL's TEXT may hold.
+JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
+
+
+class Decision(Base):
+    """One server, one host, and who had to end for it."""
+
+    __tablename__ = 'decisions'
+    __table_args__ = (
+        sa.Index('decisions_status_idx', 'status'),
+        sa.Index('decisions_server_uuid_idx', 'server_uuid'),
+        sa.Index('decisions_request_id_idx', 'request_id'),
+    )
+
+    uuid = sa.Column(UUID, primary_key=True)
+    created_at = sa.Column(sa.DateTime, nullable=False)
+    updated_at = sa.Column(sa.DateTime, nullable=False)
+    # Who works on it: "host/token", empty once nobody does.
+    owner = sa.Column(sa.String(300), nullable=False)
+    status = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+    request_id = sa.Column(sa.String(255), nullable=False, default='')
+    operation = sa.Column(sa.String(20), nullable=False, default='')
+    server_uuid = sa.Column(UUID, nullable=False)
+    project_id = sa.Column(sa.String(255), nullable=False, default='')
+    user_id = sa.Column(sa.String(255), nullable=False, default='')
+    host = sa.Column(sa.String(255), nullable=False, default='')
+    provider_uuid = sa.Column(UUID, nullable=False, default='')
+    cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
+    # JSON: the alternatives with their costs, and why.
+    record = sa.Column(JSON_TEXT, nullable=False, default='{}')
+
+    victims = orm.relationship('Victim', order_by='Victim.server_uuid',
+                               lazy='joined', cascade='all, delete-orphan')
+
+
+class Victim(Base):
+    """A preemptible server that a decision ends."""
+
+    __tablename__ = 'victims'
+    __table_args__ = (
+        sa.Index('victims_server_uuid_idx', 'server_uuid'),
+    )
+
+    decision_uuid = sa.Column(
+        UUID, sa.ForeignKey('decisions.uuid', ondelete='CASCADE'),
+        primary_key=True)
+    server_uuid = sa.Column(UUID, primary_key=True)
+    status = sa.Column(sa.String(20), nullable=False)
+    project_id = sa.Column(sa.String(255), nullable=False, default='')
+    user_id = sa.Column(sa.String(255), nullable=False, default='')
+    flavor = sa.Column(sa.String(255), nullable=False, default='')
+    cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
+    # JSON: its allocations in Placement, to be given back in a rollback.
+    allocations = sa.Column(JSON_TEXT, nullable=False, default='{}')
+
+
+class PreemptibleServer(Base):
+    """A server made preemptible by a scheduler hint.
+
+    A flavor's extra spec travels with the server; a hint does not, so its
+    uuid is kept here.
+    """
+
+    __tablename__ = 'preemptible_servers'
+
+    uuid = sa.Column(UUID, primary_key=True)
+    created_at = sa.Column(sa.DateTime, nullable=False)

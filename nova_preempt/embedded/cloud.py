@@ -1,0 +1,304 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The real Nova and Placement in this process, with our scheduler.
+
+nova-api, nova-conductor, a nova-compute for each host and Placement are the
+ones that the wheels of Nova and Placement bring, on SQLite and an in-process
+message bus; only the hypervisor, images, networks and Keystone are Nova's
+fakes. Nova's own functional tests stand on the same fixtures.
+"""
+
+import datetime
+import importlib.metadata
+import logging
+import time
+from unittest import mock
+import warnings
+
+# The first of Nova: it settles whether eventlet patches the process.
+from nova.tests.functional import integrated_helpers
+# isort: split
+import fixtures
+from keystoneauth1 import loading as ks_loading
+from nova import context as nova_context
+from nova import objects
+from nova import service
+from nova.conf import CONF
+from nova.tests.functional.api import client as api_client
+from sqlalchemy import exc as sqla_exc
+
+import nova_preempt.conf
+from nova_preempt.embedded import driver
+from nova_preempt.embedded import fixtures as embedded_fixtures
+
+SCHEDULER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
+
+#: An image of Nova's glance fixture that asks nothing of the flavor.
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+
+# Enough for a boot on a machine that is busy with something else.
+TIMEOUT_S = 60.0
+POLL_S = 0.02
+
+OPTIONS = {
+    None: {
+        'cpu_allocation_ratio': 1.0,
+        'ram_allocation_ratio': 1.0,
+        'disk_allocation_ratio': 1.0,
+        'reserved_host_cpus': 0,
+        'reserved_host_memory_mb': 0,
+        'reserved_host_disk_mb': 0,
+    },
+    'quota': {'instances': -1, 'cores': -1, 'ram': -1},
+    # A fake hypervisor ends a server at once.
+    'preemption': {'poll_interval_s': 0.02},
+}
+
+
+class CloudError(Exception):
+    """The embedded cloud did not do what it was asked for."""
+
+
+class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
+    """A functional test on a cloud of its own, which starts without hosts.
+
+    The methods below are for everybody; what Nova's own functional tests
+    offer is there too: self.api, self.placement, self.computes and so on.
+    """
+
+    #: Nova wants a name, but makes a driver_class.
+    compute_driver = 'fake.FakeDriver'
+    driver_class = driver.SizedFakeDriver
+
+    #: What Nova logs from this level on is kept in self.stdlog. Nova's tests
+    #: format every debug message, which costs more time than Nova itself.
+    log_level = logging.WARNING
+
+    def setUp(self):
+        # The last cleanup, for Nova has something to say about the others.
+        root = logging.getLogger()
+        self.addCleanup(root.setLevel, root.level)
+        self._set_options()
+        self._install_scheduler()
+        self._install_driver()
+        self.useFixture(embedded_fixtures.ConcurrentCells())
+        super().setUp()
+        self.useFixture(embedded_fixtures.TokenAuth())
+        self._quieten()
+
+    def start_service(self, name, host=None, cell_name=None, **kwargs):
+        """Start a service of Nova, the scheduler with its credentials."""
+        if name == 'scheduler':
+            self.flags(group='preemption', auth_type='admin_token',
+                       endpoint=self.api_fixture.base_url,
+                       token=f'admin:{self.api_fixture.project_id}')
+        return super().start_service(name, host, cell_name, **kwargs)
+
+    def _set_options(self):
+        nova_preempt.conf.register_opts(CONF)
+        CONF.register_opts(
+            ks_loading.get_auth_plugin_conf_options('admin_token'),
+            group='preemption')
+        for group, values in OPTIONS.items():
+            self.flags(group=group, **values)
+        self.flags(group='wsgi', api_paste_config=_api_paste_config())
+        state = self.useFixture(fixtures.TempDir()).path
+        self.flags(group='preemption_database',
+                   connection=f'sqlite:///{state}/nova_preempt.sqlite')
+
+    def _install_scheduler(self):
+        patch = mock.patch.dict(service.SERVICE_MANAGERS,
+                                {'nova-scheduler': SCHEDULER})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def _install_driver(self):
+        """Nova loads drivers of its own package only, so load ours here."""
+        self._sizes = {}
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.driver.load_compute_driver',
+            lambda virtapi, compute_driver=None: self.driver_class(
+                virtapi, self._sizes[CONF.host])))
+
+    def _quieten(self):
+        # NOTE: SQLAlchemy 2.1 deprecates what Nova 34 uses, and Nova's
+        # fixtures turn such warnings into errors.
+        warnings.filterwarnings(
+            'ignore', category=sqla_exc.SADeprecationWarning)
+        self.flags(debug=False)
+        logging.getLogger().setLevel(self.log_level)
+
+    def add_host(self, name, vcpus, memory_mb, disk_gb):
+        """Start a nova-compute of exactly this size."""
+        self._sizes[name] = driver.HostSize(vcpus, memory_mb, disk_gb)
+        self._start_compute(name)
+
+    def create_flavor(self, name, vcpus, memory_mb, disk_gb,
+                      preemptible=False, **extra_specs):
+        """Create a flavor and return its id."""
+        if preemptible:
+            extra_specs['preemptible:enabled'] = 'true'
+        return self._create_flavor(
+            name=name, vcpu=vcpus, memory_mb=memory_mb, disk=disk_gb,
+            ephemeral=0, extra_spec=extra_specs)
+
+    def boot(self, name, flavor_id, host=None, availability_zone=None,
+             hints=None):
+        """Ask for a server and return its id at once.
+
+        A host given here is a wish that the scheduler must fulfil or refuse.
+        """
+        body = {'server': self._build_server(
+            name=name, image_uuid=IMAGE, flavor_id=flavor_id,
+            networks='none', az=availability_zone, host=host)}
+        if hints:
+            body['OS-SCH-HNT:scheduler_hints'] = hints
+        return self.api.post_server(body)['id']
+
+    def wait(self, server_id, status='ACTIVE'):
+        """Wait until a server has this status and return the server."""
+        def reached():
+            server = self.api.get_server(server_id)
+            if server['status'] == status:
+                return server
+            if server['status'] == 'ERROR':
+                fault = server.get('fault', {}).get('message', 'no fault')
+                raise CloudError(f'server {server["name"]} failed: {fault}')
+            return None
+
+        return _poll(reached, f'server {server_id} to be {status}')
+
+    def wait_gone(self, server_id):
+        """Wait until Nova knows the server no more."""
+        def gone():
+            try:
+                self.api.get_server(server_id)
+            except api_client.OpenStackApiNotFoundException:
+                return True
+            return False
+
+        _poll(gone, f'server {server_id} to be gone')
+
+    def delete(self, server_id):
+        """Delete a server and wait until it is gone."""
+        self.api.delete_server(server_id)
+        self.wait_gone(server_id)
+
+    def servers(self):
+        """Return the servers of all projects as nova-api shows them."""
+        return self.api.get_servers(search_opts={'all_tenants': 1})
+
+    def providers(self):
+        """Return Placement's resource provider uuids by host name."""
+        return {provider['name']: provider['uuid']
+                for provider in self._get_all_providers()}
+
+    def allocations(self):
+        """Return {host: {server id: {resource class: amount}}}."""
+        return {
+            host: {server_id: claim['resources'] for server_id, claim in
+                   self._get_allocations_by_provider_uuid(uuid).items()}
+            for host, uuid in self.providers().items()}
+
+    def capacities(self):
+        """Return {host: {resource class: amount}} of what hosts offer."""
+        return {
+            host: {name: int((inventory['total'] - inventory['reserved']) *
+                             inventory['allocation_ratio'])
+                   for name, inventory in
+                   self._get_provider_inventory(uuid).items()}
+            for host, uuid in self.providers().items()}
+
+    def set_uptime(self, server_id, uptime_s, now):
+        """Make a server as old as this, in Nova's own record of its launch.
+
+        :param now: an aware datetime, at which the server has this age
+        """
+        context = nova_context.get_admin_context()
+        cell = self.cell_mappings['cell1']
+        with nova_context.target_cell(context, cell) as cell_context:
+            instance = objects.Instance.get_by_uuid(cell_context, server_id)
+            instance.launched_at = now - datetime.timedelta(seconds=uptime_s)
+            instance.save()
+
+    @property
+    def scheduler(self):
+        """Our scheduler manager."""
+        return self.scheduler_service.manager
+
+    @property
+    def clock(self):
+        """What tells the scheduler the time: returns an aware datetime."""
+        return self.scheduler.clock
+
+    @clock.setter
+    def clock(self, clock):
+        self.scheduler.clock = clock
+
+
+class EmbeddedCloud:
+    """The cloud outside of a test: "with EmbeddedCloud(hosts) as cloud".
+
+    :param hosts: the sizes of the hosts by name, as driver.HostSize
+    :param options: options by group, as {group: {name: value}}
+    """
+
+    def __init__(self, hosts, options=None):
+        self._hosts = hosts
+        self._options = options or {}
+        self._case = _NoTest('runTest')
+
+    def __enter__(self):
+        """Start all services and return an EmbeddedTestCase."""
+        try:
+            self._start()
+        except BaseException:
+            self._case.doCleanups()
+            raise
+        return self._case
+
+    def _start(self):
+        for group, values in self._options.items():
+            self._case.flags(group=group, **values)
+        self._case.setUp()
+        for name, size in self._hosts.items():
+            self._case.add_host(name, size.vcpus, size.memory_mb,
+                                size.disk_gb)
+
+    def __exit__(self, *exc_info):
+        """Stop all services and forget everything."""
+        self._case.doCleanups()
+
+
+class _NoTest(EmbeddedTestCase):
+    """Nova's fixtures hang on a test, so a cloud without one has this."""
+
+    def runTest(self):
+        """Do nothing: unittest wants the name."""
+
+
+def _api_paste_config():
+    """Find the file that the wheel of Nova puts outside of the package."""
+    for path in importlib.metadata.files('nova'):
+        if path.match('etc/nova/api-paste.ini'):
+            return str(path.locate().resolve())
+    raise CloudError('this installation of Nova has no api-paste.ini')
+
+
+def _poll(condition, what):
+    deadline = time.monotonic() + TIMEOUT_S
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            raise CloudError(f'waited {TIMEOUT_S:.0f} s for {what} in vain')
+        time.sleep(POLL_S)
+    return result

@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How a server or a request says that it is preemptible.
+
+By its flavor: the extra spec ``preemptible:enabled`` or Blazar's
+``blazar:preemptible``. By a scheduler hint ``preemptible`` where the operator
+allows it.
+"""
+
+from oslo_utils import strutils
+
+ENABLED = 'preemptible:enabled'
+BLAZAR = 'blazar:preemptible'
+MINIMUM_RUNTIME = 'preemptible:minimum_runtime_s'
+HINT = 'preemptible'
+
+
+def flavor_is_preemptible(extra_specs):
+    return any(strutils.bool_from_string(extra_specs.get(key))
+               for key in (ENABLED, BLAZAR))
+
+
+def hint_is_preemptible(scheduler_hints):
+    """Whether the hint asks for it; Nova keeps hints as lists of strings."""
+    value = (scheduler_hints or {}).get(HINT)
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    return strutils.bool_from_string(value)
+
+
+def minimum_runtime_s(extra_specs):
+    """The flavor's promise in seconds, 0 where it gives none.
+
+    nova-api refuses anything but a number (see nova_preempt.validators), but
+    only with microversion 2.86 or later.
+    """
+    try:
+        return max(0, int(extra_specs.get(MINIMUM_RUNTIME, 0)))
+    except ValueError:
+        return 0

@@ -1,0 +1,171 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What we ask of Placement beyond what Nova's own client asks.
+
+All of it goes through the connection of Nova's SchedulerReportClient, so that
+no credentials but Nova's are needed.
+"""
+
+import dataclasses
+import urllib.parse
+
+from keystoneauth1 import exceptions as ks_exc
+
+from nova_preempt.core import model
+
+# 1.36 is what Nova claims with (SAME_SUBTREE_VERSION). It has forbidden
+# aggregates (1.32), consumer generations (1.28) and the consumer without a
+# type (< 1.38), exactly as Nova's own allocations.
+VERSION = '1.36'
+
+
+class PlacementError(Exception):
+    """Placement could not be reached or gave an answer we cannot use."""
+
+
+class Conflict(Exception):
+    """Placement refused a change: somebody else was faster (HTTP 409)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """A resource provider as a listing gives it."""
+
+    uuid: str
+    name: str
+    generation: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ProviderState:
+    """What a provider has, and who uses it."""
+
+    uuid: str
+    generation: int
+    inventories: dict[str, model.Inventory]
+    # {consumer uuid: {resource class: amount}}
+    allocations: dict[str, dict[str, int]]
+
+    @property
+    def used(self):
+        used = {}
+        for resources in self.allocations.values():
+            for resource_class, amount in resources.items():
+                used[resource_class] = used.get(resource_class, 0) + amount
+        return used
+
+
+@dataclasses.dataclass(frozen=True)
+class Consumer:
+    """A consumer's allocations, {} and generation None if it has none."""
+
+    uuid: str
+    allocations: dict[str, dict]
+    generation: int | None = None
+    project_id: str = ''
+    user_id: str = ''
+
+    def resources_on(self, provider_uuid):
+        return self.allocations.get(provider_uuid, {}).get('resources', {})
+
+    def with_allocations(self, allocations):
+        return dataclasses.replace(self, allocations=allocations)
+
+    def body(self):
+        return {'allocations': {uuid: {'resources': item['resources']}
+                                for uuid, item in self.allocations.items()},
+                'project_id': self.project_id,
+                'user_id': self.user_id,
+                'consumer_generation': self.generation}
+
+
+class Placement:
+    """Reads providers and consumers, and swaps allocations.
+
+    :param get_client: returns Nova's SchedulerReportClient
+    """
+
+    def __init__(self, get_client):
+        self._get_client = get_client
+
+    def _call(self, method, url, *args, ok=(200,)):
+        client = self._get_client()
+        try:
+            response = getattr(client, method)(url, *args, version=VERSION)
+        except ks_exc.ClientException as exc:
+            raise PlacementError(f'{method.upper()} {url}: {exc}') from exc
+        if response.status_code == 409:
+            raise Conflict(response.text)
+        if response.status_code not in ok:
+            raise PlacementError(
+                f'{method.upper()} {url}: {response.status_code} '
+                f'{response.text}')
+        return response
+
+    def list_providers(self, params):
+        """Root providers that satisfy the query, in order of their uuid.
+
+        :param params: [(name, value)] of GET /resource_providers
+        """
+        url = '/resource_providers?' + urllib.parse.urlencode(params)
+        body = self._call('get', url).json()
+        return sorted(
+            (Provider(item['uuid'], item['name'], item['generation'])
+             for item in body['resource_providers']
+             if item.get('parent_provider_uuid') is None),
+            key=lambda provider: provider.uuid)
+
+    def get_provider_state(self, uuid):
+        """A consistent ProviderState, or None if the provider is gone."""
+        for _ in range(4):
+            inventories = self._get_of_provider(uuid, 'inventories')
+            allocations = self._get_of_provider(uuid, 'allocations')
+            if inventories is None or allocations is None:
+                return None
+            generation = allocations['resource_provider_generation']
+            if inventories['resource_provider_generation'] == generation:
+                break
+        # After several changes in a row the last reading is used as it is:
+        # Placement has the last word when we claim.
+        return ProviderState(
+            uuid, generation,
+            {resource_class: model.Inventory(
+                total=item['total'], reserved=item['reserved'],
+                min_unit=item['min_unit'], max_unit=item['max_unit'],
+                step_size=item['step_size'],
+                allocation_ratio=item['allocation_ratio'])
+             for resource_class, item in inventories['inventories'].items()},
+            {consumer: item['resources'] for consumer, item
+             in allocations['allocations'].items()})
+
+    def _get_of_provider(self, uuid, what):
+        response = self._call('get', f'/resource_providers/{uuid}/{what}',
+                              ok=(200, 404))
+        return None if response.status_code == 404 else response.json()
+
+    def get_consumer(self, uuid):
+        """A Consumer; one without allocations if there is none."""
+        body = self._call('get', f'/allocations/{uuid}').json()
+        return Consumer(uuid, body['allocations'],
+                        body.get('consumer_generation'),
+                        body.get('project_id', ''), body.get('user_id', ''))
+
+    def post_allocations(self, consumers):
+        """Make these the allocations of these consumers, all or none.
+
+        :param consumers: Consumers, each with the generation last seen (None
+            if it should not exist yet) and the allocations it shall have
+        :raises Conflict: a generation is stale or the space is taken
+        :raises PlacementError: the outcome may be unknown
+        """
+        body = {consumer.uuid: consumer.body() for consumer in consumers}
+        self._call('post', '/allocations', body, ok=(204,))

@@ -1,0 +1,141 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The hosts on which victims would make room, cheapest first."""
+
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core import model
+from nova_preempt.core import ordering
+from nova_preempt.core import victims as core_victims
+from nova_preempt.scheduler.view import Server
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """A host and the cheapest victims that make room on it.
+
+    An empty victim set means that there is room now.
+    """
+
+    provider_uuid: str
+    node: str
+    host: model.Host
+    missing: dict[str, int]
+    victim_set: model.VictimSet
+    # Those that may end, by uuid.
+    servers: dict[str, Server]
+
+    @property
+    def victims(self):
+        """The Servers to end, in order of their uuid."""
+        return [self.servers[victim.uuid]
+                for victim in self.victim_set.victims]
+
+    @property
+    def key(self):
+        return (self.victim_set.cost, len(self.victim_set.victims),
+                self.node, self.provider_uuid)
+
+
+class Candidates:
+    """Finds options for one request.
+
+    :param resources: {class: amount} of one server
+    :param may_end: given a Server, whether it may be a victim now
+    :param cost_us: given (Server, resources), what its end costs
+    """
+
+    def __init__(self, placement, providers, view, resources, may_end,
+                 cost_us):
+        self._placement = placement
+        self._providers = providers
+        self._view = view
+        self._resources = resources
+        self._may_end = may_end
+        self._cost_us = cost_us
+        self.refusals = {}      # node: why it cannot serve the request
+
+    def ranked(self, params, skip=()):
+        """Options in ascending order of cost, found as they are asked for.
+
+        A provider that changed since it was last read is only read again when
+        what was known of it puts it at the top.
+
+        :param params: of GET /resource_providers
+        :param skip: uuids of providers to leave out
+        """
+        nodes = self._view.nodes()
+        listed = [provider for provider
+                  in self._placement.list_providers(params)
+                  if provider.name in nodes and provider.uuid not in skip]
+        for _key, _provider, option in ordering.ascending(
+                listed, self._bound, self._exact):
+            yield option
+
+    def _bound(self, provider):
+        unknown = (0, 0, '', provider.uuid)
+        state, fresh = self._providers.peek(provider)
+        if state is None:
+            return unknown
+        host, _servers = self._host(provider.name, state)
+        missing = capacity.missing(self._resources, host)
+        if isinstance(missing, model.Refusal):
+            return None if fresh and self._refuse(host, missing) else unknown
+        bound = core_victims.lower_bound(host.candidates, missing)
+        if bound is None:
+            return None if fresh else unknown
+        return (bound, 0, '', provider.uuid)
+
+    def _exact(self, provider):
+        option = self.option(provider.name, self._providers.get(provider))
+        return option and (option.key, option)
+
+    def option(self, node, state, accept=None):
+        """The Option of a host, None if no victims make room on it.
+
+        :param state: its ProviderState
+        :param accept: given Servers, whether ending them suffices in every
+            other respect
+        """
+        if state is None:
+            return None
+        host, servers = self._host(node, state)
+        missing = capacity.missing(self._resources, host)
+        if isinstance(missing, model.Refusal):
+            self._refuse(host, missing)
+            return None
+        victim_set = core_victims.cheapest_victims(
+            host.candidates, missing,
+            capacity={name: inventory.capacity for name, inventory
+                      in host.inventories.items()
+                      if name in self._resources},
+            accept=accept and (lambda chosen: accept(
+                [servers[victim.uuid] for victim in chosen])))
+        if victim_set is None:
+            return None
+        return Option(host.uuid, node, host, missing, victim_set, servers)
+
+    def _refuse(self, host, refusal):
+        self.refusals[host.name] = refusal.text
+        return True
+
+    def _host(self, node, state):
+        servers = {uuid: server for uuid, server
+                   in self._view.on_node(node).items()
+                   if uuid in state.allocations and self._may_end(server)}
+        candidates = tuple(
+            model.Candidate(uuid, state.allocations[uuid],
+                            self._cost_us(server, state.allocations[uuid]))
+            for uuid, server in sorted(servers.items()))
+        return model.Host(state.uuid, node, state.inventories, state.used,
+                          candidates), servers

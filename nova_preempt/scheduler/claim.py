@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Taking the victims' space for a server, in one transaction of Placement.
+
+The intent is written to the database first. Whatever happens afterwards, and
+wherever the process dies, it says what to finish or to take back.
+"""
+
+import dataclasses
+
+from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
+
+
+class Claims:
+    """Makes claims.
+
+    :param placement: a nova_preempt.placement.Placement
+    :param db: a nova_preempt.db.Database
+    :param owner: the name under which this process owns decisions
+    """
+
+    def __init__(self, placement, db, owner):
+        self._placement = placement
+        self._db = db
+        self._owner = owner
+
+    def claim(self, option, decision, resources):
+        """Swap the allocations of the option's victims for the server's.
+
+        :param option: a nova_preempt.scheduler.candidates.Option
+        :param decision: the db.Decision to write, victims without allocations
+        :param resources: {class: amount} of the server
+        :returns: the db.Decision as it now stands in the database, CLAIMED
+        :raises placement.Conflict: somebody was faster; nothing happened
+        :raises placement.PlacementError: nothing is known to have happened;
+            the intent stays for the recovery to look at
+        """
+        provider_uuid = option.provider_uuid
+        consumers, victims = self._read_victims(option, decision)
+        target = self._placement.get_consumer(decision.server_uuid)
+        if target.resources_on(provider_uuid):
+            raise placement_api.Conflict(
+                f'server {decision.server_uuid} has allocations on provider '
+                f'{provider_uuid} already')
+        # In an evacuation the server keeps its allocations on the failed
+        # host until the compute service there is back, as in Nova's claim.
+        target = placement_api.Consumer(
+            target.uuid,
+            target.allocations | {provider_uuid: {'resources': resources}},
+            target.generation, decision.project_id, decision.user_id)
+        changes = [consumer.with_allocations({}) for consumer in consumers]
+        changes.append(target)
+        surplus = get_surplus(option)
+        if surplus:
+            changes.append(placement_api.Consumer(
+                decision.uuid, {provider_uuid: {'resources': surplus}}, None,
+                consumers[0].project_id, consumers[0].user_id))
+
+        decision = dataclasses.replace(decision, owner=self._owner, victims=victims,
+                            status=db_api.INTENT)
+        self._db.create_decision(decision)
+        try:
+            self._placement.post_allocations(changes)
+        except placement_api.Conflict as exc:
+            self._db.update_decision(decision.uuid, self._owner,
+                                     db_api.ABORTED, reason=str(exc))
+            raise
+        except placement_api.PlacementError as exc:
+            # It may still arrive: leave it to the recovery to look later.
+            self._db.update_decision(decision.uuid, self._owner,
+                                     db_api.INTENT, new_owner='',
+                                     reason=str(exc))
+            raise
+        if not self._db.update_decision(
+                decision.uuid, self._owner, db_api.CLAIMED,
+                from_status=db_api.INTENT):
+            raise LostDecision(decision.uuid)
+        return dataclasses.replace(decision, status=db_api.CLAIMED)
+
+    def _read_victims(self, option, decision):
+        """([Consumer], [Victim]) as Placement has them now."""
+        consumers, victims = [], []
+        expected = {candidate.uuid: dict(candidate.resources)
+                    for candidate in option.victim_set.victims}
+        for victim in decision.victims:
+            consumer = self._placement.get_consumer(victim.server_uuid)
+            found = consumer.resources_on(option.provider_uuid)
+            if found != expected[victim.server_uuid]:
+                raise placement_api.Conflict(
+                    f'victim {victim.server_uuid} has {found} instead of '
+                    f'{expected[victim.server_uuid]}')
+            consumers.append(consumer)
+            victims.append(dataclasses.replace(victim,
+                                    allocations=consumer.allocations))
+        return consumers, tuple(victims)
+
+
+class LostDecision(Exception):
+    """The recovery of another scheduler has taken the decision over."""
+
+
+def get_surplus(option):
+    """What the victims free beyond what is missing, {class: amount}.
+
+    It stays allocated, to the decision itself, until they are gone: until
+    then it is not free, and a rollback needs it. What a provider would refuse
+    as an allocation (less than min_unit, not a multiple of step_size) cannot
+    be kept.
+    """
+    freed = {}
+    for victim in option.victim_set.victims:
+        for name, amount in victim.resources.items():
+            freed[name] = freed.get(name, 0) + amount
+    surplus = {}
+    for name, amount in freed.items():
+        inventory = option.host.inventories[name]
+        amount -= option.missing.get(name, 0)
+        amount = min(amount, inventory.max_unit)
+        amount -= amount % inventory.step_size
+        if amount >= max(1, inventory.min_unit):
+            surplus[name] = amount
+    return surplus

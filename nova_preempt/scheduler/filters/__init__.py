@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Host filters, and the handler that runs every filter on the right state."""
+
+from nova.scheduler import filters
+
+
+class HostFilterHandler(filters.HostFilterHandler):
+    """Runs Nova's filters, and any others, unmodified on the right state.
+
+    A host state with an attribute ``filtered_as`` is filtered as that one;
+    the host state itself is returned if it passes.
+    """
+
+    def get_filtered_objects(self, filters, objs, spec_obj, index=0):
+        originals = {}
+        views = []
+        for state in objs:
+            view = getattr(state, 'filtered_as', None) or state
+            originals[id(view)] = state
+            views.append(view)
+        passed = super().get_filtered_objects(filters, views, spec_obj, index)
+        if passed is None:
+            return None
+        states = []
+        for view in passed:
+            state = originals[id(view)]
+            if state is not view:
+                # Filters may narrow down the allocation candidates.
+                state.allocation_candidates = view.allocation_candidates
+            states.append(state)
+        return states
+
+
+def all_filters():
+    """Our filter classes, for [filter_scheduler]available_filters."""
+    return HostFilterHandler().get_all_classes()

@@ -1,0 +1,47 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts take preemptible servers, and which preempt."""
+
+from nova.scheduler import filters
+from nova.scheduler.filters import utils
+from oslo_utils import strutils
+
+from nova_preempt.scheduler import request
+
+ALLOW_SERVERS = 'preemptible:allow_servers'
+ALLOW_PREEMPTION = 'preemptible:allow_preemption'
+
+
+class PreemptibleFilter(filters.BaseHostFilter):
+    """Lets an operator keep preemptible servers, or preemption, off hosts.
+
+    By metadata of the aggregates that a host is in:
+
+    * ``preemptible:allow_servers=false``: no preemptible servers there;
+    * ``preemptible:allow_preemption=false``: preemptible servers there are
+      not ended for normal ones.
+    """
+
+    RUN_ON_REBUILD = False
+
+    def host_passes(self, host_state, spec_obj):
+        if request.is_preemptible(spec_obj):
+            return _allowed(host_state, ALLOW_SERVERS)
+        if getattr(host_state, 'victims', ()):
+            return _allowed(host_state, ALLOW_PREEMPTION)
+        return True
+
+
+def _allowed(host_state, key):
+    values = utils.aggregate_values_from_key(host_state, key)
+    return all(strutils.bool_from_string(value, default=True)
+               for value in values)

@@ -1,0 +1,295 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's SchedulerManager, which preempts where a normal server has no room.
+
+It hooks in where Nova has been the same from 2025.1 to 2026.2: around
+select_destinations and _schedule, at _get_sorted_hosts,
+_get_alternate_hosts, _consume_selected_host and _cleanup_allocations, and in
+front of the Placement client. None of Nova's code is copied or patched.
+"""
+
+import copy
+
+import nova.conf
+from nova import exception
+from nova import objects
+from nova.scheduler.client import report
+from nova.scheduler import manager
+from nova.scheduler import utils
+from oslo_log import log as logging
+import oslo_messaging as messaging
+from oslo_service import periodic_task
+from oslo_utils import excutils
+
+import nova_preempt.conf
+from nova_preempt.conf.preemption import OPERATIONS
+from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.scheduler import claim
+from nova_preempt.scheduler.client import PreemptingClient
+from nova_preempt.scheduler import filters
+from nova_preempt.scheduler import observation
+from nova_preempt.scheduler import preemption
+from nova_preempt.scheduler import request
+from nova_preempt.termination import nova_api
+
+CONF = nova.conf.CONF
+nova_preempt.conf.register_opts(CONF)
+LOG = logging.getLogger(__name__)
+
+
+class PreemptibleSchedulerManager(manager.SchedulerManager):
+    """The scheduler service's manager."""
+
+    def __init__(self, *args, **kwargs):
+        self.preemption = None
+        self._client = None
+        # Called with a dict after each request that is not a rebuild.
+        self.observers = []
+        self.clock = preemption.utcnow
+        super().__init__(*args, **kwargs)
+        self.host_manager.filter_handler = filters.HostFilterHandler()
+
+    @property
+    def placement_client(self):
+        client = self._client or report.report_client_singleton()
+        if attempts.current() is None:
+            return client
+        return PreemptingClient(client)
+
+    @placement_client.setter
+    def placement_client(self, client):
+        # Up to 2026.1 Nova sets it once.
+        self._client = client
+
+    # -- the service -----------------------------------------------------
+
+    def init_host(self, service_ref):
+        # Here and not in __init__: this runs in the worker, after the fork.
+        super().init_host(service_ref)
+        self.start_preemption()
+
+    def start_preemption(self):
+        """Read the configuration, open the database, repair what is open."""
+        if not nova_api.NovaAPI.is_configured(CONF):
+            LOG.error('[preemption]auth_type is not set: without credentials '
+                      'for Nova no preemptible server can be ended, and this '
+                      'scheduler behaves as nova-scheduler.')
+            return
+        self.preemption = preemption.Preemption(
+            CONF, self.host, report.report_client_singleton,
+            lambda: self.host_manager.cells, lambda: self.clock())
+        self.preemption.observers = self.observers
+        self._check_weighers()
+        self._repair()
+
+    def _check_weighers(self):
+        names = {type(weigher).__name__
+                 for weigher in self.host_manager.weighers}
+        for name in ('PreemptionWeigher', 'PreemptionCostWeigher'):
+            if name not in names:
+                LOG.warning('%s is not among [filter_scheduler]'
+                            'weight_classes: hosts are not chosen by the '
+                            'cost of their victims.', name)
+
+    @periodic_task.periodic_task(
+        spacing=CONF.preemption.refresh_interval_s, run_immediately=True)
+    def _refresh_preemptible_servers(self, context):
+        if self.preemption is not None:
+            self.preemption.refresh()
+
+    @periodic_task.periodic_task(spacing=CONF.preemption.recovery_interval_s)
+    def _repair_preemptions(self, context):
+        if self.preemption is not None:
+            self._repair()
+
+    def _repair(self):
+        try:
+            self.preemption.repair()
+        except Exception:
+            LOG.exception('Cannot repair preemptions that were left behind; '
+                          'trying again every %s s.',
+                          CONF.preemption.recovery_interval_s)
+
+    # -- a request -------------------------------------------------------
+
+    @messaging.expected_exceptions(exception.NoValidHost)
+    def select_destinations(
+        self, context, request_spec=None, filter_properties=None,
+        spec_obj=manager.SchedulerManager._sentinel, instance_uuids=None,
+        return_objects=False, return_alternates=False,
+    ):
+        """Nova's, with room made by preemption where there is none."""
+        if spec_obj is self._sentinel:
+            spec_obj = objects.RequestSpec.from_primitives(
+                context, request_spec, filter_properties)
+
+        def select(spec):
+            try:
+                return super(
+                    PreemptibleSchedulerManager, self).select_destinations(
+                        context, spec_obj=spec,
+                        instance_uuids=instance_uuids,
+                        return_objects=return_objects,
+                        return_alternates=return_alternates)
+            except messaging.ExpectedException as exc:
+                raise exc.exc_info[1] from None
+
+        if (self.preemption is None or not instance_uuids
+                or utils.request_is_rebuild(spec_obj)):
+            return select(spec_obj)
+        if request.is_preemptible(spec_obj):
+            return self._place_preemptible(context, select, spec_obj,
+                                           instance_uuids)
+        if not self._may_preempt(context, spec_obj, instance_uuids):
+            return select(spec_obj)
+        return self._place_normal(context, select, spec_obj, instance_uuids)
+
+    def _place_preemptible(self, context, select, spec_obj, instance_uuids):
+        """A preemptible request takes what is free and never preempts."""
+        hinted = request.is_hinted(spec_obj)
+        if hinted:
+            # Before anything is built: a server that nobody knows to be
+            # preemptible would never give way.
+            self.preemption.db.add_preemptible(instance_uuids)
+        try:
+            selections = select(spec_obj)
+        except exception.NoValidHost as exc:
+            if hinted:
+                self._forget_hint(context, spec_obj, instance_uuids)
+            self._observe(context, instance_uuids, None, error=exc)
+            raise
+        self._observe(context, instance_uuids, None, selections)
+        return selections
+
+    def _forget_hint(self, context, spec_obj, instance_uuids):
+        """A server that was never placed needs no remembering."""
+        new = [uuid for uuid in instance_uuids if request.get_operation(
+            context, spec_obj, uuid) == 'create']
+        self.preemption.db.remove_preemptible(new)
+
+    def _may_preempt(self, context, spec_obj, instance_uuids):
+        conf = self.preemption.conf
+        if not conf.enabled or not conf.preempting_operations:
+            return False
+        if set(conf.preempting_operations) >= set(OPERATIONS):
+            return True
+        return request.get_operation(
+            context, spec_obj,
+            instance_uuids[0]) in conf.preempting_operations
+
+    def _place_normal(self, context, select, spec_obj, instance_uuids):
+        """Schedule, with victims where needed, anew while races are lost."""
+        for left in reversed(range(self.preemption.conf.max_attempts)):
+            # Nova changes the request that it works on; without preemptible
+            # servers there is no second time to keep it for.
+            again = (copy.deepcopy(spec_obj) if self.preemption.view
+                     else None)
+            attempt = attempts.Attempt(
+                self.preemption, self.host_manager, context, spec_obj,
+                lambda: request.get_operation(context, spec_obj,
+                                              instance_uuids[0]),
+                request.protected_servers(spec_obj) |
+                self.preemption.stuck())
+            try:
+                with attempt:
+                    selections = select(spec_obj)
+            except (exception.NoValidHost, preemption.VictimsStuck,
+                    claim.LostDecision) as exc:
+                lost = attempt.conflicts or not isinstance(
+                    exc, exception.NoValidHost)
+                if lost and left and again is not None:
+                    spec_obj = again
+                    continue
+                self._refused(context, instance_uuids, attempt, exc)
+                raise
+            self._observe(context, instance_uuids, attempt, selections)
+            return selections
+
+    def _refused(self, context, instance_uuids, attempt, exc):
+        """Keep why preemption could not help, where it was looked at."""
+        if not isinstance(exc, exception.NoValidHost):
+            exc = exception.NoValidHost(reason=str(exc))
+        self._observe(context, instance_uuids, attempt, error=exc)
+        if attempt.refusal or (attempt.candidates is not None
+                               and self.preemption.view):
+            reason = attempt.refusal or (
+                'no host has room, even without its preemptible servers '
+                'that may end, and passes the filters')
+            LOG.info('Preemption cannot help server %(server)s: %(reason)s',
+                     {'server': instance_uuids[0], 'reason': reason})
+            self.preemption.note_refusal(attempt, instance_uuids[0], reason)
+
+    def _observe(self, context, instance_uuids, attempt, selections=None,
+                 error=None):
+        if not self.observers:
+            return
+        report = observation.make(context, instance_uuids, attempt,
+                                  selections, error)
+        for observer in self.observers:
+            observer(report)
+
+    # -- where Nova's scheduling is joined -------------------------------
+
+    def _schedule(self, context, spec_obj, instance_uuids, *args, **kwargs):
+        attempt = attempts.current()
+        if attempt is None:
+            return super()._schedule(context, spec_obj, instance_uuids, *args,
+                                     **kwargs)
+        try:
+            selections = super()._schedule(context, spec_obj, instance_uuids,
+                                           *args, **kwargs)
+            if attempt.claims:
+                self.preemption.finish(attempt.claims)
+            return selections
+        except Exception as exc:
+            with excutils.save_and_reraise_exception():
+                self._take_back(context, attempt, exc)
+
+    def _take_back(self, context, attempt, exc):
+        """All or nothing: no server of the request keeps a claim."""
+        self.preemption.give_back(attempt.claims, str(exc))
+        if not isinstance(exc, exception.NoValidHost):
+            # For NoValidHost Nova has done it.
+            self._cleanup_allocations(context, attempt.free_claims)
+
+    def _get_sorted_hosts(self, spec_obj, host_states, index):
+        attempt = attempts.current()
+        if attempt is None:
+            return super()._get_sorted_hosts(spec_obj, host_states, index)
+        return attempt.sorted_hosts(super()._get_sorted_hosts, spec_obj,
+                                    host_states, index)
+
+    def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
+                             **kwargs):
+        attempt = attempts.current()
+        if attempt is not None:
+            hosts = attempt.alternates(hosts)
+        return super()._get_alternate_hosts(selected_hosts, spec_obj, hosts,
+                                            *args, **kwargs)
+
+    def _consume_selected_host(self, selected_host, spec_obj,
+                               instance_uuid=None):
+        attempt = attempts.current()
+        if attempt is not None:
+            attempt.consumed(selected_host)
+        super()._consume_selected_host(selected_host, spec_obj,
+                                       instance_uuid=instance_uuid)
+
+    def _cleanup_allocations(self, context, instance_uuids):
+        attempt = attempts.current()
+        if attempt is not None and instance_uuids:
+            # Those that took victims are taken back in _schedule, together
+            # with what their victims had.
+            claimed = {decision.server_uuid for decision in attempt.claims}
+            instance_uuids = [uuid for uuid in instance_uuids
+                              if uuid not in claimed]
+        super()._cleanup_allocations(context, instance_uuids)

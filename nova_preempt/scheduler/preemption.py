@@ -1,0 +1,198 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a scheduler that preempts consists of, put together once a process."""
+
+import datetime
+import os
+import time
+
+from nova import exception
+from oslo_concurrency import lockutils
+from oslo_log import log as logging
+from oslo_utils import timeutils
+import stevedore
+
+from nova_preempt import db as database
+from nova_preempt import placement as placement_api
+from nova_preempt.core import model
+from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import candidates
+from nova_preempt.scheduler import claim
+from nova_preempt.scheduler import providers
+from nova_preempt.scheduler import records
+from nova_preempt.scheduler import view
+from nova_preempt.termination import nova_api
+from nova_preempt.termination import owner
+from nova_preempt.termination import recovery
+from nova_preempt.termination import terminator
+
+LOG = logging.getLogger(__name__)
+
+# How long a victim that did not end is left alone afterwards.
+STUCK_S = 600
+
+# More uuids than this are not asked for one by one.
+_MANY = 500
+
+
+class Preemption:
+    """The parts, and what happens between a claim and the answer to Nova.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the scheduler's host
+    :param get_client: returns Nova's Placement client
+    :param get_cells: returns {uuid: CellMapping} to look for servers in
+    :param clock: returns now, timezone-aware
+    """
+
+    def __init__(self, conf, host, get_client, get_cells, clock):
+        self.conf = conf.preemption
+        self.clock = clock
+        self.observers = []
+        self.always = self.conf.consider == 'always'
+        self.db = database.Database(conf)
+        self._sync_database(conf)
+        self.owner = owner.Owner(
+            host, os.path.join(conf.state_path, 'nova-preempt-owners'))
+        self.nova = nova_api.NovaAPI(conf)
+        self.placement = placement_api.Placement(get_client)
+        self.providers = providers.ProviderCache(self.placement)
+        self.view = view.ServerView(get_cells, self._hinted)
+        self.claims = claim.Claims(self.placement, self.db, self.owner.name)
+        self.records = records.Records(self.conf)
+        self.recovery = recovery.Recovery(
+            self.placement, self.nova, self.db, self.owner, self.conf)
+        self.terminator = terminator.Terminator(
+            self.nova, self.db, self.owner.name, self.conf)
+        self._cost = load_cost(self.conf.cost)
+        self._cost_options = model.CostOptions(self.conf.billing_period_s)
+        self._stuck = {}          # server uuid: monotonic time
+
+    def _sync_database(self, conf):
+        """Make the tables of a SQLite file; check those of a server."""
+        if self.db.is_sqlite:
+            with lockutils.external_lock('nova-preempt-db',
+                                         lock_path=conf.state_path):
+                self.db.sync()
+        elif self.db.revision() != self.db.latest_revision():
+            raise exception.InvalidConfiguration(
+                'The database of [preemption_database]connection is at '
+                f'revision {self.db.revision()}, not at '
+                f'{self.db.latest_revision()}; run "nova-preempt-manage db '
+                'sync".')
+
+    def _hinted(self, uuids):
+        if not uuids:
+            return set()
+        return self.db.get_preemptible(uuids if len(uuids) <= _MANY else None)
+
+    # -- choosing --------------------------------------------------------
+
+    def candidates(self, resources, may_end, now):
+        """A Candidates for one request."""
+        def cost_us(server, server_resources):
+            return self._cost(model.PreemptibleServer(
+                server.uuid, server.uptime_us(now), server_resources,
+                server.project_id, server.flavor), self._cost_options)
+
+        return candidates.Candidates(self.placement, self.providers,
+                                     self.view, resources, may_end, cost_us)
+
+    def stuck(self):
+        """The uuids of victims that lately did not end."""
+        now = time.monotonic()
+        self._stuck = {uuid: since for uuid, since in self._stuck.items()
+                       if now - since < STUCK_S}
+        return set(self._stuck)
+
+    # -- from the claims to the answer -----------------------------------
+
+    def finish(self, decisions):
+        """End the victims of these claims; return when they are gone.
+
+        :raises VictimsStuck: some did not end; everything is taken back, as
+            far as victims still live
+        :raises LostDecision: another scheduler took this for dead
+        """
+        for decision in decisions:
+            self._move(decision, db_api.TERMINATING)
+        stuck = self.terminator.end(decisions)
+        if stuck:
+            now = time.monotonic()
+            self._stuck.update(dict.fromkeys(stuck, now))
+            LOG.error('Preemptible servers %(servers)s did not end within '
+                      '%(time)s s; looking for other victims.',
+                      {'servers': ', '.join(sorted(stuck)),
+                       'time': self.conf.termination_timeout_s})
+            raise VictimsStuck(stuck)
+        for decision in decisions:
+            self._release_surplus(decision)
+            self._move(decision, db_api.DONE)
+
+    def _move(self, decision, status):
+        if not self.db.update_decision(decision.uuid, self.owner.name,
+                                       status):
+            raise claim.LostDecision(decision.uuid)
+
+    def _release_surplus(self, decision):
+        consumer = self.placement.get_consumer(decision.uuid)
+        if consumer.allocations:
+            self.placement.post_allocations([consumer.with_allocations({})])
+
+    def give_back(self, decisions, reason):
+        """Take claims back: the request that they were for has failed."""
+        for decision in decisions:
+            self.recovery.roll_back(decision.uuid, reason)
+
+    def note_refusal(self, attempt, server_uuid, reason):
+        """Keep the record of a request that preemption could not help."""
+        try:
+            self.db.create_decision(
+                self.records.refused(attempt, server_uuid, reason))
+        except Exception:
+            # The request has its answer; only the record of it is lost.
+            LOG.exception('Cannot keep the record of server %s.', server_uuid)
+
+    # -- in the background -----------------------------------------------
+
+    def refresh(self):
+        """Keep what is known of servers and providers fresh."""
+        self.view.refresh()
+        nodes = self.view.nodes()
+        if nodes:
+            self.providers.refresh(nodes)
+
+    def repair(self):
+        """Finish what schedulers that died have left behind."""
+        return self.recovery.repair()
+
+
+class VictimsStuck(Exception):
+    """Victims that did not end in time."""
+
+
+def load_cost(name):
+    """The cost function of this name, see nova_preempt.core.costs.
+
+    :raises InvalidConfiguration: there is none
+    """
+    manager = stevedore.ExtensionManager('nova_preempt.cost')
+    if name not in manager.names():
+        raise exception.InvalidConfiguration(
+            f'[preemption]cost is {name!r}; known are: '
+            + ', '.join(sorted(manager.names())))
+    return manager[name].plugin
+
+
+def utcnow():
+    """Now, as Nova dates what it records."""
+    return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)

@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Resource providers as Placement shows them, remembered by generation.
+
+A listing of all providers is one call and gives each one's generation, which
+Placement raises with every change; so what we remember of a provider is
+exactly what Placement has as long as the generation is the same.
+"""
+
+import threading
+
+
+class ProviderCache:
+    """ProviderStates by uuid.
+
+    :param placement: a nova_preempt.placement.Placement
+    """
+
+    def __init__(self, placement):
+        self._placement = placement
+        self._lock = threading.Lock()
+        self._states = {}
+
+    def peek(self, provider):
+        """(ProviderState or None, whether it is what Placement has)."""
+        with self._lock:
+            state = self._states.get(provider.uuid)
+        return state, (state is not None
+                       and state.generation == provider.generation)
+
+    def get(self, provider):
+        """The ProviderState of a listed provider, read only if it changed.
+
+        None if the provider is gone.
+        """
+        state, fresh = self.peek(provider)
+        return state if fresh else self.read(provider.uuid)
+
+    def read(self, uuid):
+        """The ProviderState, read now; None if the provider is gone."""
+        state = self._placement.get_provider_state(uuid)
+        with self._lock:
+            if state is None:
+                self._states.pop(uuid, None)
+            else:
+                self._states[uuid] = state
+        return state
+
+    def refresh(self, names):
+        """Read the providers of these names that have changed.
+
+        Forgets all others, so that what is remembered stays bounded.
+        """
+        wanted = [provider for provider in self._placement.list_providers([])
+                  if provider.name in names]
+        for provider in wanted:
+            self.get(provider)
+        uuids = {provider.uuid for provider in wanted}
+        with self._lock:
+            for uuid in set(self._states) - uuids:
+                del self._states[uuid]

@@ -1,0 +1,202 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is known of the preemptible servers of the cloud, in memory.
+
+Loaded once for each cell, then kept fresh by asking each cell for what has
+changed since (Nova has an index for that). This needs no messages from the
+computes, which an operator may have switched off
+([filter_scheduler]track_instance_changes) and which do not reach the
+scheduler where cells have message queues of their own.
+"""
+
+import dataclasses
+import datetime
+import threading
+
+from nova import context as nova_context
+from nova import objects
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import marks
+
+LOG = logging.getLogger(__name__)
+
+# Changes are read from a little before the last reading, since what a clock
+# of another host dates may be late by this much.
+OVERLAP_S = 30
+
+# States in which a server stays where it is and may be ended.
+_VICTIM_STATES = frozenset((
+    'active', 'paused', 'stopped', 'suspended', 'rescued', 'error', 'shelved',
+    'soft-delete'))
+
+_ATTRS = ['flavor', 'numa_topology']
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A preemptible server, as its Instance record in a cell says.
+
+    launched_at is what Nova recorded, created_at where it has none.
+    """
+
+    uuid: str
+    host: str
+    node: str
+    cell_uuid: str
+    project_id: str
+    user_id: str
+    flavor: str
+    launched_at: datetime.datetime
+    vm_state: str
+    task_state: str | None
+    locked: bool
+    minimum_runtime_s: int
+    vcpus: int
+    memory_mb: int
+    disk_mb: int
+    numa_topology: object = dataclasses.field(default=None, compare=False)
+
+    def uptime_us(self, now):
+        """Microseconds since its launch, never negative."""
+        return max(0, (now - self.launched_at)
+                   // datetime.timedelta(microseconds=1))
+
+    def may_end(self, now, minimum_runtime_s):
+        """Whether it may be a victim now."""
+        minimum_s = max(minimum_runtime_s, self.minimum_runtime_s)
+        return (self.vm_state in _VICTIM_STATES and self.task_state is None
+                and not self.locked
+                and self.uptime_us(now) >= minimum_s * 1_000_000)
+
+
+class ServerView:
+    """The preemptible servers, by node.
+
+    :param cells: returns {uuid: CellMapping} of the cells to look into
+    :param hinted: given uuids, returns the set of those that are preemptible
+        by a hint
+    """
+
+    def __init__(self, cells, hinted):
+        self._cells = cells
+        self._hinted = hinted
+        self._lock = threading.Lock()
+        # One reading at a time, so that an older one never ends up on top.
+        self._reading = threading.Lock()
+        self._since = {}          # cell uuid: when it was read last
+        self._servers = {}        # uuid: Server
+        self._by_node = {}        # node: set of uuids
+
+    def __bool__(self):
+        """Whether there may be preemptible servers, as far as is known."""
+        return bool(self._servers) or not self._since
+
+    def nodes(self):
+        """The names of the nodes that have preemptible servers."""
+        with self._lock:
+            return set(self._by_node)
+
+    def on_node(self, node):
+        """{uuid: Server} of a node."""
+        with self._lock:
+            return {uuid: self._servers[uuid]
+                    for uuid in self._by_node.get(node, ())}
+
+    def refresh(self):
+        """Read what has changed in each cell.
+
+        A cell that cannot be read keeps what was known of it.
+        """
+        with self._reading:
+            for cell in list(self._cells().values()):
+                self._refresh_cell(cell)
+
+    def _refresh_cell(self, cell):
+        since = self._since.get(cell.uuid)
+        started = timeutils.utcnow()
+        filters = {'deleted': False, 'soft_deleted': True}
+        if since is not None:
+            filters = {'changes-since': since - datetime.timedelta(
+                seconds=OVERLAP_S)}
+        try:
+            found = self._read(cell, filters)
+        except Exception:
+            LOG.exception('Cannot read the servers of cell %s; what is known '
+                          'of them may be out of date.', cell.identity)
+            return
+        with self._lock:
+            self._update(found)
+        self._since[cell.uuid] = started
+
+    def reload(self, cell_uuid, uuids):
+        """Read these servers anew, now. Returns {uuid: Server}.
+
+        Those that are gone, or not preemptible any more, are not in it.
+        """
+        cell = self._cells().get(cell_uuid)
+        if cell is None or not uuids:
+            return {}
+        filters = {'uuid': sorted(uuids), 'deleted': False,
+                   'soft_deleted': True}
+        with self._reading:
+            found = self._read(cell, filters)
+            for uuid in uuids:
+                found.setdefault(uuid, None)
+            with self._lock:
+                self._update(found)
+        return {uuid: server for uuid, server in found.items() if server}
+
+    def _read(self, cell, filters):
+        """{uuid: Server, or None if it is not (or no longer) one}."""
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, cell) as cell_context:
+            instances = objects.InstanceList.get_by_filters(
+                cell_context, filters, expected_attrs=_ATTRS)
+        by_hint = self._hinted([instance.uuid for instance in instances])
+        return {instance.uuid: _server(instance, cell.uuid,
+                                       instance.uuid in by_hint)
+                for instance in instances}
+
+    def _update(self, found):
+        for uuid, server in found.items():
+            old = self._servers.pop(uuid, None)
+            if old is not None:
+                uuids = self._by_node[old.node]
+                uuids.discard(uuid)
+                if not uuids:
+                    del self._by_node[old.node]
+            if server is not None:
+                self._servers[uuid] = server
+                self._by_node.setdefault(server.node, set()).add(uuid)
+
+
+def _server(instance, cell_uuid, by_hint):
+    """The Server of an Instance, None if it is not a preemptible one."""
+    flavor = instance.flavor
+    extra_specs = flavor.extra_specs if 'extra_specs' in flavor else {}
+    if not (by_hint or marks.flavor_is_preemptible(extra_specs or {})):
+        return None
+    if instance.deleted or not instance.node:
+        return None
+    return Server(
+        uuid=instance.uuid, host=instance.host, node=instance.node,
+        cell_uuid=cell_uuid, project_id=instance.project_id,
+        user_id=instance.user_id, flavor=flavor.name,
+        launched_at=instance.launched_at or instance.created_at,
+        vm_state=instance.vm_state, task_state=instance.task_state,
+        locked=bool(instance.locked),
+        minimum_runtime_s=marks.minimum_runtime_s(extra_specs or {}),
+        vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
+        disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
+        numa_topology=instance.numa_topology)

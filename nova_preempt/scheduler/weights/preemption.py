@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts with room before hosts that need victims, cheap victims first.
+
+Algorithms 3 and 4 of López García et al. (FGCS 2019). Algorithm 4 is read as
+the cost of the cheapest set of victims that makes room for the request: that
+alone gives all four published choices, a sum over every preemptible server of
+the host does not.
+"""
+
+import nova.conf
+from nova.scheduler import utils
+from nova.scheduler import weights
+
+import nova_preempt.conf
+
+CONF = nova.conf.CONF
+nova_preempt.conf.register_opts(CONF)
+
+
+class PreemptionWeigher(weights.BaseHostWeigher):
+    """0 if the host has room, -1 if preemptible servers would have to end.
+
+    With fixed bounds the difference is always the whole multiplier.
+    """
+
+    minval = -1
+    maxval = 0
+
+    def weight_multiplier(self, host_state):
+        return utils.get_weight_multiplier(
+            host_state, 'preemption_weight_multiplier',
+            CONF.filter_scheduler.preemption_weight_multiplier)
+
+    def _weigh_object(self, host_state, weight_properties):
+        return -1 if getattr(host_state, 'victims', ()) else 0
+
+
+class PreemptionCostWeigher(weights.BaseHostWeigher):
+    """The rank of the cost of the host's cheapest victims, higher is cheaper.
+
+    Nova scales weights to the range of the values it sees; scaled like that,
+    one second would weigh next to nothing beside an hour. Ranks keep hosts of
+    different cost apart whatever the range, and whatever unit a cost function
+    counts in.
+    """
+
+    def weight_multiplier(self, host_state):
+        return utils.get_weight_multiplier(
+            host_state, 'preemption_cost_weight_multiplier',
+            CONF.filter_scheduler.preemption_cost_weight_multiplier)
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        costs = [self._weigh_object(weighed.obj, weight_properties)
+                 for weighed in weighed_obj_list]
+        ranks = {cost: rank for rank, cost in enumerate(sorted(set(costs)))}
+        return [ranks[cost] for cost in costs]
+
+    def _weigh_object(self, host_state, weight_properties):
+        return -getattr(host_state, 'victims_cost_us', 0)

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's API, as far as ending servers needs it."""
+
+import dataclasses
+
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+from novaclient import client as nova_client
+from novaclient import exceptions as nova_exc
+
+from nova_preempt.conf import preemption
+
+# The task states of a server that is on its way out.
+_ENDING = frozenset(('deleting', 'soft-deleting'))
+
+
+class NovaError(Exception):
+    """Nova's API could not be reached, or refused."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerStatus:
+    """A server as Nova's API shows it."""
+
+    status: str
+    task_state: str | None
+    host: str | None
+
+    @property
+    def ending(self):
+        return self.task_state in _ENDING or self.status == 'DELETED'
+
+
+class NovaAPI:
+    """Ends servers and looks whether they are gone.
+
+    Uses the credentials in [preemption], which must be those of a user with
+    an admin role: the servers belong to others.
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._client = None
+
+    @staticmethod
+    def is_configured(conf):
+        """Whether there are credentials at all."""
+        group = conf[preemption.GROUP]
+        return bool(group.auth_type or group.auth_section)
+
+    def _servers(self):
+        if self._client is None:
+            group = self._conf[preemption.GROUP]
+            auth = ks_loading.load_auth_from_conf_options(
+                self._conf, preemption.GROUP)
+            session = ks_loading.load_session_from_conf_options(
+                self._conf, preemption.GROUP, auth=auth)
+            interfaces = group.valid_interfaces or ['internal']
+            self._client = nova_client.Client(
+                '2.1', session=session, service_type=group.service_type,
+                region_name=group.region_name, interface=interfaces[0],
+                endpoint_override=group.endpoint_override)
+        return self._client.servers
+
+    def _call(self, method, uuid):
+        try:
+            return getattr(self._servers(), method)(uuid)
+        except nova_exc.NotFound:
+            return None
+        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+            raise NovaError(f'{method} of server {uuid}: {exc}') from exc
+
+    def force_delete(self, uuid):
+        """Delete the server, whatever [DEFAULT]reclaim_instance_interval is.
+
+        A soft delete would keep the space. Fine if it is gone already.
+
+        :raises NovaError: it was not accepted
+        """
+        self._call('force_delete', uuid)
+
+    def get(self, uuid):
+        """The ServerStatus, None if it is gone.
+
+        :raises NovaError: nobody knows
+        """
+        server = self._call('get', uuid)
+        if server is None:
+            return None
+        return ServerStatus(
+            server.status, getattr(server, 'OS-EXT-STS:task_state', None),
+            getattr(server, 'OS-EXT-SRV-ATTR:host', None))

@@ -1,0 +1,195 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Taking a preemption back, at once or after a crash.
+
+A decision whose scheduler died was never answered: Nova's conductor has no
+host for the server and will not build it. So the server's claim goes, and the
+victims that live and were not asked to end get their space back. What was
+asked to end, ends.
+"""
+
+from oslo_log import log as logging
+
+from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
+from nova_preempt.termination import nova_api
+
+LOG = logging.getLogger(__name__)
+
+# Changes by others between our reading and our writing, in a row.
+_TRIES = 5
+
+
+class Recovery:
+    """Rolls decisions back.
+
+    :param placement: a nova_preempt.placement.Placement
+    :param nova: a NovaAPI
+    :param db: a nova_preempt.db.Database
+    :param owner: the nova_preempt.termination.owner.Owner of this process
+    :param options: [preemption] of the configuration
+    """
+
+    def __init__(self, placement, nova, db, owner, options):
+        self._placement = placement
+        self._nova = nova
+        self._db = db
+        self._owner = owner
+        self._options = options
+
+    def repair(self):
+        """Roll back what dead schedulers left. Returns how many decisions."""
+        repaired = 0
+        for decision, age_s in self._db.get_open_decisions():
+            if not self._is_orphan(decision, age_s):
+                continue
+            if not self._db.update_decision(
+                    decision.uuid, decision.owner, decision.status,
+                    new_owner=self._owner.name, from_status=decision.status):
+                continue  # another scheduler takes care of it
+            LOG.warning('Preemption %(uuid)s for server %(server)s on host '
+                        '%(host)s was left %(status)s by its scheduler; '
+                        'rolling it back.',
+                        {'uuid': decision.uuid, 'host': decision.host,
+                         'server': decision.server_uuid,
+                         'status': decision.status})
+            repaired += self.roll_back(decision.uuid,
+                                       'its scheduler stopped')
+        return repaired
+
+    def _is_orphan(self, decision, age_s):
+        if decision.owner == self._owner.name:
+            return False
+        return (age_s >= self._options.intent_timeout_s
+                or (bool(decision.owner)
+                    and self._owner.is_dead(decision.owner)))
+
+    def roll_back(self, decision_uuid, reason):
+        """Take a decision of ours back.
+
+        :returns: True once it is closed; where a service cannot be reached it
+            stays open, without an owner, for a later repair
+        """
+        decision = self._db.get_decision(decision_uuid)
+        if decision.status != db_api.INTENT and not self._move(
+                decision, db_api.ROLLING_BACK, reason=reason):
+            return False
+        try:
+            status = self._undo(decision)
+        except (placement_api.PlacementError, placement_api.Conflict,
+                nova_api.NovaError) as exc:
+            LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
+                        {'uuid': decision_uuid, 'exc': exc})
+            current = self._db.get_decision(decision_uuid)
+            self._move(decision, current.status, new_owner='',
+                       reason=f'{reason}; {exc}')
+            return False
+        return self._move(decision, status, new_owner='', reason=reason)
+
+    def _move(self, decision, status, **values):
+        return self._db.update_decision(decision.uuid, self._owner.name,
+                                        status, **values)
+
+    def _undo(self, decision):
+        """Give the space back. Returns the status that it has then.
+
+        Can be done again after it failed half-way.
+        """
+        for _ in range(_TRIES):
+            survivors = self._survivors(decision)
+            changes = self._release(decision) + _restored(survivors)
+            try:
+                if changes:
+                    self._placement.post_allocations(changes)
+                break
+            except placement_api.Conflict as exc:
+                conflict = exc
+        else:
+            LOG.warning('Preemption %(uuid)s cannot be taken back as a '
+                        'whole: %(exc)s',
+                        {'uuid': decision.uuid, 'exc': conflict})
+            survivors = self._undo_in_parts(decision, survivors)
+        if decision.status == db_api.INTENT and not changes:
+            self._close_victims(decision, decision.victims)
+            return db_api.ABORTED
+        self._close_victims(decision, survivors)
+        return db_api.ROLLED_BACK
+
+    def _close_victims(self, decision, kept):
+        kept = {victim.server_uuid for victim in kept}
+        for victim in decision.victims:
+            self._db.update_victim(
+                decision.uuid, victim.server_uuid,
+                db_api.KEPT if victim.server_uuid in kept else db_api.GONE)
+
+    def _survivors(self, decision):
+        """Victims that live, will not end, and have lost their space."""
+        survivors = []
+        for victim in decision.victims:
+            if victim.status == db_api.GONE:
+                continue
+            server = self._nova.get(victim.server_uuid)
+            if server is None or server.ending:
+                continue
+            if not self._placement.get_consumer(
+                    victim.server_uuid).allocations:
+                survivors.append(victim)
+        return survivors
+
+    def _release(self, decision):
+        """What takes the space back from the server and the decision."""
+        changes = []
+        target = self._placement.get_consumer(decision.server_uuid)
+        if (target.resources_on(decision.provider_uuid)
+                and not self._is_used(decision)):
+            changes.append(target.with_allocations(
+                {uuid: item for uuid, item in target.allocations.items()
+                 if uuid != decision.provider_uuid}))
+        surplus = self._placement.get_consumer(decision.uuid)
+        if surplus.allocations:
+            changes.append(surplus.with_allocations({}))
+        return changes
+
+    def _is_used(self, decision):
+        """Whether the server has come to that host in another way since."""
+        later = self._db.get_decisions(server_uuid=decision.server_uuid,
+                                       provider_uuid=decision.provider_uuid)
+        if later[-1].uuid != decision.uuid:
+            return True
+        server = self._nova.get(decision.server_uuid)
+        return (server is not None and server.host == decision.host
+                and server.status != 'ERROR')
+
+    def _undo_in_parts(self, decision, survivors):
+        """Restore one by one what fits; a server without space must end."""
+        release = self._release(decision)
+        if release:
+            self._placement.post_allocations(release)
+        restored = []
+        for victim in survivors:
+            try:
+                self._placement.post_allocations(_restored([victim]))
+                restored.append(victim)
+            except placement_api.Conflict:
+                LOG.error('The space of preemptible server %(server)s was '
+                          'taken before preemption %(uuid)s could be taken '
+                          'back; ending it.',
+                          {'server': victim.server_uuid,
+                           'uuid': decision.uuid})
+                self._nova.force_delete(victim.server_uuid)
+        return restored
+
+
+def _restored(victims):
+    return [placement_api.Consumer(victim.server_uuid, victim.allocations,
+                                   None, victim.project_id, victim.user_id)
+            for victim in victims]

@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Validators of our flavor extra specs, loaded by nova-api.
+
+nova-api finds them in the entry point group
+``nova.api.extra_spec_validators`` and refuses unknown keys and bad values of
+the namespace ``preemptible`` with 400 (microversion 2.86 or later).
+"""
+
+from nova.api.validation.extra_specs import base
+
+from nova_preempt import marks
+
+
+def register():
+    """Return the validators, as nova.api.validation.extra_specs asks."""
+    return [
+        base.ExtraSpecValidator(
+            name=marks.ENABLED,
+            description=(
+                'Whether servers of this flavor are preemptible: they use '
+                'idle capacity and are ended when a normal server needs it.'),
+            value={
+                'type': bool,
+                'description': 'Whether servers are preemptible.',
+            },
+        ),
+        base.ExtraSpecValidator(
+            name=marks.MINIMUM_RUNTIME,
+            description=(
+                'How long a preemptible server of this flavor runs at least '
+                'before it may be ended, in seconds. It can only lengthen '
+                "the operator's [preemption]minimum_runtime_s."),
+            value={
+                'type': int,
+                'description': 'A number of seconds.',
+                'min': 0,
+            },
+        ),
+    ]

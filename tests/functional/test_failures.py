@@ -1,0 +1,271 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What goes wrong half-way: nothing is lost, nobody ends in vain."""
+
+from unittest import mock
+
+from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
+from nova_preempt.termination import nova_api
+from tests.functional import base
+
+
+class Killed(BaseException):
+    """Ends a thread as a kill ends the process: nothing is cleaned up."""
+
+
+class TestKilledScheduler(base.PreemptionTestCase):
+    """The scheduler dies at a step of a preemption and is started again."""
+
+    def setUp(self):
+        super().setUp()
+        # The conductor must not wait a minute for an answer.
+        self.flags(rpc_response_timeout=2, long_rpc_timeout=3)
+        self.add_hosts('host1')
+        self.victims = [self.boot_spot('a', 'host1', 100),
+                        self.boot_spot('b', 'host1', 200)]
+
+    def boot_and_kill(self, target, name, after=True, calls=1):
+        """Boot a server of two slots; die in the given call."""
+        real = getattr(target, name)
+        count = []
+
+        def die(*args, **kwargs):
+            count.append(1)
+            if len(count) < calls:
+                return real(*args, **kwargs)
+            if after:
+                real(*args, **kwargs)
+            raise Killed
+
+        with mock.patch.object(target, name, side_effect=die):
+            server = self.boot('normal', self.big)
+            self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertTrue(count)
+        return server
+
+    def restart(self):
+        # What the kernel does when a process ends.
+        self.scheduler.preemption.owner._file.close()
+        self.scheduler_service.stop()
+        self.scheduler_service = self.start_service(
+            'scheduler', host=self.scheduler_service.host)
+
+    def alive(self):
+        return {server['id'] for server in self.servers()
+                if server['status'] == 'ACTIVE'}
+
+    def assert_rolled_back(self, status):
+        self.restart()
+        self.assert_consistent()
+        self.assertEqual([status], [
+            decision.status for decision in self.db.get_decisions()])
+
+    def test_after_the_intent(self):
+        self.boot_and_kill(self.db, 'create_decision')
+        self.assertEqual(1, len(self.db.get_open_decisions()))
+        self.assert_rolled_back(db_api.ABORTED)
+        self.assertEqual(set(self.victims), self.alive())
+
+    def test_after_the_swap(self):
+        self.boot_and_kill(self.scheduler.preemption.placement,
+                           'post_allocations')
+        self.assertNotIn(self.victims[0], self.allocations()['host1'])
+        self.assert_rolled_back(db_api.ROLLED_BACK)
+        self.assertEqual(set(self.victims), self.alive())
+
+    def test_before_the_first_termination(self):
+        self.boot_and_kill(self.scheduler.preemption.nova, 'force_delete',
+                           after=False)
+        self.assert_rolled_back(db_api.ROLLED_BACK)
+        self.assertEqual(set(self.victims), self.alive())
+
+    def test_after_the_first_of_two_terminations(self):
+        self.boot_and_kill(self.scheduler.preemption.nova, 'force_delete')
+        first, second = sorted(self.victims)
+        self.wait_gone(first)
+        self.assert_rolled_back(db_api.ROLLED_BACK)
+        self.assertEqual({second}, self.alive())
+
+    def test_a_live_scheduler_is_left_alone(self):
+        self.boot_and_kill(self.scheduler.preemption.placement,
+                           'post_allocations')
+        # Not restarted: the owner still lives, so nobody touches its work.
+        self.assertEqual(0, self.scheduler.preemption.repair())
+        self.assertEqual(1, len(self.db.get_open_decisions()))
+        self.assert_rolled_back(db_api.ROLLED_BACK)
+
+    def test_nova_api_away_at_the_restart(self):
+        self.boot_and_kill(self.scheduler.preemption.placement,
+                           'post_allocations')
+        with mock.patch.object(nova_api.NovaAPI, 'get',
+                               side_effect=nova_api.NovaError('away')):
+            self.restart()
+        self.assertEqual(1, len(self.db.get_open_decisions()))
+        self.flags(intent_timeout_s=10, group='preemption')
+        with mock.patch.object(
+                self.db, 'get_open_decisions',
+                return_value=[(decision, 60.0) for decision, _age
+                              in self.db.get_open_decisions()]):
+            self.assertEqual(1, self.scheduler.preemption.repair())
+        self.assert_consistent()
+        self.assertEqual(set(self.victims), self.alive())
+
+
+class TestLostRaces(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.add_hosts('host1', 'host2')
+        self.cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.next = self.boot_spot('c', 'host2', 200)
+        self.boot_spot('d', 'host2', 1000)
+
+    def lose(self, times):
+        """Somebody else changes the first victims just before the swap."""
+        placement = self.scheduler.preemption.placement
+        real = placement.post_allocations
+        lost = []
+
+        def post(consumers):
+            if len(lost) < times:
+                lost.append(consumers)
+                consumers = [
+                    placement_api.Consumer(
+                        consumer.uuid, consumer.allocations,
+                        (consumer.generation or 0) + 17,
+                        consumer.project_id, consumer.user_id)
+                    for consumer in consumers]
+            return real(consumers)
+
+        return mock.patch.object(placement, 'post_allocations',
+                                 side_effect=post)
+
+    def test_conflict_tries_the_next_host(self):
+        with self.lose(1):
+            server = self.boot_normal()
+        self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
+        self.assert_consistent()
+        self.assertEqual([db_api.ABORTED, db_api.DONE], [
+            decision.status for decision in self.db.get_decisions()])
+        self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
+
+    def test_conflict_on_every_host_starts_anew(self):
+        with self.lose(2):
+            server = self.boot_normal()
+        self.assertEqual('host1', server['OS-EXT-SRV-ATTR:host'])
+        self.assert_consistent()
+        self.assertEqual(4, len(self.servers()))
+
+    def test_conflicts_without_end(self):
+        self.flags(max_attempts=2, group='preemption')
+        with self.lose(100):
+            server = self.boot('normal', self.small)
+            self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assert_consistent()
+        self.assertEqual(5, len(self.servers()))
+
+    def test_outcome_of_the_swap_unknown(self):
+        placement = self.scheduler.preemption.placement
+        real = placement.post_allocations
+
+        def post(consumers):
+            real(consumers)
+            raise placement_api.PlacementError('timeout')
+
+        with mock.patch.object(placement, 'post_allocations',
+                               side_effect=post):
+            server = self.boot('normal', self.small)
+            self.assertRaises(cloud.CloudError, self.wait, server)
+        open_decisions = self.db.get_open_decisions()
+        self.assertEqual(1, len(open_decisions))
+        with mock.patch.object(
+                self.db, 'get_open_decisions',
+                return_value=[(open_decisions[0][0], 60.0)]):
+            self.scheduler.preemption.repair()
+        self.assert_consistent()
+        self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
+
+
+class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(termination_timeout_s=1, group='preemption')
+        self.add_hosts('host1', 'host2')
+        self.cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.next = self.boot_spot('c', 'host2', 200)
+        self.boot_spot('d', 'host2', 1000)
+
+    def refuse(self, *uuids):
+        nova = self.scheduler.preemption.nova
+        real = nova.force_delete
+
+        def force_delete(uuid):
+            if uuid in uuids:
+                raise nova_api.NovaError('500')
+            return real(uuid)
+
+        return mock.patch.object(nova, 'force_delete',
+                                 side_effect=force_delete)
+
+    def test_another_victim_is_found(self):
+        with self.refuse(self.cheap):
+            server = self.boot_normal()
+        self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
+        self.assert_consistent()
+        self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
+        self.assertEqual(
+            [db_api.ROLLED_BACK, db_api.DONE],
+            [decision.status for decision in self.db.get_decisions()])
+
+    def test_none_left(self):
+        servers = {server['id'] for server in self.servers()}
+        with self.refuse(*servers):
+            server = self.boot('normal', self.small)
+            self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assert_consistent()
+        self.assertEqual(servers, {
+            server['id'] for server in self.servers()
+            if server['status'] == 'ACTIVE'})
+
+    def test_victim_deleted_by_its_owner_meanwhile(self):
+        nova = self.scheduler.preemption.nova
+        real = nova.force_delete
+
+        def force_delete(uuid):
+            self.delete(uuid)
+            return real(uuid)
+
+        with mock.patch.object(nova, 'force_delete',
+                               side_effect=force_delete):
+            server = self.boot_normal()
+        self.assertEqual('host1', server['OS-EXT-SRV-ATTR:host'])
+        self.assert_consistent()
+
+
+class TestPlacementAway(base.PreemptionTestCase):
+
+    def test_stock_answer(self):
+        self.add_hosts('host1')
+        spot = self.boot_spot('a', 'host1')
+        self.boot_spot('b', 'host1')
+        with mock.patch.object(
+                self.scheduler.preemption.placement, 'list_providers',
+                side_effect=placement_api.PlacementError('timeout')):
+            server = self.boot('normal', self.small)
+            self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
+        self.assert_consistent()

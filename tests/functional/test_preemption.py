@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A normal server in a full cloud, on real Nova and Placement."""
+
+from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
+from tests.functional import base
+
+
+class TestCreate(base.PreemptionTestCase):
+
+    def test_cheapest_victim_on_any_host_gives_way(self):
+        self.add_hosts('host1', 'host2')
+        old = self.boot_spot('a', 'host1', 3600 + 1800)
+        dear = self.boot_spot('b', 'host1', 3000)
+        cheap = self.boot_spot('c', 'host2', 7200 + 60)
+        other = self.boot_spot('d', 'host2', 2400)
+        server = self.boot_normal()
+        self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
+        left = {item['id'] for item in self.servers()}
+        self.assertEqual({old, dear, other, server['id']}, left)
+        self.assert_consistent()
+        decision, = self.db.get_decisions()
+        self.assertEqual(db_api.DONE, decision.status)
+        self.assertEqual(server['id'], decision.server_uuid)
+        self.assertEqual('create', decision.operation)
+        self.assertEqual(60_000_000, decision.cost_us)
+        self.assertEqual([(cheap, db_api.GONE, 60_000_000)], [
+            (victim.server_uuid, victim.status, victim.cost_us)
+            for victim in decision.victims])
+        self.assertEqual('host1', decision.record['runner_up']['host'])
+
+    def test_free_host_first(self):
+        self.add_hosts('host1', 'host2')
+        self.boot_spot('a', 'host1', 3600)
+        self.boot_spot('b', 'host1', 3600)
+        server = self.boot_normal()
+        self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual([], self.db.get_decisions())
+
+    def test_no_valid_host_and_nobody_ends(self):
+        self.add_hosts('host1')
+        self.boot_normal('n1')
+        spot = self.boot_spot('a', 'host1')
+        server = self.boot('n2', self.big)
+        self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
+        decision, = self.db.get_decisions()
+        self.assertEqual(db_api.REFUSED, decision.status)
+
+    def test_preemptible_never_preempts(self):
+        self.add_hosts('host1')
+        self.boot_spot('a', 'host1')
+        self.boot_spot('b', 'host1')
+        server = self.boot('c', self.spot)
+        self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertEqual([], self.db.get_decisions())
+
+    def test_multi_create(self):
+        self.add_hosts('host1', 'host2')
+        for name, host in (('a', 'host1'), ('b', 'host1'), ('c', 'host2')):
+            self.boot_spot(name, host)
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.small, networks='none')
+        body.update(min_count=4, max_count=4)
+        self.api.post_server({'server': body})
+        for server in self.servers():
+            if server['name'].startswith('m'):
+                self.wait(server['id'])
+        self.assertEqual(4, len(self.servers()))
+        self.assert_consistent()
+
+    def test_multi_create_all_or_nothing(self):
+        self.add_hosts('host1', 'host2')
+        spots = {self.boot_spot(name, host) for name, host in (
+            ('a', 'host1'), ('b', 'host1'), ('c', 'host2'))}
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.small, networks='none')
+        body.update(min_count=5, max_count=5)
+        self.api.post_server({'server': body})
+        for server in self.servers():
+            if server['name'].startswith('m'):
+                self.assertRaises(cloud.CloudError, self.wait, server['id'])
+        self.assertEqual(spots, {
+            server['id'] for server in self.servers()
+            if server['status'] == 'ACTIVE'})
+        self.assert_consistent()
