@@ -15,11 +15,11 @@ import argparse
 import json
 import sys
 
-import nova.conf
 from nova import config
+import nova.conf
 
-import nova_preempt.conf
 from nova_preempt import db
+import nova_preempt.conf
 
 CONF = nova.conf.CONF
 

@@ -35,14 +35,14 @@ alone. Preemptions that are under way are still finished or rolled back.
         default='when_full',
         choices=[
             ('when_full', 'only when no host with room passes the filters'),
-            ('always', 'beside the hosts with room, as López García et al. '
-                       'do'),
+            ('always', 'beside the hosts with room'),
         ],
         help="""
 When hosts on which preemptible servers would have to end are looked at.
 
 With the default multipliers both choose the same host; ``when_full`` costs
-nothing as long as there is room. ``always`` lets an operator who lowers
+nothing as long as there is room. ``always``, which is what López García et al.
+(FGCS 2019) describe, lets an operator who lowers
 ``[filter_scheduler]preemption_weight_multiplier`` weigh a good host with cheap
 victims against a poor one with room.
 """),

@@ -51,8 +51,8 @@ class SearchLimits:
     :raises ValueError: when a limit is negative
     """
 
-    branch_steps: int = 400
-    dp_labels: int = 9_000
+    branch_steps: int = 1_000
+    dp_labels: int = 12_000
     accept_checks: int = 32
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ DEFAULT_LIMITS = SearchLimits()
 
 #: One ``accept`` may lead to hundreds of searches; together they may take
 #: so many times what one may take, then the rest are only approximated.
-_SEARCHES = 4
+_SEARCHES = 20
 
 
 def cheapest_victims(

@@ -36,11 +36,12 @@ INTENT = 'intent'              # written, the space may be ours or not
 CLAIMED = 'claimed'            # the space is ours, nobody was touched
 TERMINATING = 'terminating'    # victims are being ended
 ROLLING_BACK = 'rolling_back'  # the space is being given back
+RELEASING = 'releasing'        # victims gone, their surplus still allocated
 DONE = 'done'                  # victims gone, the server may be built
 ROLLED_BACK = 'rolled_back'    # given back, as far as victims still live
 ABORTED = 'aborted'            # nothing had happened yet
 REFUSED = 'refused'            # a record only: preemption could not help
-OPEN = (INTENT, CLAIMED, TERMINATING, ROLLING_BACK)
+OPEN = (INTENT, CLAIMED, TERMINATING, ROLLING_BACK, RELEASING)
 
 # Statuses of a victim.
 PENDING = 'pending'            # chosen, its space taken, not touched yet

@@ -16,8 +16,8 @@ follows what happens, and stays as the record of it.
 """
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 from sqlalchemy import orm
+from sqlalchemy.dialects import mysql
 
 Base = orm.declarative_base()
 

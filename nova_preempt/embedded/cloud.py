@@ -9,7 +9,6 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-
 """The real Nova and Placement in this process, with our scheduler.
 
 nova-api, nova-conductor, a nova-compute for each host and Placement are the
@@ -27,6 +26,7 @@ import warnings
 
 # The first of Nova: it settles whether eventlet patches the process.
 from nova.tests.functional import integrated_helpers
+
 # isort: split
 import fixtures
 from keystoneauth1 import loading as ks_loading
@@ -41,6 +41,10 @@ import nova_preempt.conf
 from nova_preempt.embedded import driver
 from nova_preempt.embedded import fixtures as embedded_fixtures
 
+nova_preempt.conf.register_opts(CONF)
+CONF.register_opts(ks_loading.get_auth_plugin_conf_options('admin_token'),
+                   group='preemption')
+
 SCHEDULER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
 
 #: An image of Nova's glance fixture that asks nothing of the flavor.
@@ -48,7 +52,9 @@ IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 # Enough for a boot on a machine that is busy with something else.
 TIMEOUT_S = 60.0
-POLL_S = 0.02
+# Asking costs the one processor that does the work, so ever less often.
+FIRST_POLL_S = 0.02
+LAST_POLL_S = 0.2
 
 OPTIONS = {
     None: {
@@ -60,8 +66,19 @@ OPTIONS = {
         'reserved_host_disk_mb': 0,
     },
     'quota': {'instances': -1, 'cores': -1, 'ram': -1},
-    # A fake hypervisor ends a server at once.
-    'preemption': {'poll_interval_s': 0.02},
+    'filter_scheduler': {
+        'available_filters': [
+            'nova.scheduler.filters.all_filters',
+            'nova_preempt.scheduler.filters.all_filters'],
+        'weight_classes': [
+            'nova.scheduler.weights.all_weighers',
+            'nova_preempt.scheduler.weights.all_weighers'],
+    },
+    'preemption': {
+        'auth_type': 'admin_token',
+        # A fake hypervisor ends a server at once.
+        'poll_interval_s': 0.02,
+    },
 }
 
 
@@ -99,20 +116,19 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     def start_service(self, name, host=None, cell_name=None, **kwargs):
         """Start a service of Nova, the scheduler with its credentials."""
         if name == 'scheduler':
-            self.flags(group='preemption', auth_type='admin_token',
+            self.flags(group='preemption',
                        endpoint=self.api_fixture.base_url,
                        token=f'admin:{self.api_fixture.project_id}')
         return super().start_service(name, host, cell_name, **kwargs)
 
     def _set_options(self):
-        nova_preempt.conf.register_opts(CONF)
-        CONF.register_opts(
-            ks_loading.get_auth_plugin_conf_options('admin_token'),
-            group='preemption')
         for group, values in OPTIONS.items():
-            self.flags(group=group, **values)
+            for name, value in values.items():
+                # A default, so that a test may override it at any time.
+                CONF.set_default(name, value, group)
         self.flags(group='wsgi', api_paste_config=_api_paste_config())
         state = self.useFixture(fixtures.TempDir()).path
+        self.flags(state_path=state)
         self.flags(group='preemption_database',
                    connection=f'sqlite:///{state}/nova_preempt.sqlite')
 
@@ -297,8 +313,10 @@ def _api_paste_config():
 
 def _poll(condition, what):
     deadline = time.monotonic() + TIMEOUT_S
+    pause = FIRST_POLL_S
     while not (result := condition()):
         if time.monotonic() > deadline:
             raise CloudError(f'waited {TIMEOUT_S:.0f} s for {what} in vain')
-        time.sleep(POLL_S)
+        time.sleep(pause)
+        pause = min(2 * pause, LAST_POLL_S)
     return result

@@ -44,13 +44,16 @@ class Attempt:
     :param get_operation: returns which operation this is; asked only for the
         record
     :param excluded: uuids of servers that must not be victims
+    :param one: whether it is for one server
+    :param waited: uuids of decisions whose surplus was waited for before
     """
 
     def __init__(self, preemption, host_manager, context, spec_obj,
-                 get_operation=str, excluded=()):
+                 get_operation=str, excluded=(), one=True, waited=()):
         self.context = context
         self.spec_obj = spec_obj
         self.claims = []          # db.Decisions: claims that took victims
+        self.decisions = []       # uuids of all decisions, claimed or not
         self.free_claims = []     # uuids of servers that needed none
         self.conflicts = 0        # claims that somebody else was faster on
         self.considered = []      # dicts, for the record
@@ -61,6 +64,8 @@ class Attempt:
         self._host_manager = host_manager
         self._get_operation = get_operation
         self._excluded = frozenset(excluded)
+        self._one = one
+        self._waited = frozenset(waited)
         self._now = preemption.clock()
         self._room = {}           # provider uuid: {class: amount} left
         self._states = {}         # provider uuid: host state
@@ -71,13 +76,22 @@ class Attempt:
         self._last_cost = 0
         self._first_batch = []
         self._choosing = True
+        self._locked = False
 
     def __enter__(self):
         self._token = _CURRENT.set(self)
         return self
 
     def __exit__(self, *exc_info):
+        self.stop_choosing()
         _CURRENT.reset(self._token)
+
+    def stop_choosing(self):
+        """The claims are made, or not: let other threads choose."""
+        self._choosing = False
+        if self._locked:
+            self._locked = False
+            self._preemption.choosing.release()
 
     @functools.cached_property
     def operation(self):
@@ -123,7 +137,13 @@ class Attempt:
 
     def _next_options(self):
         size = self._preemption.conf.shortlist_size
-        batch = list(itertools.islice(self._ranked, size))
+        try:
+            batch = list(itertools.islice(self._ranked, size))
+        except placement_api.PlacementError as exc:
+            # Nobody can be preempted, but hosts with room are still there.
+            LOG.warning('Cannot look for victims: %s', exc)
+            self.refusal = str(exc)
+            batch = []
         if batch:
             self._last_cost = batch[-1].victim_set.cost
         self._exhausted = not batch
@@ -134,7 +154,16 @@ class Attempt:
         return new
 
     def _rank(self, skip=()):
-        """Start looking for options, on providers not in skip."""
+        """Start looking for options, on providers not in skip.
+
+        :raises surplus.RoomComing: there will be room without victims of ours
+        """
+        if not self._locked and not (skip and self._preemption.always):
+            self._preemption.choosing.acquire()
+            self._locked = True
+            if self._one:
+                self._preemption.surplus.look(self.resources, self._waited,
+                                              self._preemption.providers)
         if self.candidates is None:
             self._preemption.view.refresh()
             self.candidates = self._preemption.candidates(
@@ -347,6 +376,7 @@ class Attempt:
         self._options[state.uuid] = option
         decision = self._preemption.records.decision(
             self, state, option, server_uuid, project_id, user_id)
+        self.decisions.append(decision.uuid)
         claim = self._preemption.claims.claim(option, decision,
                                               self.resources)
         _set_victims(state, option)
@@ -357,7 +387,7 @@ class Attempt:
         """The option of a host on data read now, from Placement and Nova."""
         self._preemption.view.reload(
             state.cell_uuid,
-            [uuid for uuid in self._preemption.view.on_node(planned.node)])
+            list(self._preemption.view.on_node(planned.node)))
         provider = self._preemption.providers.read(state.uuid)
         option = self.candidates.option(planned.node, provider)
         if option is None:
@@ -383,7 +413,7 @@ class Attempt:
 
         The conductor claims alternates by itself; it cannot preempt.
         """
-        self._choosing = False
+        self.stop_choosing()
         return [state for state in hosts
                 if not getattr(state, 'victims', ())]
 

@@ -33,6 +33,8 @@ class Claims:
         self._placement = placement
         self._db = db
         self._owner = owner
+        # Decisions that a thread of this process works on.
+        self.active = set()
 
     def claim(self, option, decision, resources):
         """Swap the allocations of the option's victims for the server's.
@@ -66,8 +68,11 @@ class Claims:
                 decision.uuid, {provider_uuid: {'resources': surplus}}, None,
                 consumers[0].project_id, consumers[0].user_id))
 
-        decision = dataclasses.replace(decision, owner=self._owner, victims=victims,
-                            status=db_api.INTENT)
+        decision = dataclasses.replace(
+            decision, owner=self._owner, victims=victims,
+            status=db_api.INTENT,
+            record={**decision.record, 'surplus': surplus})
+        self.active.add(decision.uuid)
         self._db.create_decision(decision)
         try:
             self._placement.post_allocations(changes)
@@ -100,8 +105,8 @@ class Claims:
                     f'victim {victim.server_uuid} has {found} instead of '
                     f'{expected[victim.server_uuid]}')
             consumers.append(consumer)
-            victims.append(dataclasses.replace(victim,
-                                    allocations=consumer.allocations))
+            victims.append(dataclasses.replace(
+                victim, allocations=consumer.allocations))
         return consumers, tuple(victims)
 
 

@@ -19,26 +19,29 @@ front of the Placement client. None of Nova's code is copied or patched.
 
 import copy
 
-import nova.conf
 from nova import exception
 from nova import objects
-from nova.scheduler.client import report
+import nova.conf
 from nova.scheduler import manager
 from nova.scheduler import utils
+from nova.scheduler.client import report
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import periodic_task
 from oslo_utils import excutils
 
+from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import claim
-from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import observation
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import request
+from nova_preempt.scheduler import surplus
+from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -188,31 +191,44 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _place_normal(self, context, select, spec_obj, instance_uuids):
         """Schedule, with victims where needed, anew while races are lost."""
-        for left in reversed(range(self.preemption.conf.max_attempts)):
+        left = self.preemption.conf.max_attempts
+        waited = set()
+        while True:
             # Nova changes the request that it works on; without preemptible
             # servers there is no second time to keep it for.
             again = (copy.deepcopy(spec_obj) if self.preemption.view
                      else None)
-            attempt = attempts.Attempt(
-                self.preemption, self.host_manager, context, spec_obj,
-                lambda: request.get_operation(context, spec_obj,
-                                              instance_uuids[0]),
-                request.protected_servers(spec_obj) |
-                self.preemption.stuck())
+            attempt = self._attempt(context, spec_obj, instance_uuids, waited)
             try:
                 with attempt:
                     selections = select(spec_obj)
-            except (exception.NoValidHost, preemption.VictimsStuck,
-                    claim.LostDecision) as exc:
-                lost = attempt.conflicts or not isinstance(
-                    exc, exception.NoValidHost)
-                if lost and left and again is not None:
-                    spec_obj = again
+            except surplus.RoomComing as exc:
+                waited.add(exc.decision_uuid)
+                self.preemption.surplus.wait(exc)
+                spec_obj = again or spec_obj
+                continue
+            except _FAILURES as exc:
+                left -= 1
+                if left and _is_lost_race(attempt, exc):
+                    spec_obj = again or spec_obj
                     continue
                 self._refused(context, instance_uuids, attempt, exc)
-                raise
+                if isinstance(exc, exception.NoValidHost):
+                    raise
+                raise exception.NoValidHost(reason=str(exc)) from exc
+            finally:
+                self.preemption.claims.active.difference_update(
+                    attempt.decisions)
             self._observe(context, instance_uuids, attempt, selections)
             return selections
+
+    def _attempt(self, context, spec_obj, instance_uuids, waited):
+        return attempts.Attempt(
+            self.preemption, self.host_manager, context, spec_obj,
+            lambda: request.get_operation(context, spec_obj,
+                                          instance_uuids[0]),
+            request.protected_servers(spec_obj) | self.preemption.stuck(),
+            len(instance_uuids) == 1, waited)
 
     def _refused(self, context, instance_uuids, attempt, exc):
         """Keep why preemption could not help, where it was looked at."""
@@ -247,15 +263,17 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         try:
             selections = super()._schedule(context, spec_obj, instance_uuids,
                                            *args, **kwargs)
+            attempt.stop_choosing()
             if attempt.claims:
                 self.preemption.finish(attempt.claims)
             return selections
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():
                 self._take_back(context, attempt, exc)
 
     def _take_back(self, context, attempt, exc):
         """All or nothing: no server of the request keeps a claim."""
+        attempt.stop_choosing()
         self.preemption.give_back(attempt.claims, str(exc))
         if not isinstance(exc, exception.NoValidHost):
             # For NoValidHost Nova has done it.
@@ -293,3 +311,16 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)
+
+
+# Failures that Nova's conductor is told of as NoValidHost.
+_FAILURES = (exception.NoValidHost, preemption.VictimsStuck,
+             claim.LostDecision, placement_api.PlacementError,
+             db_exc.DBError)
+
+
+def _is_lost_race(attempt, exc):
+    """Whether it may go better another time."""
+    if isinstance(exc, exception.NoValidHost):
+        return attempt.conflicts > 0
+    return isinstance(exc, preemption.VictimsStuck | claim.LostDecision)

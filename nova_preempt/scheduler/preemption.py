@@ -13,6 +13,7 @@
 
 import datetime
 import os
+import threading
 import time
 
 from nova import exception
@@ -29,6 +30,7 @@ from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import providers
 from nova_preempt.scheduler import records
+from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import view
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import owner
@@ -70,12 +72,16 @@ class Preemption:
         self.claims = claim.Claims(self.placement, self.db, self.owner.name)
         self.records = records.Records(self.conf)
         self.recovery = recovery.Recovery(
-            self.placement, self.nova, self.db, self.owner, self.conf)
+            self.placement, self.nova, self.db, self.owner, self.conf,
+            self.claims.active)
         self.terminator = terminator.Terminator(
             self.nova, self.db, self.owner.name, self.conf)
         self._cost = load_cost(self.conf.cost)
         self._cost_options = model.CostOptions(self.conf.billing_period_s)
         self._stuck = {}          # server uuid: monotonic time
+        # One thread chooses victims at a time: two would choose the same.
+        self.choosing = threading.Lock()
+        self.surplus = surplus.Surplus(self.db, self.placement, self.conf)
 
     def _sync_database(self, conf):
         """Make the tables of a SQLite file; check those of a server."""
@@ -135,18 +141,13 @@ class Preemption:
                        'time': self.conf.termination_timeout_s})
             raise VictimsStuck(stuck)
         for decision in decisions:
-            self._release_surplus(decision)
-            self._move(decision, db_api.DONE)
+            # Whether its surplus can be freed now or later, it is done.
+            self.recovery.release(decision)
 
     def _move(self, decision, status):
         if not self.db.update_decision(decision.uuid, self.owner.name,
                                        status):
             raise claim.LostDecision(decision.uuid)
-
-    def _release_surplus(self, decision):
-        consumer = self.placement.get_consumer(decision.uuid)
-        if consumer.allocations:
-            self.placement.post_allocations([consumer.with_allocations({})])
 
     def give_back(self, decisions, reason):
         """Take claims back: the request that they were for has failed."""

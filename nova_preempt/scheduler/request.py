@@ -13,12 +13,12 @@
 
 import urllib.parse
 
-import nova.conf
 from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import task_states
 from nova.compute import vm_states
+import nova.conf
 
 from nova_preempt import marks
 

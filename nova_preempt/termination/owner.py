@@ -42,7 +42,7 @@ class Owner:
 
     def _lock(self, token):
         """The locked file, or None if another process holds the lock."""
-        file = open(self._path(token), 'a')
+        file = open(self._path(token), 'a')  # noqa: SIM115 (held open)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

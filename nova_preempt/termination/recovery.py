@@ -37,14 +37,17 @@ class Recovery:
     :param db: a nova_preempt.db.Database
     :param owner: the nova_preempt.termination.owner.Owner of this process
     :param options: [preemption] of the configuration
+    :param active: the uuids of decisions that a thread of this process works
+        on
     """
 
-    def __init__(self, placement, nova, db, owner, options):
+    def __init__(self, placement, nova, db, owner, options, active):
         self._placement = placement
         self._nova = nova
         self._db = db
         self._owner = owner
         self._options = options
+        self._active = active
 
     def repair(self):
         """Roll back what dead schedulers left. Returns how many decisions."""
@@ -68,7 +71,8 @@ class Recovery:
 
     def _is_orphan(self, decision, age_s):
         if decision.owner == self._owner.name:
-            return False
+            # Its thread failed in a way that nobody foresaw.
+            return decision.uuid not in self._active
         return (age_s >= self._options.intent_timeout_s
                 or (bool(decision.owner)
                     and self._owner.is_dead(decision.owner)))
@@ -80,6 +84,8 @@ class Recovery:
             stays open, without an owner, for a later repair
         """
         decision = self._db.get_decision(decision_uuid)
+        if decision.status == db_api.RELEASING:
+            return self.release(decision)
         if decision.status != db_api.INTENT and not self._move(
                 decision, db_api.ROLLING_BACK, reason=reason):
             return False
@@ -94,6 +100,31 @@ class Recovery:
                        reason=f'{reason}; {exc}')
             return False
         return self._move(decision, status, new_owner='', reason=reason)
+
+    def release(self, decision):
+        """Free the surplus of a decision of ours whose victims are gone.
+
+        The server has its host; nothing is taken back.
+
+        :returns: True once it is closed
+        """
+        for _ in range(_TRIES):
+            try:
+                surplus = self._placement.get_consumer(decision.uuid)
+                if surplus.allocations:
+                    self._placement.post_allocations(
+                        [surplus.with_allocations({})])
+                return self._move(decision, db_api.DONE, new_owner='')
+            except placement_api.Conflict as exc:
+                error = exc
+            except placement_api.PlacementError as exc:
+                error = exc
+                break
+        LOG.warning('The surplus of preemption %(uuid)s stays allocated for '
+                    'now: %(error)s', {'uuid': decision.uuid, 'error': error})
+        self._move(decision, db_api.RELEASING, new_owner='',
+                   reason=str(error))
+        return False
 
     def _move(self, decision, status, **values):
         return self._db.update_decision(decision.uuid, self._owner.name,

@@ -13,7 +13,14 @@
 
 import datetime
 
+# The first of Nova: it settles whether eventlet patches the process.
 from nova_preempt.embedded import cloud
+
+# isort: split
+from nova import context as nova_context
+from nova import objects
+
+from nova_preempt.db import api as db_api
 
 
 class PreemptionTestCase(cloud.EmbeddedTestCase):
@@ -50,18 +57,100 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         server = self.boot(name, flavor or self.small, **kwargs)
         return self.wait(server)
 
+    def boot_in_vain(self, name='vain', flavor=None, **kwargs):
+        """Boot a server that gets NoValidHost, and nobody ends for it."""
+        before = self.alive()
+        server = self.boot(name, flavor or self.small, **kwargs)
+        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertIn('No valid host', str(exc))
+        self.assertEqual(before, self.alive())
+        self.assert_consistent()
+        return server
+
+    def alive(self):
+        """The ids of the servers that exist and have not failed."""
+        return {server['id'] for server in self.servers()
+                if server['status'] != 'ERROR'}
+
+    def wait_for(self, condition, what):
+        return cloud._poll(condition, what)
+
+    def act(self, server_id, action, arguments=None):
+        """Ask for an action, wait for its end and return the server."""
+        self.api.post_server_action(server_id, {action: arguments})
+
+        def idle():
+            server = self.api.get_server(server_id)
+            return server['OS-EXT-STS:task_state'] is None and server
+
+        return self.wait_for(idle, f'{action} of {server_id} to end')
+
+    def change_record(self, server_id, cell='cell1', **values):
+        """Change what Nova has recorded of a server."""
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(
+                context, self.cell_mappings[cell]) as cell_context:
+            instance = objects.Instance.get_by_uuid(cell_context, server_id)
+            for name, value in values.items():
+                setattr(instance, name, value)
+            instance.save()
+
+    def add_aggregate(self, name, hosts, zone=None, **metadata):
+        """Make an aggregate of these hosts with this metadata."""
+        aggregate = self._create_aggregate(name, availability_zone=zone)
+        for host in hosts:
+            self.api.add_host_to_aggregate(aggregate, host)
+        if metadata:
+            self.set_metadata(aggregate, **metadata)
+        return aggregate
+
+    def set_metadata(self, aggregate, **metadata):
+        self.api.post_aggregate_action(
+            aggregate, {'set_metadata': {'metadata': metadata}})
+
+    def restart_scheduler(self):
+        """Start the scheduler anew: it reads its options and forgets."""
+        host = self.scheduler_service.host
+        self.scheduler_service.stop()
+        self.scheduler_service = self.start_service('scheduler', host=host)
+        self.clock = lambda: self.now
+
+    def last_decision(self):
+        return self.db.get_decisions()[-1]
+
+    def last_victims(self):
+        """Whom the last decision has ended."""
+        decision = self.last_decision()
+        self.assertEqual(db_api.DONE, decision.status)
+        return {victim.server_uuid for victim in decision.victims}
+
+    def wait_consistent(self):
+        """Nova may free an allocation after it shows that it is done."""
+        def consistent():
+            consumers = {consumer for servers in self.allocations().values()
+                         for consumer in servers}
+            return consumers == {
+                server['id'] for server in self.servers()
+                if server['OS-EXT-SRV-ATTR:host']}
+
+        self.wait_for(consistent, 'allocations to be freed')
+        self.assert_consistent()
+
     def assert_consistent(self):
         """Every server has its allocations, and every allocation a server.
 
         No host is over capacity, no decision open.
         """
         self.assertEqual([], self.db.get_open_decisions())
+        # A shelved server that was offloaded has neither host nor space.
         servers = {server['id']: server for server in self.servers()
-                   if server['status'] != 'ERROR'}
+                   if server['status'] not in ('ERROR', 'SHELVED_OFFLOADED')}
+        allocated = self.allocations()
         found = {}
-        for host, allocations in self.allocations().items():
+        for host, allocations in allocated.items():
             used = {}
             for server, resources in allocations.items():
+                self.assertNotIn(server, found)
                 found[server] = host
                 for name, amount in resources.items():
                     used[name] = used.get(name, 0) + amount
@@ -71,3 +160,10 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         self.assertEqual(
             {uuid: server['OS-EXT-SRV-ATTR:host']
              for uuid, server in servers.items()}, found)
+        self.assertEqual(
+            {uuid: (server['flavor']['vcpus'], server['flavor']['ram'],
+                    server['flavor']['disk'])
+             for uuid, server in servers.items()},
+            {uuid: tuple(allocated[host][uuid][name] for name in
+                         ('VCPU', 'MEMORY_MB', 'DISK_GB'))
+             for uuid, host in found.items()})

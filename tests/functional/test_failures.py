@@ -97,13 +97,28 @@ class TestKilledScheduler(base.PreemptionTestCase):
         self.assert_rolled_back(db_api.ROLLED_BACK)
         self.assertEqual({second}, self.alive())
 
-    def test_a_live_scheduler_is_left_alone(self):
+    def test_work_of_a_live_scheduler_is_left_alone(self):
+        placement = self.scheduler.preemption.placement
+        real = placement.post_allocations
+        repaired = []
+
+        def post(consumers):
+            real(consumers)
+            if not repaired:
+                repaired.append(self.scheduler.preemption.repair())
+
+        with mock.patch.object(placement, 'post_allocations',
+                               side_effect=post):
+            self.boot_normal(flavor=self.big)
+        self.assertEqual([0], repaired)
+        self.assert_consistent()
+
+    def test_a_thread_that_died_is_cleaned_up_after(self):
         self.boot_and_kill(self.scheduler.preemption.placement,
                            'post_allocations')
-        # Not restarted: the owner still lives, so nobody touches its work.
-        self.assertEqual(0, self.scheduler.preemption.repair())
-        self.assertEqual(1, len(self.db.get_open_decisions()))
-        self.assert_rolled_back(db_api.ROLLED_BACK)
+        self.assertEqual(1, self.scheduler.preemption.repair())
+        self.assert_consistent()
+        self.assertEqual(set(self.victims), self.alive())
 
     def test_nova_api_away_at_the_restart(self):
         self.boot_and_kill(self.scheduler.preemption.placement,

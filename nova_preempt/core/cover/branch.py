@@ -25,10 +25,10 @@ from nova_preempt.core.cover.reduced import Reduced
 
 
 def branch(problem: Reduced, best: int, nodes: int) -> tuple[int, bool, int]:
-    """Return (best key, whether that is proven, nodes used).
+    """Return (best key, whether that is proven, nodes made).
 
-    ``best``: the key of a known cover. ``nodes``: after so many the search
-    ends; each takes about a microsecond.
+    ``best``: the key of a known cover. ``nodes``: when about so many have
+    been made the search ends.
     """
     layout, units = problem.layout, problem.units
     guard = layout.guard
@@ -41,7 +41,6 @@ def branch(problem: Reduced, best: int, nodes: int) -> tuple[int, bool, int]:
             continue
         if used >= nodes:
             return best, False, used
-        used += 1
         if not label & guard:
             key = layout.key(label)
             if key < best:
@@ -59,4 +58,5 @@ def branch(problem: Reduced, best: int, nodes: int) -> tuple[int, bool, int]:
         # The smallest deviation is to be popped first.
         children.reverse()
         stack += children
+        used += len(children)
     return best, True, used

@@ -39,7 +39,7 @@ SHARE = 10**9
 class Keys:
     """Keys of candidates that are in order of uuid.
 
-    ``low`` is the number of low bits that only name the set.
+    ``low`` is the number of low bits, which only name the set.
     """
 
     keys: tuple[int, ...]

@@ -30,27 +30,26 @@ is then a dynamic program over the residual need.
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from nova_preempt.core.cover.reduced import Layout, Reduced
 
-#: (shift, mask, marks, bitmaps) of one class, see ``_column``
-_Column: TypeAlias = tuple[int, int, list[int], list[int]]
+#: (shift, mask, bitmaps) of one class, see ``_column``
+_Column: TypeAlias = tuple[int, int, list[int]]
 
-#: The first round; most of what gets here ends in it.
-_FIRST_LABELS = 256
-_FIRST_TABLE = 128
-#: A round may keep so many times the labels of the one before.
-_GROWTH = 6
-#: A table costs more to build for every entry than a label, and repays it
-#: only in wide rounds.
-_TABLE_GROWTH = 5
+#: (entries of the table, labels) of the stages before the last. Most of
+#: what gets here ends in the first.
+_STAGES = ((128, 256), (640, 1536))
+#: A larger table is only worth its making where there are many labels.
 _LARGEST_TABLE = 4096
-#: Entries that share a bitmap; what lies in between is checked one by one.
-_BLOCK = 64
-#: Labels made, and table entries looked at, in a round for each one kept.
+#: How often a stage may raise its limit; a guard.
+_PASSES = 20
+#: A class has so many bitmaps (as a power of two), and an index of so many
+#: entries, whatever its amounts; what they cannot tell apart is checked.
+_BITMAP_BITS = 8
+_INDEX_BITS = 14
+#: Labels made, and table entries looked at, for each label that may be kept.
 _EFFORT = 6
 
 
@@ -58,39 +57,61 @@ def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
     """Return (best key, whether that is proven, labels used).
 
     ``best``: the key of a known cover. ``labels``: how many may be kept at
-    once, in the last round; 0 = no round at all.
+    once, in the last stage.
     """
+    stages = [stage for stage in _STAGES if stage[1] < labels]
+    stages.append((_LARGEST_TABLE, labels))
     used = 0
-    keep, entries = min(labels, _FIRST_LABELS), _FIRST_TABLE
-    while keep:
-        best, proven, steps = _round(problem, best, keep, entries)
+    limit = problem.limit(best)
+    for entries, keep in stages:
+        best, done, steps = _stage(problem, best, limit, keep, entries)
         used += steps
-        if proven or keep >= labels:
-            return best, proven, used
-        keep = min(labels, keep * _GROWTH)
-        entries = min(entries * _TABLE_GROWTH, _LARGEST_TABLE)
+        if problem.limit(best) <= done:
+            return best, True, used
+        limit = done or limit
     return best, False, used
 
 
-def _round(
-    problem: Reduced, best: int, keep: int, entries: int
-) -> tuple[int, bool, int]:
-    """Return (best key, whether that is proven, labels used)."""
-    layout = problem.layout
-    limit = problem.limit(best)
-    completions, split = _completions(problem, limit, entries)
-    table = _Table(layout, completions)
-    labels, limit, made = _spread(problem, split, limit, keep)
-    best, looks = table.complete(problem, labels, best, keep * _EFFORT)
-    proven = looks < keep * _EFFORT and problem.limit(best) <= limit
-    return best, proven, made + len(completions) + looks
+def _stage(
+    problem: Reduced, best: int, limit: int, keep: int, entries: int
+) -> tuple[int, int, int]:
+    """Return (best key, limit below which nothing is left, labels used).
+
+    Starts at the given limit and raises it until the labels below it are
+    too many. A pass looks only at labels that the one before did not have.
+    """
+    shift = problem.layout.deviation
+    completions, split = _completions(problem, problem.limit(best), entries)
+    table = _Table(problem.layout, completions)
+    used = len(completions)
+    done = 0
+    for _ in range(_PASSES):
+        limit = min(limit, problem.limit(best))
+        labels, reached, made = _spread(problem, split, limit, keep)
+        fresh = [label for label in labels if label >= done]
+        best, looks = table.complete(problem, fresh, best, keep * _EFFORT)
+        used += made + looks
+        if reached <= done or looks >= keep * _EFFORT:
+            break
+        full = done and reached < limit and len(labels) * 4 > keep
+        done = reached
+        if full or problem.limit(best) <= done:
+            break
+        if fresh:
+            step = 4 if len(fresh) * 16 > keep else 6
+            limit = (done >> shift) * step // 3 << shift
+        else:
+            # Ties leave a gap of unknown width.
+            limit = problem.limit(best)
+    return best, done, used
 
 
 class _Merger:
     """Keeps the cheapest of labels with equal residuals.
 
-    It sorts and hashes, several times the price of making a label, so it
-    looks only when there are some, and less often when it finds nothing.
+    Counting those costs about as much as making the labels, sorting them
+    several times that, so the one decides on the other, and is not repeated
+    soon where it finds little.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -101,13 +122,11 @@ class _Merger:
         if len(labels) < self._next:
             return labels
         mask = self._mask
-        merged = list(
-            {label & mask: label for label in sorted(labels, reverse=True)}
-            .values()
-        )
-        pays = len(merged) * 8 < len(labels) * 7
-        self._next = len(merged) if pays else len(labels) * 4
-        return merged
+        if len({label & mask for label in labels}) * 8 > len(labels) * 7:
+            self._next = len(labels) * 8
+            return labels
+        labels = sorted(labels, reverse=True)
+        return list({label & mask: label for label in labels}.values())
 
 
 def _extend(labels: list[int], unit: Sequence[int], limit: int) -> list[int]:
@@ -227,9 +246,8 @@ class _Table:
             done += 1
             residual = label & residual_mask
             fits = -1
-            for shift, mask, marks, bitmaps in columns:
-                asked = residual >> shift & mask
-                fits &= bitmaps[bisect.bisect_left(marks, asked)]
+            for shift, mask, bitmaps in columns:
+                fits &= bitmaps[residual >> shift & mask]
             if not fits:
                 continue
             room = best - layout.key(label)
@@ -250,22 +268,32 @@ class _Table:
 def _column(shift: int, mask: int, residuals: list[int]) -> _Column:
     """Return the bitmaps of one class, from the entries' residual fields.
 
-    What label field ``x`` asks for is freed by all entries in ``bitmaps[i]``
-    but for some of one block, where i is the number of marks below x.
+    ``bitmaps[x]`` has all entries that free what a label with x in the high
+    bits of its field asks for, and may have some that free a little less.
     """
     # An entry's field is covered - freed, a label's is covered + lacking,
     # and covered is mask // 2: freed >= lacking is mask - 1 - entry >= x.
     freed = [mask - 1 - residual for residual in residuals]
-    order = sorted(range(len(freed)), key=freed.__getitem__)
-    marks = [freed[order[-1]]]
-    bitmaps = [0]
+    low, high = min(freed), max(freed)
+    coarse = max(
+        0,
+        (high - low).bit_length() - _BITMAP_BITS,
+        mask.bit_length() - _INDEX_BITS,
+    )
+    low, high = low >> coarse, high >> coarse
+    size = len(freed) // 8 + 1
+    blocks = [bytearray(size) for _ in range(low, high + 1)]
+    for entry, amount in enumerate(freed):
+        blocks[(amount >> coarse) - low][entry >> 3] |= 1 << (entry & 7)
     bitmap = 0
-    for start in range((len(order) - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
-        block = bytearray(len(freed) // 8 + 1)
-        for entry in order[start : start + _BLOCK]:
-            block[entry >> 3] |= 1 << (entry & 7)
+    bitmaps = []
+    for block in reversed(blocks):
         bitmap |= int.from_bytes(block, "little")
-        marks.append(freed[order[start]])
         bitmaps.append(bitmap)
-    bitmaps.append(bitmap)
-    return shift, mask, marks[::-1], bitmaps[::-1]
+    bitmaps.reverse()
+    mask >>= coarse
+    return (
+        shift + coarse,
+        mask,
+        [bitmap] * low + bitmaps + [0] * (mask - high),
+    )

@@ -36,7 +36,6 @@ here a *unit*: the list of its deviations, ascending.
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -46,6 +45,7 @@ from nova_preempt.core.cover import dual
 
 Row: TypeAlias = tuple[int, ...]
 Item: TypeAlias = tuple[int, Row]
+Unit: TypeAlias = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,8 +110,7 @@ class Reduced:
     """The problem in units and labels.
 
     ``floor``: the lower bound of every cover. ``empty``, ``base``: the
-    labels of the empty set and of the base set. ``units``: for each group
-    its deviations, ascending; the units ascend by their smallest.
+    labels of the empty set and of the base set. ``units``: ascending by their smallest deviation.
     ``by_value``: the items as (key, packed row), best value first.
     """
 
@@ -119,7 +118,7 @@ class Reduced:
     floor: int
     empty: int
     base: int
-    units: tuple[tuple[int, ...], ...]
+    units: tuple[Unit, ...]
     by_value: tuple[tuple[int, int], ...]
 
     def limit(self, best: int) -> int:
@@ -169,38 +168,25 @@ def reduce(items: Sequence[Item], need: Row, low: int) -> Reduced:
         )
     ]
     floor = sum([p * d for p, d in zip(prices, need, strict=True)])
-    empty = layout.covered + layout.pack(need)
-    base = empty
+    empty = base = layout.covered + layout.pack(need)
     units = []
     by_value = []
     for row, keys in groups.items():
         worth = sum([p * a for p, a in zip(prices, row, strict=True)])
         packed = layout.pack(row)
-        deviations = []
-        inside = bisect.bisect_left(keys, worth)
-        total = 0
-        for key in reversed(keys[:inside]):
-            floor += key - worth
-            base += (key << layout.key_shift) - packed
-            total += (
-                (worth - key << layout.deviation)
-                - (key << layout.key_shift)
-                + packed
-            )
-            deviations.append(total)
-        total = 0
-        for key in keys[inside:]:
-            total += (
-                (key - worth << layout.deviation)
-                + (key << layout.key_shift)
-                - packed
-            )
-            deviations.append(total)
-        deviations.sort()
-        units.append(tuple(deviations))
-        by_value += [
-            (key / worth if worth else math.inf, key, packed) for key in keys
-        ]
+        cost = label = 0
+        # (priced cost, label) of the cheapest none, one, two, ...
+        choices = [(0, 0)]
+        for key in keys:
+            cost += key - worth
+            label += (key << layout.key_shift) - packed
+            choices.append((cost, label))
+            value = key / worth if worth else math.inf
+            by_value.append((value, key, packed))
+        choices.sort()
+        floor += choices[0][0]
+        base += choices[0][1]
+        units.append(_unit(choices, layout))
     units.sort()
     by_value.sort()
     return Reduced(
@@ -210,6 +196,17 @@ def reduce(items: Sequence[Item], need: Row, low: int) -> Reduced:
         base,
         tuple(units),
         tuple([(key, packed) for _, key, packed in by_value]),
+    )
+
+
+def _unit(choices: Sequence[tuple[int, int]], layout: Layout) -> Unit:
+    """Return the deviations of all choices from the first."""
+    least, start = choices[0]
+    return tuple(
+        [
+            (cost - least << layout.deviation) + label - start
+            for cost, label in choices[1:]
+        ]
     )
 
 

@@ -36,8 +36,8 @@ def solve(
 ) -> Answer | None:
     """Return the cheapest cover, or None if all items do not cover.
 
-    Shapes: one amount a class in need and rows, positive keys. ``low`` as
-    in ``Keys``. Items that free nothing of the need do not matter.
+    Shapes: one amount a class in need and rows, ``keys``: where the
+    items' keys come from. Items that free nothing of the need do not matter.
     """
     wanted = [(k, amount) for k, amount in enumerate(need) if amount > 0]
     if not wanted:

@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Room that is coming: what victims free beyond what they end for.
+
+Until the victims of a decision are gone their surplus stays allocated, to the
+decision. A request that fits there needs no victims of its own: it waits for
+those and then finds room like any other.
+"""
+
+import threading
+import time
+
+from nova_preempt.core import capacity
+from nova_preempt.core import model
+from nova_preempt.db import api as db_api
+
+_COMING = (db_api.CLAIMED, db_api.TERMINATING)
+
+
+class RoomComing(Exception):
+    """There will be room once this decision is done."""
+
+    def __init__(self, decision, resources):
+        super().__init__(f'room is coming on host {decision.host}')
+        self.decision_uuid = decision.uuid
+        self.resources = resources
+
+
+class Surplus:
+    """Finds surplus that is coming, and waits for it.
+
+    :param db: a nova_preempt.db.Database
+    :param placement: a nova_preempt.placement.Placement
+    :param options: [preemption] of the configuration
+    :param monotonic, sleep: the clock to wait by
+    """
+
+    def __init__(self, db, placement, options, monotonic=time.monotonic,
+                 sleep=time.sleep):
+        self._db = db
+        self._placement = placement
+        self._options = options
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._taken = {}     # decision uuid: [resources] of who waits for it
+
+    def look(self, resources, waited, providers):
+        """Raise RoomComing if there is surplus for a server of this size.
+
+        No more requests of this process wait for a surplus than it has room
+        for. The host may still not suit; so nobody waits for the same one
+        twice.
+
+        :param resources: {class: amount}
+        :param waited: the uuids of decisions that were waited for before
+        :param providers: a ProviderCache
+        """
+        for decision in self._db.get_decisions(statuses=_COMING):
+            if decision.uuid in waited or not decision.record['surplus']:
+                continue
+            state = providers.read(decision.provider_uuid)
+            if state is None or decision.uuid not in state.allocations:
+                continue
+            with self._lock:
+                wanted = [*self._taken.get(decision.uuid, ()), resources]
+                if self._fits(state, decision.uuid, wanted):
+                    self._taken[decision.uuid] = wanted
+                    raise RoomComing(decision, resources)
+
+    @staticmethod
+    def _fits(state, decision_uuid, requests):
+        surplus = model.Candidate(
+            decision_uuid, state.allocations[decision_uuid], 0)
+        host = model.Host(state.uuid, '', state.inventories, state.used,
+                          (surplus,))
+        total = {}
+        for resources in requests:
+            for name, amount in resources.items():
+                total[name] = total.get(name, 0) + amount
+        return all(
+            not isinstance(capacity.missing(resources, host), model.Refusal)
+            for resources in requests) and all(
+                amount <= surplus.resources.get(name, 0) + max(
+                    0, host.inventories[name].capacity
+                    - host.used.get(name, 0))
+                for name, amount in total.items())
+
+    def wait(self, coming):
+        """Wait until the decision is closed, however it ends."""
+        uuid = coming.decision_uuid
+        end = self._monotonic() + self._options.termination_timeout_s
+        try:
+            while self._monotonic() < end:
+                decision = self._db.get_decision(uuid)
+                if decision is None or decision.status not in _COMING:
+                    return
+                self._sleep(self._options.poll_interval_s)
+        finally:
+            with self._lock:
+                others = self._taken[uuid]
+                others.remove(coming.resources)
+                if not others:
+                    del self._taken[uuid]

@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Sixteen threads and two schedulers boot into a full cloud."""
+
+import concurrent.futures
+import threading
+
+from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
+from tests.functional import base
+
+THREADS = 16
+
+
+class TestConcurrentBoots(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.clock = lambda: self.now
+        # Nova's tests have but one; here two take turns at one RPC topic.
+        self._service_fixture_count['scheduler'] = 0
+        self.second = self.start_service('scheduler', host='scheduler2')
+        self.second.manager.clock = self.clock
+        self.failures = []
+
+    def fill(self, hosts, slots):
+        """Fill hosts with preemptible servers, and watch Placement."""
+        spots = []
+        for number in range(hosts):
+            name = f'host{number}'
+            self.add_host(name, slots, slots * 1024, slots * 10)
+            flavor = self.spot
+            for slot in range(slots):
+                spots.append(self.boot(f's{number}-{slot}', flavor,
+                                       host=name))
+        for number, spot in enumerate(spots):
+            self.wait(spot)
+            self.set_uptime(spot, 60 * number + 1, self.now)
+        return spots
+
+    def watch(self, stop):
+        capacities = self.capacities()
+        while not stop.is_set():
+            for host, allocations in self.allocations().items():
+                used = {}
+                for resources in allocations.values():
+                    for name, amount in resources.items():
+                        used[name] = used.get(name, 0) + amount
+                for name, amount in used.items():
+                    if amount > capacities[host][name]:
+                        self.failures.append((host, name, amount))
+
+    def boot_all(self, count, flavor):
+        stop = threading.Event()
+        watcher = threading.Thread(target=self.watch, args=(stop,))
+        watcher.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+                servers = list(pool.map(
+                    lambda number: self.boot(f'n{number}', flavor),
+                    range(count)))
+                return list(pool.map(self.outcome, servers))
+        finally:
+            stop.set()
+            watcher.join()
+
+    def outcome(self, server):
+        try:
+            return self.wait(server)['id']
+        except cloud.CloudError as exc:
+            self.assertIn('No valid host was found', str(exc))
+            return None
+
+    def assert_outcome(self, spots, placed, victims):
+        self.assertEqual([], self.failures)
+        self.assert_consistent()
+        left = {server['id'] for server in self.servers()}
+        gone = set(spots) - left
+        self.assertEqual(victims, len(gone))
+        recorded = [
+            victim.server_uuid
+            for decision in self.db.get_decisions(statuses=[db_api.DONE])
+            for victim in decision.victims]
+        self.assertEqual(sorted(gone), sorted(recorded))
+        self.assertEqual(placed, len(left - set(spots)) - sum(
+            server['status'] == 'ERROR' for server in self.servers()))
+
+    def test_room_for_all(self):
+        spots = self.fill(hosts=4, slots=5)
+        placed = self.boot_all(THREADS, self.small)
+        self.assertNotIn(None, placed)
+        self.assert_outcome(spots, placed=16, victims=16)
+
+    def test_more_than_there_is_room_for(self):
+        spots = self.fill(hosts=3, slots=4)
+        placed = self.boot_all(THREADS, self.small)
+        self.assertEqual(4, placed.count(None))
+        self.assert_outcome(spots, placed=12, victims=12)
+
+    def test_no_more_victims_than_needed(self):
+        """Victims of two slots for servers of one."""
+        self.spot = self.create_flavor('spot2', 2, 2048, 20,
+                                       preemptible=True)
+        spots = []
+        for number in range(4):
+            name = f'host{number}'
+            self.add_host(name, 4, 4096, 40)
+            spots += [self.boot(f's{number}-{slot}', self.spot, host=name)
+                      for slot in range(2)]
+        for number, spot in enumerate(spots):
+            self.wait(spot)
+            self.set_uptime(spot, 60 * number + 1, self.now)
+        placed = self.boot_all(8, self.small)
+        self.assertNotIn(None, placed)
+        self.assertEqual([], self.failures)
+        self.assert_consistent()
+        gone = set(spots) - {server['id'] for server in self.servers()}
+        self.assertLessEqual(len(gone), 5)
