@@ -19,6 +19,7 @@ from nova import config
 import nova.conf
 
 from nova_preempt import db
+from nova_preempt.db import api as db_api
 import nova_preempt.conf
 
 CONF = nova.conf.CONF
@@ -39,7 +40,8 @@ def _version(args):
 def _show(args):
     """Print decisions as JSON, one a line."""
     decisions = db.Database(CONF).get_decisions(
-        server_uuid=args.server, request_id=args.request_id)
+        server_uuid=args.server, request_id=args.request_id,
+        statuses=db_api.OPEN if args.open else None)
     for decision in decisions:
         print(json.dumps(_plain(decision), sort_keys=True))
     return 0 if decisions else 1
@@ -76,6 +78,8 @@ def _parser():
                       help='only those for this server')
     show.add_argument('--request-id', metavar='ID',
                       help='only those of this request')
+    show.add_argument('--open', action='store_true',
+                      help='only those that are not finished')
     show.set_defaults(run=_show)
     return parser
 

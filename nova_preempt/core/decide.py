@@ -22,19 +22,18 @@ the cost of a host is that of its cheapest sufficient set.)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import dataclasses
 import itertools
-from collections.abc import Iterable
 
 from nova_preempt.core.capacity import missing
 from nova_preempt.core.model import Host, Plan, Refusal, Resources, VictimSet
-from nova_preempt.core.ordering import Key, ascending
-from nova_preempt.core.victims import (
-    DEFAULT_LIMITS,
-    SearchLimits,
-    cheapest_victims,
-    lower_bound,
-)
+from nova_preempt.core.ordering import Key
+from nova_preempt.core.ordering import ascending
+from nova_preempt.core.victims import DEFAULT_LIMITS
+from nova_preempt.core.victims import SearchLimits
+from nova_preempt.core.victims import cheapest_victims
+from nova_preempt.core.victims import lower_bound
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ every method gives the same answer: 1_000_000 stands for one second.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import enum
-from collections.abc import Mapping
 from typing import TypeAlias
 
 #: resource class -> amount

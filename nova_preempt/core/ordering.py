@@ -14,9 +14,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 Item = TypeVar("Item")

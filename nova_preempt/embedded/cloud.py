@@ -51,7 +51,7 @@ SCHEDULER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 # Enough for a boot on a machine that is busy with something else.
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 # Asking costs the one processor that does the work, so ever less often.
 FIRST_POLL_S = 0.02
 LAST_POLL_S = 0.2
@@ -126,6 +126,10 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             for name, value in values.items():
                 # A default, so that a test may override it at any time.
                 CONF.set_default(name, value, group)
+        CONF.set_default(
+            'enabled_filters',
+            [*CONF.filter_scheduler.enabled_filters, 'PreemptibleFilter'],
+            'filter_scheduler')
         self.flags(group='wsgi', api_paste_config=_api_paste_config())
         state = self.useFixture(fixtures.TempDir()).path
         self.flags(state_path=state)
@@ -182,17 +186,27 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         return self.api.post_server(body)['id']
 
     def wait(self, server_id, status='ACTIVE'):
-        """Wait until a server has this status and return the server."""
+        """Wait until a server has this status and return the server.
+
+        :raises CloudError: it has become an ERROR, or takes too long
+        """
+        server = self._reach(server_id, (status, 'ERROR'))
+        if server['status'] != status:
+            fault = server.get('fault', {}).get('message', 'no fault')
+            raise CloudError(f'server {server["name"]} failed: {fault}')
+        return server
+
+    def settle(self, server_id):
+        """Wait until a server is ACTIVE or an ERROR and return it."""
+        return self._reach(server_id, ('ACTIVE', 'ERROR'))
+
+    def _reach(self, server_id, statuses):
         def reached():
             server = self.api.get_server(server_id)
-            if server['status'] == status:
-                return server
-            if server['status'] == 'ERROR':
-                fault = server.get('fault', {}).get('message', 'no fault')
-                raise CloudError(f'server {server["name"]} failed: {fault}')
-            return None
+            return server if server['status'] in statuses else None
 
-        return _poll(reached, f'server {server_id} to be {status}')
+        return _poll(reached,
+                     f'server {server_id} to be {" or ".join(statuses)}')
 
     def wait_gone(self, server_id):
         """Wait until Nova knows the server no more."""

@@ -57,7 +57,8 @@ MAX_UPTIME_MIN = 100 * 366 * 24 * 60
 MAX_REQUESTS = 1000
 MAX_RANDOM_SERVERS = 1000
 
-RESOURCES = ('vcpus', 'memory_mb', 'disk_gb')
+#: What Placement calls the sizes.
+RESOURCES = {'vcpus': 'VCPU', 'memory_mb': 'MEMORY_MB', 'disk_gb': 'DISK_GB'}
 OUTCOMES = ('placed', 'no_valid_host')
 US_PER_MIN = 60_000_000
 
@@ -124,6 +125,13 @@ class Scenario:
     flavors: dict[str, Flavor]
     requests: tuple[Request, ...]
     expect: tuple[Expectation, ...]
+
+    def needed(self, request):
+        """Return {resource class: amount} of what a request asks for."""
+        flavor = self.flavors[request.flavor]
+        amounts = {resource: getattr(flavor, name)
+                   for name, resource in RESOURCES.items()}
+        return {name: amount for name, amount in amounts.items() if amount}
 
 
 def parse(content, source):

@@ -47,8 +47,8 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         for name in names:
             self.add_host(name, 2, 2048, 20)
 
-    def boot_spot(self, name, host, uptime_s=60):
-        server = self.boot(name, self.spot, host=host)
+    def boot_spot(self, name, host, uptime_s=60, flavor=None, **kwargs):
+        server = self.boot(name, flavor or self.spot, host=host, **kwargs)
         self.wait(server)
         self.set_uptime(server, uptime_s, self.now)
         return server
@@ -85,12 +85,18 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
 
         return self.wait_for(idle, f'{action} of {server_id} to end')
 
+    def cell_context(self, cell='cell1'):
+        """A context manager to look into Nova's database with."""
+        return nova_context.target_cell(nova_context.get_admin_context(),
+                                        self.cell_mappings[cell])
+
+    def launched(self, uptime_s):
+        return self.now - datetime.timedelta(seconds=uptime_s)
+
     def change_record(self, server_id, cell='cell1', **values):
         """Change what Nova has recorded of a server."""
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(
-                context, self.cell_mappings[cell]) as cell_context:
-            instance = objects.Instance.get_by_uuid(cell_context, server_id)
+        with self.cell_context(cell) as context:
+            instance = objects.Instance.get_by_uuid(context, server_id)
             for name, value in values.items():
                 setattr(instance, name, value)
             instance.save()
@@ -164,6 +170,10 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
             {uuid: (server['flavor']['vcpus'], server['flavor']['ram'],
                     server['flavor']['disk'])
              for uuid, server in servers.items()},
-            {uuid: tuple(allocated[host][uuid][name] for name in
-                         ('VCPU', 'MEMORY_MB', 'DISK_GB'))
+            {uuid: _size(allocated[host][uuid])
              for uuid, host in found.items()})
+
+
+def _size(resources):
+    vcpus = resources.get('VCPU', 0) + resources.get('PCPU', 0)
+    return vcpus, resources['MEMORY_MB'], resources['DISK_GB']

@@ -122,9 +122,7 @@ class _Tableau:
             factor = line[entering]
             if factor == 0.0:
                 return line
-            line = [
-                a + factor * b for a, b in zip(line, fresh, strict=True)
-            ]
+            line = [a + factor * b for a, b in zip(line, fresh, strict=True)]
             line[entering] = factor * inverse
             return line
 

@@ -25,8 +25,8 @@ search needs to remember how it came to a sum.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+import dataclasses
 
 from nova_preempt.core.model import Candidate, Resources
 

@@ -10,62 +10,75 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Label search: what branch and bound leaves open, a round at a time.
+"""Label search: what branch and bound leaves open, in ever wider stages.
 
-Each round splits the units. Those that deviate most cheaply make the
-*table*: all their combinations, in order of key, with a bitmap for each
-class and amount that tells which of them free at least so much. All others
-make the *labels*: every combination whose deviation is below a limit. For
-one label the cheapest completion is then the lowest bit of the AND of one
-bitmap a class: thousands of combinations in about as many nanoseconds.
+A stage splits the units. Those that deviate most cheaply make the *table*:
+all their combinations, in order of key, with a bitmap for each class and
+amount that tells which of them free at least so much. All other units make
+the *labels*: every combination whose deviation is below a limit. For one
+label the cheapest completion is then the lowest bit of the AND of one
+bitmap a class: thousands of combinations in about a microsecond.
 
-Where memory or time would not suffice, the limit is lowered until the
-labels do. The labels below it are complete all the same; so the round has
-proven the best cover it knows as soon as that is below the limit, and
-otherwise has most likely improved it, which makes the next, wider round
-cheaper. In both parts, labels with equal residuals are merged where that
-happens often enough to pay (many equal flavors, or few classes): the search
-is then a dynamic program over the residual need.
+The limit is raised pass by pass. Labels below it are complete, so that the
+best cover known is proven as soon as the limit exceeds what it may deviate;
+meanwhile better covers turn up and lower the goal. Where the labels become
+too many the limit is lowered instead until they are few enough, and the
+next stage goes on from there with a larger table.
+
+In both parts, labels with equal residuals are merged where that happens
+often enough to pay (few flavors, or few classes): the search is then a
+dynamic program over the residual need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
-from nova_preempt.core.cover.reduced import Layout, Reduced
+from nova_preempt.core.cover.reduced import Layout
+from nova_preempt.core.cover.reduced import Reduced
 
 #: (shift, mask, bitmaps) of one class, see ``_column``
 _Column: TypeAlias = tuple[int, int, list[int]]
 
-#: (entries of the table, labels) of the stages before the last. Most of
-#: what gets here ends in the first.
-_STAGES = ((128, 256), (640, 1536))
+#: (entries of the table, work) of the stages before the last. Most of what
+#: gets here ends in the first.
+_STAGES = ((128, 4_000), (640, 20_000))
 #: A larger table is only worth its making where there are many labels.
 _LARGEST_TABLE = 4096
-#: How often a stage may raise its limit; a guard.
-_PASSES = 20
+#: Work is counted in labels made, about 0.15 microseconds each; these are
+#: the prices, as measured, of an entry of a table, of a label completed
+#: from it, and of one merged with others.
+_ENTRY, _COMPLETION, _MERGED = 12, 8, 4
 #: A class has so many bitmaps (as a power of two), and an index of so many
 #: entries, whatever its amounts; what they cannot tell apart is checked.
 _BITMAP_BITS = 8
 _INDEX_BITS = 14
-#: Labels made, and table entries looked at, for each label that may be kept.
-_EFFORT = 6
+
+
+class _Work:
+    """How much may still be done."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
 
 
 def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
     """Return (best key, whether that is proven, labels used).
 
-    ``best``: the key of a known cover. ``labels``: how many may be kept at
-    once, in the last stage.
+    ``best``: the key of a known cover. ``labels``: how many may be made, or
+    what takes as long.
     """
-    stages = [stage for stage in _STAGES if stage[1] < labels]
-    stages.append((_LARGEST_TABLE, labels))
+    stages = [stage for stage in _STAGES if 2 * stage[1] < labels]
     used = 0
     limit = problem.limit(best)
-    for entries, keep in stages:
-        best, done, steps = _stage(problem, best, limit, keep, entries)
-        used += steps
+    for entries, share in [*stages, (_LARGEST_TABLE, labels)]:
+        most = min(share, labels - used)
+        work = _Work(most)
+        entries = min(entries, most // (3 * _ENTRY))
+        best, done = _stage(problem, best, limit, entries, work)
+        used += most - work.left
         if problem.limit(best) <= done:
             return best, True, used
         limit = done or limit
@@ -73,37 +86,38 @@ def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
 
 
 def _stage(
-    problem: Reduced, best: int, limit: int, keep: int, entries: int
-) -> tuple[int, int, int]:
-    """Return (best key, limit below which nothing is left, labels used).
+    problem: Reduced, best: int, limit: int, entries: int, work: _Work
+) -> tuple[int, int]:
+    """Return (best key, limit below which nothing is left).
 
     Starts at the given limit and raises it until the labels below it are
-    too many. A pass looks only at labels that the one before did not have.
+    too many.
     """
     shift = problem.layout.deviation
-    completions, split = _completions(problem, problem.limit(best), entries)
+    completions, split = _completions(
+        problem, problem.limit(best), entries, work
+    )
     table = _Table(problem.layout, completions)
-    used = len(completions)
     done = 0
-    for _ in range(_PASSES):
+    while True:
         limit = min(limit, problem.limit(best))
-        labels, reached, made = _spread(problem, split, limit, keep)
+        keep = max(1, work.left // _COMPLETION)
+        labels, reached = _spread(problem, split, limit, work)
         fresh = [label for label in labels if label >= done]
-        best, looks = table.complete(problem, fresh, best, keep * _EFFORT)
-        used += made + looks
-        if reached <= done or looks >= keep * _EFFORT:
-            break
+        best = table.complete(problem, fresh, best, work)
+        if work.left <= 0 or reached <= done:
+            return best, done
         full = done and reached < limit and len(labels) * 4 > keep
         done = reached
         if full or problem.limit(best) <= done:
-            break
+            return best, done
         if fresh:
+            # The number of labels grows with about the limit's 4th power.
             step = 4 if len(fresh) * 16 > keep else 6
             limit = (done >> shift) * step // 3 << shift
         else:
             # Ties leave a gap of unknown width.
             limit = problem.limit(best)
-    return best, done, used
 
 
 class _Merger:
@@ -114,94 +128,98 @@ class _Merger:
     soon where it finds little.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, work: _Work) -> None:
         self._mask = layout.residual_mask
+        self._work = work
         self._next = 64
 
     def __call__(self, labels: list[int]) -> list[int]:
         if len(labels) < self._next:
             return labels
         mask = self._mask
+        self._work.left -= len(labels)
         if len({label & mask for label in labels}) * 8 > len(labels) * 7:
             self._next = len(labels) * 8
             return labels
+        self._work.left -= len(labels) * (_MERGED - 1)
         labels = sorted(labels, reverse=True)
         return list({label & mask: label for label in labels}.values())
 
 
-def _extend(labels: list[int], unit: Sequence[int], limit: int) -> list[int]:
-    """Return the new labels below the limit that the unit makes."""
-    fresh: list[int] = []
-    for deviation in unit:
-        room = limit - deviation
-        if room <= 0:
-            break
-        fresh += [label + deviation for label in labels if label < room]
-    return fresh
-
-
 def _completions(
-    problem: Reduced, limit: int, entries: int
+    problem: Reduced, limit: int, entries: int, work: _Work
 ) -> tuple[list[int], int]:
     """Return the table's labels and how many units they stand for.
 
     They count from the base set, so that their keys may be negative.
     """
     layout = problem.layout
-    merge = _Merger(layout)
+    merge = _Merger(layout, work)
     labels = [layout.covered + (layout.key_zero << layout.key_shift)]
-    for split, unit in enumerate(problem.units):
-        if unit[0] >= limit:
-            return labels, len(problem.units)
-        fresh = _extend(labels, unit, limit)
-        if len(labels) + len(fresh) > entries:
-            return labels, split
-        labels = merge(labels + fresh)
-    return labels, len(problem.units)
+    split = 0
+    for unit in problem.units:
+        more = labels.copy()
+        for deviation in unit:
+            space = limit - deviation
+            if space <= 0:
+                break
+            more += [label + deviation for label in labels if label < space]
+            if len(more) > entries:
+                work.left -= len(labels) * _ENTRY
+                return labels, split
+        labels = merge(more) if len(more) > len(labels) else labels
+        split += 1
+    work.left -= len(labels) * _ENTRY
+    return labels, split
 
 
 def _spread(
-    problem: Reduced, split: int, limit: int, keep: int
-) -> tuple[list[int], int, int]:
-    """Return (labels, the limit below which they are complete, work)."""
-    merge = _Merger(problem.layout)
+    problem: Reduced, split: int, limit: int, work: _Work
+) -> tuple[list[int], int]:
+    """Return labels, and the limit below which they are all there is."""
+    layout = problem.layout
+    merge = _Merger(layout, work)
     labels = [problem.base]
-    made = 0
     # The dearest deviations first: they leave the fewest labels alive.
     for unit in reversed(problem.units[split:]):
-        fresh = _extend(labels, unit, limit)
-        if not fresh:
+        if unit[0] >= limit:
             continue
-        made += len(fresh)
-        labels = merge(labels + fresh)
-        # What a round may make is bounded too, or many units that each
-        # double the labels only to see them cut would cost many times the
-        # labels kept.
-        room = max(1, min(keep, (keep * _EFFORT - made) // 4))
-        if len(labels) > room:
-            labels, limit = _cut(problem.layout, labels, room)
-    return labels, limit, made
+        more = labels.copy()
+        for deviation in unit:
+            space = limit - deviation
+            if space <= 0:
+                break
+            known = len(more)
+            more += [label + deviation for label in labels if label < space]
+            work.left -= len(more) - known
+            # What is kept must also be completed.
+            room = max(1, work.left // _COMPLETION)
+            if len(more) > 2 * room:
+                more, limit = _cut(layout, merge(more), room, limit)
+                labels = [label for label in labels if label < limit]
+        labels = merge(more)
+    room = max(1, work.left // _COMPLETION)
+    return _cut(layout, labels, room, limit)
 
 
 def _cut(
-    layout: Layout, labels: list[int], room: int
+    layout: Layout, labels: list[int], room: int, limit: int
 ) -> tuple[list[int], int]:
-    """Return at most ``room`` labels and the limit they are all below.
+    """Return at most ``room`` labels, and their limit, lowered if need be.
 
     Unless ties forbid it, these are all labels below that limit. A quantile
-    of a sample is cheaper than sorting them all.
+    of a sample is cheaper to have than their order.
     """
     shift = layout.deviation
-    limit = 0
     while len(labels) > room:
         # An odd stride: labels are made in blocks of powers of two.
         sample = sorted(labels[:: len(labels) // 64 | 1])
         place = len(sample) * room * 3 // (len(labels) * 4)
-        limit = sample[place] >> shift << shift
+        limit = min(limit, sample[place] >> shift << shift)
         fewer = [label for label in labels if label < limit]
         if not fewer or len(fewer) == len(labels):
             labels = sorted(labels)[:room]
-            return labels, labels[-1] >> shift << shift
+            return labels, min(limit, labels[-1] >> shift << shift)
         labels = fewer
     return labels, limit
 
@@ -217,8 +235,7 @@ class _Table:
         self._layout = layout
         self._keys = [(e >> shift) - layout.key_zero for e in entries]
         residuals = [entry & residual_mask for entry in entries]
-        # Adding one of these to a label's residual takes away what the
-        # entry frees.
+        # Added to a label's residual, takes away what the entry frees.
         self._frees = [residual - layout.covered for residual in residuals]
         self._columns = [
             _column(shift, mask, [r >> shift & mask for r in residuals])
@@ -226,24 +243,23 @@ class _Table:
         ]
 
     def complete(
-        self, problem: Reduced, labels: list[int], best: int, looks: int
-    ) -> tuple[int, int]:
-        """Return (the least key of any completion or ``best``, work done).
+        self, problem: Reduced, labels: list[int], best: int, work: _Work
+    ) -> int:
+        """Return the least key of any completion, or ``best``.
 
-        Work is counted in entries looked at, one or more a label. Where it
-        reaches ``looks``, labels may have been left out.
+        Where the work ends first, labels have been left out.
         """
         layout, keys, frees = self._layout, self._keys, self._frees
         residual_mask, guard = layout.residual_mask, layout.guard
         columns = self._columns
         limit = problem.limit(best)
-        done = 0
+        left = work.left
         for label in labels:
             if label >= limit:
                 continue
-            if done >= looks:
+            left -= _COMPLETION
+            if left <= 0:
                 break
-            done += 1
             residual = label & residual_mask
             fits = -1
             for shift, mask, bitmaps in columns:
@@ -261,8 +277,9 @@ class _Table:
                     limit = problem.limit(best)
                     break
                 fits ^= lowest
-                done += 1
-        return best, done
+                left -= 1
+        work.left = left
+        return best
 
 
 def _column(shift: int, mask: int, residuals: list[int]) -> _Column:

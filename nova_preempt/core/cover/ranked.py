@@ -24,9 +24,9 @@ by taking it in the last one's stead.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import dataclasses
 import heapq
-from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from nova_preempt.core.cover.keys import Keys

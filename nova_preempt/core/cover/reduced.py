@@ -36,9 +36,9 @@ here a *unit*: the list of its deviations, ascending.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import TypeAlias
 
 from nova_preempt.core.cover import dual
@@ -50,7 +50,14 @@ Unit: TypeAlias = tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the fields of a label are."""
+    """Where the fields of a label are.
+
+    ``shifts``, ``masks``: the residual field of each class, guard bit
+    included; ``guard``: all guard bits; ``covered``: all fields where just
+    nothing is missing. ``key_zero`` is the key field's middle, for labels
+    that count from the base set and may be below it. ``deviation``: where
+    the high part begins.
+    """
 
     shifts: tuple[int, ...]
     masks: tuple[int, ...]
@@ -64,9 +71,7 @@ class Layout:
 
     def pack(self, row: Sequence[int]) -> int:
         """Return the amounts as a signed sum of residual fields."""
-        return sum(
-            [a << s for a, s in zip(row, self.shifts, strict=True)]
-        )
+        return sum([a << s for a, s in zip(row, self.shifts, strict=True)])
 
     def key(self, label: int) -> int:
         """Return the key field of a complete label."""
@@ -89,8 +94,6 @@ def make_layout(items: Sequence[Item], need: Row) -> Layout:
         guard |= 1 << position + width
         covered |= (1 << width) - 1 << position
         position += width + 1
-    # Half of the key field is for labels that count from the base set, and
-    # may be below it.
     key_width = sum([key for key, _ in items]).bit_length() + 1
     return Layout(
         tuple(shifts),
@@ -109,9 +112,9 @@ def make_layout(items: Sequence[Item], need: Row) -> Layout:
 class Reduced:
     """The problem in units and labels.
 
-    ``floor``: the lower bound of every cover. ``empty``, ``base``: the
-    labels of the empty set and of the base set. ``units``: ascending by their smallest deviation.
-    ``by_value``: the items as (key, packed row), best value first.
+    ``floor``: the lower bound of every cover. ``empty``: the residual
+    fields of the empty set. ``base``: the label of the base set. ``units``:
+    ascending. ``by_value``: (key, packed row) of items, best value first.
     """
 
     layout: Layout
@@ -221,8 +224,6 @@ def _groups(items: Sequence[Item], need: Row) -> dict[Row, list[int]]:
         groups.setdefault(row, []).append(key)
     for row, keys in groups.items():
         keys.sort()
-        useful = max(
-            [-(-d // a) for d, a in zip(need, row, strict=True) if a]
-        )
+        useful = max([-(-d // a) for d, a in zip(need, row, strict=True) if a])
         del keys[useful:]
     return dict(sorted(groups.items()))

@@ -14,12 +14,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+import dataclasses
 
 from nova_preempt.core.cover.branch import branch
 from nova_preempt.core.cover.labels import search
-from nova_preempt.core.cover.reduced import Item, Row, reduce
+from nova_preempt.core.cover.reduced import Item
+from nova_preempt.core.cover.reduced import Row
+from nova_preempt.core.cover.reduced import reduce
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,15 +38,14 @@ def solve(
 ) -> Answer | None:
     """Return the cheapest cover, or None if all items do not cover.
 
-    Shapes: one amount a class in need and rows, ``keys``: where the
-    items' keys come from. Items that free nothing of the need do not matter.
+    Shapes: one amount a class in need and rows; keys are positive. ``low``:
+    as in ``Keys``. ``nodes``, ``labels``: the budgets of the methods.
     """
     wanted = [(k, amount) for k, amount in enumerate(need) if amount > 0]
     if not wanted:
         return Answer(0, exact=True, steps=0)
     clipped = [
-        (key, tuple([min(row[k], d) for k, d in wanted]))
-        for key, row in items
+        (key, tuple([min(row[k], d) for k, d in wanted])) for key, row in items
     ]
     useful = [item for item in clipped if any(item[1])]
     target = tuple([amount for _, amount in wanted])

@@ -1,0 +1,103 @@
+# "make test" is what must pass; it needs Python 3.11 or newer with venv and
+# pip, and git. Everything it makes is in the tree: $(VENV) and build/.
+
+# The release of Nova: 2025.1, 2025.2, 2026.1 or 2026.2.
+NOVA ?= 2026.2
+VENV ?= .venv
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# Each functional test starts a cloud of its own in the worker's process.
+FUNCTIONAL_WORKERS ?= 2
+
+BENCHES = bench/victims.py bench/schedule.py
+SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
+
+BIN = $(VENV)/bin
+RESULTS = build/stestr
+CONSTRAINTS = constraints/$(NOVA).txt
+REQUIREMENTS = requirements.txt test-requirements.txt doc/requirements.txt
+# Says what the environment was made for, and when.
+STAMP = $(VENV)/.nova-$(NOVA)
+
+# Warnings of our own code are errors, see there.
+TEST_ENV = PYTHONPATH=tools/strict
+STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
+	--test-path ./tests/$@ --top-dir . run
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help venv test unit functional lint types docs demo bench nova-tests \
+	genconfig clean
+
+help:
+	@echo 'make test        lint, types, unit, functional and docs'
+	@echo 'make demo        run the scenarios in an embedded cloud'
+	@echo 'make bench       run the benchmarks'
+	@echo 'make nova-tests  run tests of Nova itself with our scheduler'
+	@echo 'make genconfig   write the sample configuration'
+	@echo 'make clean       remove what was made'
+	@echo 'NOVA=2025.1, 2025.2, 2026.1 or 2026.2 chooses the release of Nova.'
+
+venv: $(STAMP)
+
+# The environment of the tree is made anew, one from elsewhere is added to.
+$(STAMP): $(REQUIREMENTS) $(CONSTRAINTS) setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(if $(filter .venv,$(VENV)),--clear) $(VENV)
+	rm -f $(VENV)/.nova-*
+	$(BIN)/pip install --constraint $(CONSTRAINTS) pbr setuptools
+	$(BIN)/pip install --constraint $(CONSTRAINTS) \
+		$(REQUIREMENTS:%=--requirement %) \
+		--no-build-isolation --editable '.[embedded,solver]'
+	touch $@
+
+test: $(STAMP)
+	@rm -rf $(RESULTS); status=0; \
+	$(MAKE) -k lint types unit functional docs || status=1; \
+	$(BIN)/python tools/count_tests.py $(RESULTS)/unit $(RESULTS)/functional \
+		|| status=1; \
+	exit $$status
+
+unit: $(STAMP)
+	@mkdir -p $(RESULTS)/$@
+	$(STESTR)
+
+functional: $(STAMP)
+	@mkdir -p $(RESULTS)/$@
+	$(STESTR) --concurrency $(FUNCTIONAL_WORKERS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
+	$(BIN)/reno lint
+	$(BIN)/sphinx-build -q -W --keep-going -b html releasenotes/source \
+		releasenotes/build/html
+
+demo: $(STAMP)
+	@status=0; for scenario in $(SCENARIOS); do \
+		$(BIN)/nova-preempt-demo --scenario $$scenario || status=1; \
+	done; exit $$status
+
+bench: $(STAMP)
+	@status=0; for bench in $(BENCHES); do \
+		$(BIN)/python $$bench || status=1; \
+	done; exit $$status
+
+nova-tests: $(STAMP)
+	tools/nova-tests.sh $(BIN)
+
+genconfig: $(STAMP)
+	$(BIN)/oslo-config-generator \
+		--config-file etc/nova-preempt/nova-preempt-config-generator.conf
+
+clean:
+	rm -rf .venv build doc/build releasenotes/build doc/source/_static
+	rm -rf .mypy_cache .ruff_cache .hypothesis .stestr *.egg-info
+	rm -f AUTHORS ChangeLog etc/nova-preempt/*.sample
+	find nova_preempt tests tools bench -name __pycache__ -prune \
+		-exec rm -rf {} +

@@ -1,0 +1,146 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-demo: play a scenario on a cloud in this process."""
+
+import argparse
+import contextlib
+import importlib.resources
+import json
+import pathlib
+import sys
+import warnings
+
+from nova_preempt.embedded import nodes
+from nova_preempt.embedded import scenario as scenarios
+
+PROG = 'nova-preempt-demo'
+DEFAULT = 'short'
+
+
+def main(argv=None):
+    """Return 0 if all came as the scenario expects, 1 if not, 2 if bad."""
+    try:
+        args = _parse_args(argv)
+    except SystemExit as exc:
+        return exc.code
+    if args.list:
+        _list()
+        return 0
+    try:
+        scenario = load(args.scenario)
+    except nodes.BadFile as exc:
+        _complain(exc)
+        return 2
+    out = sys.stdout
+    with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+        # Standard output is for the demo alone, whatever Nova has to say.
+        warnings.simplefilter('ignore')
+        return _run(args, scenario, out)
+
+
+def _parse_args(argv):
+    parser = argparse.ArgumentParser(
+        prog=PROG, description='Play a scenario on a whole Nova, with '
+        'Placement and the preempting scheduler, in this process.')
+    parser.add_argument(
+        '--scenario', metavar='NAME|FILE', default=DEFAULT,
+        help='one of --list, or a YAML file (default: %(default)s)')
+    parser.add_argument('--json', action='store_true',
+                        help='print one JSON document instead of text')
+    parser.add_argument('--list', action='store_true',
+                        help='print the known scenarios')
+    return parser.parse_args(argv)
+
+
+def _shipped():
+    """Return {name: file} of the scenarios that come with this package."""
+    folder = importlib.resources.files(scenarios.__package__) / 'scenarios'
+    return {pathlib.PurePath(path.name).stem: path
+            for path in sorted(folder.iterdir(), key=lambda path: path.name)
+            if path.name.endswith('.yaml')}
+
+
+def _list():
+    known = _shipped()
+    for name, path in known.items():
+        description = scenarios.parse(path.read_bytes(), name).description
+        print(f'{name.ljust(max(map(len, known)))}  {description}')
+
+
+def load(name):
+    """Return the Scenario of a name or file.
+
+    :raises nodes.BadFile: there is none, or it is none
+    """
+    known = _shipped()
+    path = known.get(name) or pathlib.Path(name)
+    if name not in known and name == path.stem and not path.exists():
+        raise nodes.BadFile(f'there is no scenario {name}; known are: '
+                            + ', '.join(known))
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as exc:
+        reason = getattr(exc, 'strerror', None) or exc
+        raise nodes.BadFile(f'{name}: cannot be read: {reason}') from None
+    return scenarios.parse(content, name)
+
+
+def _run(args, scenario, out):
+    # Here and not above: these load all of Nova, which takes seconds.
+    from nova_preempt.embedded import cloud
+    from nova_preempt.embedded import report
+
+    def tell(lines):
+        if not args.json:
+            print('\n'.join(lines), file=out, flush=True)
+
+    tell(report.title(args.scenario, scenario))
+    try:
+        outcomes, wrong = _play(scenario, tell)
+    except cloud.CloudError as exc:
+        _complain(exc)
+        return 1
+    if args.json:
+        print(json.dumps(report.as_json(outcomes), indent=2), file=out)
+    for expectation, result in zip(scenario.expect, outcomes, strict=False):
+        wrong += [f'{result.request.name}: {text}' for text in
+                  report.differences(expectation, result)]
+    for text in wrong:
+        _complain(text)
+    return 1 if wrong else 0
+
+
+def _play(scenario, tell):
+    """Return the outcomes, and what is wrong with any of them."""
+    from nova_preempt.embedded import play
+    from nova_preempt.embedded import report
+    from nova_preempt.embedded import rules
+
+    outcomes = []
+    wrong = []
+    with play.Stage(scenario) as stage:
+        hosts = stage.hosts()
+        tell(report.hosts('Hosts before', hosts))
+        for request in scenario.requests:
+            tell(report.request(scenario, request))
+            result = stage.play(request, hosts)
+            tell(report.outcome(scenario, result, hosts))
+            before, hosts = hosts, stage.hosts()
+            wrong += [f'{request.name}: {text}' for text in rules.broken(
+                scenario.needed(request), result, before, hosts)]
+            outcomes.append(result)
+        tell(report.hosts('Hosts after', hosts))
+    return outcomes, wrong
+
+
+def _complain(problem):
+    print(f'{PROG}: {" ".join(str(problem).split())}', file=sys.stderr)

@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The demo: published and other scenarios on an embedded cloud."""
+
+import contextlib
+import io
+import json
+import os
+import textwrap
+
+import fixtures
+import testtools
+
+from nova_preempt.cmd import demo
+
+FLAVORS = """
+    flavors:
+      small: {vcpus: 1, memory_mb: 1000, disk_gb: 0}
+      big: {vcpus: 2, memory_mb: 2000, disk_gb: 10}
+"""
+
+
+class DemoTestCase(testtools.TestCase):
+
+    def run_demo(self, *argv):
+        """Return (exit status, standard output, standard error)."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = demo.main(list(argv))
+        return status, out.getvalue(), err.getvalue()
+
+    def play(self, name):
+        """Play a scenario that must come out as expected, as JSON."""
+        status, out, err = self.run_demo('--scenario', name, '--json')
+        self.assertEqual((0, ''), (status, err))
+        return json.loads(out)['requests']
+
+    def write(self, text):
+        folder = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(folder, 'scenario.yaml')
+        with open(path, 'w') as file:
+            file.write(textwrap.dedent(text))
+        return path
+
+
+class TestPublished(DemoTestCase):
+    """Tables 3 to 6 of Lopez Garcia et al., every host's cheapest victims."""
+
+    def assert_choice(self, name, *considered):
+        """The first of (host, victims, minutes) is chosen."""
+        result, = self.play(name)
+        expected = [{'host': host, 'victims': victims, 'cost_s': 60 * minutes}
+                    for host, victims, minutes in considered]
+        self.assertEqual(
+            {'name': 'new', 'outcome': 'placed', **expected[0],
+             'considered': expected}, result)
+
+    def test_one_after_the_other_in_one_process(self):
+        self.assert_choice(
+            'fgcs-1', ('host-B', ['BP1'], 11), ('host-D', ['DP2'], 19),
+            ('host-A', ['AP2'], 27), ('host-C', ['CP1'], 30))
+        self.assert_choice(
+            'fgcs-2', ('host-C', ['CP1'], 1), ('host-A', ['AP1'], 7),
+            ('host-D', ['DP1'], 24), ('host-B', ['BP1'], 44))
+
+    def test_different_sizes(self):
+        self.assert_choice(
+            'fgcs-3', ('host-A', ['AP2', 'AP3', 'AP4'], 55),
+            ('host-C', ['CP1'], 57), ('host-B', ['BP1'], 58))
+        self.assert_choice(
+            'fgcs-4', ('host-B', ['BP3'], 20), ('host-D', ['DP3'], 24),
+            ('host-A', ['AP1'], 52))
+
+
+class TestOthers(DemoTestCase):
+
+    def test_saturation(self):
+        results = self.play('saturation')
+        self.assertEqual(
+            [('spot-1', 'placed'), ('spot-2', 'placed'),
+             ('spot-3', 'no_valid_host'), ('normal-1', 'placed'),
+             ('normal-2', 'placed'), ('normal-3', 'placed'),
+             ('normal-4', 'placed'), ('normal-5', 'placed'),
+             ('normal-6', 'no_valid_host')],
+            [(result['name'], result['outcome']) for result in results])
+        self.assertEqual({'spot-1', 'spot-2'}, {
+            name for result in results[3:5] for name in result['victims']})
+        for result in (results[2], results[8]):
+            self.assertEqual((None, [], None, []), (
+                result['host'], result['victims'], result['cost_s'],
+                result['considered']))
+
+    def test_mixed_keeps_every_rule(self):
+        results = self.play('mixed')
+        self.assertIn('placed', [result['outcome'] for result in results])
+        self.assertTrue(any(result['victims'] for result in results))
+
+    def test_free_hosts_preemptible_requests_and_fractions(self):
+        path = self.write("""
+            hosts:
+              - name: compute
+                vcpus: 2
+                memory_mb: 2000
+                disk_gb: 10
+                servers:
+                  - {name: a, flavor: small, uptime_min: 60.025,
+                     preemptible: true}
+                  - {name: b, flavor: small, uptime_min: 0.5,
+                     preemptible: true}
+              - {name: free, vcpus: 2, memory_mb: 3000, disk_gb: 5}
+            flavors:
+              small: {vcpus: 1, memory_mb: 1000, disk_gb: 0}
+              m1.tiny: {vcpus: 2, memory_mb: 2000, disk_gb: 10}
+            requests:
+              - {name: room, flavor: small}
+              - {name: late, flavor: small, preemptible: true}
+              - {name: none, flavor: small, preemptible: true}
+              - {name: disk, flavor: m1.tiny}
+            """)
+        room, late, none, disk = self.play(path)
+        free = {'host': 'free', 'victims': [], 'cost_s': 0}
+        self.assertEqual(
+            {'name': 'room', 'outcome': 'placed', **free, 'considered': [
+                free, {'host': 'compute', 'victims': ['a'], 'cost_s': 1.5}]},
+            room)
+        self.assertEqual({'name': 'late', 'outcome': 'placed', **free,
+                          'considered': [free]}, late)
+        self.assertEqual('no_valid_host', none['outcome'])
+        both = {'host': 'compute', 'victims': ['a', 'b'], 'cost_s': 31.5}
+        self.assertEqual({'name': 'disk', 'outcome': 'placed', **both,
+                          'considered': [both]}, disk)
+
+    def test_unexpected_outcome_as_text(self):
+        path = self.write("""
+            hosts:
+              - name: host
+                vcpus: 1
+                memory_mb: 1000
+                disk_gb: 10
+                servers:
+                  - {name: a, flavor: small, uptime_min: 90,
+                     preemptible: true}
+            flavors: {small: {vcpus: 1, memory_mb: 1000, disk_gb: 10}}
+            requests: [{name: new, flavor: small}]
+            expect: [{victims: [], cost_s: 0}]
+            """)
+        status, out, err = self.run_demo('--scenario', path)
+        self.assertEqual(1, status)
+        self.assertEqual(
+            'nova-preempt-demo: new: victims is a, not nobody as expected\n'
+            'nova-preempt-demo: new: cost is 1800 s, not 0 s as expected\n',
+            err)
+        self.assertEqual(textwrap.dedent(f"""\
+            Scenario {path}.
+
+            Hosts before
+              host  1/1 vCPUs  1000/1000 MB  10/10 GB
+                a  small  90 min  preemptible, costs 30 min
+
+            Request new: small, normal, 1 vCPUs, 1000 MB, 10 GB
+              host  a  30 min  <- chosen
+              a on host gives way, at a cost of 30 min; no other host can serve it.
+
+            Hosts after
+              host  1/1 vCPUs  1000/1000 MB  10/10 GB
+                new  small  0 min
+            """), out)  # noqa: E501 - lines of the demo have 100 columns

@@ -1,0 +1,533 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Every rule of Nova holds on preempting hosts exactly as on free ones."""
+
+import json
+
+# The first of Nova: it settles whether eventlet patches the process.
+from tests.functional import base
+
+# isort: split
+from nova import objects
+from nova.conf import CONF
+
+from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
+from nova_preempt.embedded import driver
+
+GOLD = 'CUSTOM_GOLD'
+
+
+class RulesTestCase(base.PreemptionTestCase):
+    """Preemptible servers on all of host1, and cheaper ones on host2."""
+
+    #: Filters beside Nova's default ones.
+    more_filters = ()
+
+    def setUp(self):
+        super().setUp()
+        if self.more_filters:
+            self.flags(group='filter_scheduler', enabled_filters=[
+                *CONF.filter_scheduler.enabled_filters, *self.more_filters])
+            self.restart_scheduler()
+
+    def fill(self):
+        self.add_hosts('host1', 'host2')
+        self.dear = [self.boot_spot('a', 'host1', 1000),
+                     self.boot_spot('b', 'host1', 2000)]
+        self.cheap = [self.boot_spot('c', 'host2', 10),
+                      self.boot_spot('d', 'host2', 20)]
+
+    def assert_boots(self, host, *victims, **kwargs):
+        """A normal server boots on the host and these end for it."""
+        alive = self.alive()
+        server = self.boot_normal(**kwargs)
+        self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(alive - set(victims) | {server['id']}, self.alive())
+        if victims:
+            self.assertEqual(server['id'], self.last_decision().server_uuid)
+            self.assertEqual(set(victims), self.last_victims())
+        self.assert_consistent()
+        return server['id']
+
+
+class TestServerGroups(RulesTestCase):
+
+    def make_group(self, policy):
+        return {'group': self.api.post_server_groups(
+            {'name': policy, 'policy': policy})['id']}
+
+    def test_anti_affinity(self):
+        group = self.make_group('anti-affinity')
+        self.add_hosts('host1', 'host2')
+        self.boot_spot('member', 'host1', 10, hints=group)
+        self.boot_spot('b', 'host1', 20)
+        cheap = self.boot_spot('c', 'host2', 1000)
+        self.boot_spot('d', 'host2', 2000)
+        # The member would be the cheapest victim, and make host1 fit.
+        self.assert_boots('host2', cheap, hints=group)
+        self.boot_in_vain(hints=group)
+        self.boot_in_vain(hints=group, host='host1')
+        self.boot_in_vain(hints=group, flavor=self.big, host='host1')
+
+    def test_affinity(self):
+        group = self.make_group('affinity')
+        self.add_hosts('host1', 'host2')
+        self.boot_spot('member', 'host1', 10, hints=group)
+        other = self.boot_spot('b', 'host1', 1000)
+        self.boot_spot('c', 'host2', 20)
+        self.boot_spot('d', 'host2', 30)
+        # Both slots of host1 are only free without the member.
+        self.boot_in_vain(hints=group, flavor=self.big)
+        self.assert_boots('host1', other, hints=group)
+        self.boot_in_vain(hints=group)
+
+    def test_anti_affinity_of_several_servers_at_once(self):
+        group = self.make_group('anti-affinity')
+        self.fill()
+        body = self._build_server(
+            name='m', image_uuid=cloud.IMAGE,
+            flavor_id=self.small, networks='none')
+        body.update(min_count=2, max_count=2)
+        self.api.post_server({'server': body,
+                              'OS-SCH-HNT:scheduler_hints': group})
+        made = [self.wait(server['id']) for server in self.servers()
+                if server['name'].startswith('m')]
+        self.assertEqual(['host1', 'host2'], sorted(
+            server['OS-EXT-SRV-ATTR:host'] for server in made))
+        self.assertEqual(
+            {server['id'] for server in made} |
+            {self.dear[1], self.cheap[1]}, self.alive())
+        self.assert_consistent()
+
+
+class TestHints(RulesTestCase):
+
+    more_filters = ('SameHostFilter', 'DifferentHostFilter')
+
+    def test_servers_in_hints_are_no_victims(self):
+        self.fill()
+        self.assert_boots('host1', self.dear[1],
+                          hints={'same_host': self.dear[0]})
+        self.assert_boots('host2', self.cheap[0],
+                          hints={'different_host': [self.dear[0]]})
+        self.boot_in_vain(hints={'different_host':
+                                 [self.dear[0], self.cheap[1]]})
+
+
+class TestAggregates(RulesTestCase):
+
+    more_filters = ('AggregateInstanceExtraSpecsFilter',)
+
+    def test_availability_zones(self):
+        self.fill()
+        self.add_aggregate('one', ['host1'], zone='z1')
+        self.add_aggregate('two', ['host2'], zone='z2')
+        self.assert_boots('host1', self.dear[0], availability_zone='z1')
+        self.assert_boots('host2', self.cheap[0], availability_zone='z2')
+        self.assert_boots('host2', self.cheap[1])
+        self.boot_in_vain(availability_zone='z2')
+
+    def test_extra_specs(self):
+        self.fill()
+        self.add_hosts('host3')
+        self.add_aggregate('fast', ['host1'], ssd='true')
+        flavor = self.create_flavor(
+            'fast', 1, 1024, 10,
+            **{'aggregate_instance_extra_specs:ssd': 'true'})
+        self.assert_boots('host1', self.dear[0], flavor=flavor)
+        self.assert_boots('host1', self.dear[1], flavor=flavor)
+        self.boot_in_vain(flavor=flavor)
+
+    def test_isolated_aggregates(self):
+        """Placement's member_of=!in: holds where we ask Placement."""
+        self.flags(group='scheduler',
+                   enable_isolated_aggregate_filtering=True)
+        self.fill()
+        self._create_trait(GOLD)
+        self.add_trait('host2')
+        self.add_aggregate('gold', ['host2'],
+                           **{f'trait:{GOLD}': 'required'})
+        self.assert_boots('host1', self.dear[0])
+        flavor = self.create_flavor('gold', 1, 1024, 10,
+                                    **{f'trait:{GOLD}': 'required'})
+        self.assert_boots('host2', self.cheap[0], flavor=flavor)
+
+    def add_trait(self, host):
+        uuid = self.providers()[host]
+        self._set_provider_traits(
+            uuid, [*self._get_provider_traits(uuid), GOLD])
+
+    def test_traits(self):
+        self.fill()
+        self.add_hosts('host3')
+        self._create_trait(GOLD)
+        self._create_trait('CUSTOM_RARE')
+        self.add_trait('host1')
+        gold, base_metal, rare = (
+            self.create_flavor(name, 1, 1024, 10, **{f'trait:{trait}': value})
+            for name, trait, value in (
+                ('gold', GOLD, 'required'), ('base', GOLD, 'forbidden'),
+                ('rare', 'CUSTOM_RARE', 'required')))
+        # host3 has room, but no gold.
+        self.assert_boots('host1', self.dear[0], flavor=gold)
+        self.boot_in_vain(flavor=rare)
+        self.add_trait('host3')
+        self.assert_boots('host2', self.cheap[0], flavor=base_metal)
+        self.assert_boots('host2', self.cheap[1], flavor=base_metal)
+        self.boot_in_vain(flavor=base_metal)
+
+
+class TestGivenHost(RulesTestCase):
+
+    def test_forced_and_requested(self):
+        self.fill()
+        self.add_hosts('host3')
+        self.assert_boots('host1', self.dear[0],
+                          availability_zone='nova:host1')
+        self.assert_boots('host1', self.dear[1], host='host1')
+        self.boot_in_vain(availability_zone='nova:host1')
+        self.boot_in_vain(host='host1')
+
+    def test_disabled_host(self):
+        self.fill()
+        service, = self.api.get_services(host='host2', binary='nova-compute')
+        self.api.put_service(service['id'], {'status': 'disabled'})
+        self.assert_boots('host1', self.dear[0])
+        self.boot_in_vain(host='host2')
+        self.boot_in_vain(availability_zone='nova:host2')
+        self.api.put_service(service['id'], {'status': 'enabled'})
+        self.assert_boots('host2', self.cheap[0])
+
+    def test_host_that_is_down(self):
+        self.fill()
+        service, = self.api.get_services(host='host2', binary='nova-compute')
+        self.api.put_service_force_down(service['id'], True)
+        self.assert_boots('host1', self.dear[0])
+        self.boot_in_vain(host='host2')
+
+
+class TooManyServersTestCase(RulesTestCase):
+    """A host with space left for more servers than it may have."""
+
+    def fill(self):
+        self.add_host('host1', 4, 4096, 40)
+        self.spots = [self.boot_spot('a', 'host1', 100),
+                      self.boot_spot('b', 'host1', 50)]
+
+    def assert_victims_make_it_pass(self):
+        self.assert_boots('host1', self.spots[1])
+        record = self.last_decision().record
+        self.assertEqual({}, record['missing'])
+        self.assertIn('does not pass the filters', record['why'])
+        self.assert_boots('host1', self.spots[0])
+        self.boot_in_vain()
+
+    def assert_several_at_once(self):
+        body = self._build_server(
+            name='m', image_uuid=cloud.IMAGE,
+            flavor_id=self.small, networks='none')
+        body.update(min_count=2, max_count=2)
+        self.api.post_server({'server': body})
+        made = {self.wait(server['id'])['id'] for server in self.servers()
+                if server['name'].startswith('m')}
+        self.assertEqual(2, len(made))
+        self.assertEqual(made, self.alive())
+        self.assert_consistent()
+
+
+class TestNumInstances(TooManyServersTestCase):
+
+    more_filters = ('NumInstancesFilter',)
+
+    def setUp(self):
+        super().setUp()
+        self.flags(group='filter_scheduler', max_instances_per_host=2)
+
+    def test_victims_make_it_pass(self):
+        self.fill()
+        self.assert_victims_make_it_pass()
+
+    def test_several_at_once(self):
+        self.fill()
+        self.assert_several_at_once()
+
+    def test_more_victims_than_space_needs(self):
+        """Both a place and a slot are missing."""
+        self.flags(group='filter_scheduler', max_instances_per_host=3)
+        self.add_host('host1', 4, 4096, 40)
+        big = self.create_flavor('big-spot', 2, 2048, 20, preemptible=True)
+        self.boot_spot('big', 'host1', 500, flavor=big)
+        small = {self.boot_spot('a', 'host1', 10),
+                 self.boot_spot('b', 'host1', 20)}
+        # A slot for each: the two small ones are cheaper than the big one.
+        self.assert_boots('host1', *small, flavor=self.big)
+        self.assertEqual({'VCPU': 2, 'MEMORY_MB': 2048, 'DISK_GB': 20},
+                         self.last_decision().record['missing'])
+
+
+class TestAggregateNumInstances(TooManyServersTestCase):
+
+    more_filters = ('AggregateNumInstancesFilter',)
+
+    def test_victims_make_it_pass(self):
+        self.fill()
+        self.add_aggregate('few', ['host1'], max_instances_per_host='2')
+        self.assert_victims_make_it_pass()
+
+
+class TestPreemptibleFilter(RulesTestCase):
+
+    more_filters = ('PreemptibleFilter',)
+
+    def test_no_preemptible_servers(self):
+        self.add_hosts('host1', 'host2')
+        self.add_aggregate('normal', ['host1'],
+                           **{'preemptible:allow_servers': 'false'})
+        spots = [self.boot(name, self.spot) for name in 'ab']
+        for spot in spots:
+            self.assertEqual('host2',
+                             self.wait(spot)['OS-EXT-SRV-ATTR:host'])
+        self.boot_in_vain(flavor=self.spot)
+        self.boot_in_vain(flavor=self.spot, host='host1')
+        self.assert_boots('host1')
+
+    def test_no_preemption(self):
+        # So that host2 is a batch of its own, and does not pass.
+        self.flags(group='preemption', shortlist_size=1)
+        self.fill()
+        self.add_hosts('host3')
+        self.boot_normal('n', host='host3')
+        aggregate = self.add_aggregate(
+            'quiet', ['host2', 'host3'],
+            **{'preemptible:allow_preemption': 'false'})
+        self.assert_boots('host3')
+        self.assert_boots('host1', self.dear[0])
+        self.assert_boots('host1', self.dear[1])
+        self.boot_in_vain()
+        self.boot_in_vain(host='host2')
+        self.set_metadata(aggregate,
+                          **{'preemptible:allow_preemption': 'true'})
+        self.assert_boots('host2', self.cheap[0])
+
+
+class TestConsider(RulesTestCase):
+
+    def consider(self, value):
+        self.flags(group='preemption', consider=value)
+        self.restart_scheduler()
+
+    def fill(self):
+        """Much memory left on host1, little more than a slot on host2."""
+        self.add_host('host1', 2, 8192, 20)
+        self.add_host('host2', 3, 3072, 30)
+        self.dear = [self.boot_spot('a', 'host1', 10),
+                     self.boot_spot('b', 'host1', 20)]
+        self.cheap = [self.boot_spot('c', 'host2', 1)]
+        self.boot_normal('stays', host='host2')
+
+    def test_both_choose_the_same_host(self):
+        self.fill()
+        chosen = []
+        for value in ('when_full', 'always'):
+            self.consider(value)
+            # One takes what is left, for one of the others somebody ends.
+            booted = [self.boot_normal() for _ in range(2)]
+            self.assert_consistent()
+            chosen.append([server['OS-EXT-SRV-ATTR:host']
+                           for server in booted])
+            self.assertEqual(value, self.last_decision().record['consider'])
+            for server in booted:
+                self.delete(server['id'])
+            self.boot_spot('c', 'host2', 1)
+        self.assertEqual(['host2', 'host2'], chosen[0])
+        self.assertEqual(chosen[0], chosen[1])
+
+    def test_cheap_victims_beat_a_poor_host_with_room(self):
+        self.flags(group='filter_scheduler', ram_weight_multiplier=150000.0)
+        self.fill()
+        self.consider('always')
+        server = self.assert_boots('host2')
+        self.delete(server)
+        self.add_aggregate('eager', ['host1'],
+                           preemption_weight_multiplier='0')
+        self.consider('when_full')
+        server = self.assert_boots('host2')
+        self.delete(server)
+        self.consider('always')
+        self.assert_boots('host1', self.dear[0])
+        record = self.last_decision().record
+        self.assertEqual(('host2', []), (record['runner_up']['host'],
+                                         record['runner_up']['victims']))
+
+
+class TestWeighers(RulesTestCase):
+
+    def test_ties_costs_and_failed_builds(self):
+        self.flags(group='filter_scheduler',
+                   build_failure_weight_multiplier=1000000.0)
+        self.add_host('host1', 2, 2048, 20)
+        self.add_host('host2', 2, 8192, 20)
+        first = [self.boot_spot('a', 'host1', 60),
+                 self.boot_spot('b', 'host1', 1000)]
+        second = [self.boot_spot('c', 'host2', 60),
+                  self.boot_spot('d', 'host2', 1000)]
+        # Equal cost: the host with more memory left.
+        self.assert_boots('host2', second[0])
+        # One second outweighs memory.
+        self.set_uptime(second[1], 61, self.now)
+        self.assert_boots('host1', first[0])
+        # A host on which builds fail comes last.
+        self.fail_builds('host2')
+        self.assert_boots('host1', first[1])
+        self.assert_boots('host2', second[1])
+
+    def fail_builds(self, host):
+        self.computes[host].manager.rt.build_failed(host)
+        self._run_periodics()
+
+
+class TestTwoCells(RulesTestCase):
+
+    NUMBER_OF_CELLS = 2
+
+    def add_host_in(self, cell, name):
+        self._sizes[name] = driver.HostSize(2, 2048, 20)
+        self._start_compute(name, cell_name=cell)
+
+    def boot_spot_in(self, cell, name, host, uptime_s):
+        server = self.boot(name, self.spot, host=host)
+        self.wait(server)
+        self.change_record(server, cell, launched_at=self.launched(uptime_s))
+        return server
+
+    def test_victims_in_both_cells(self):
+        self.add_host_in('cell1', 'host1')
+        self.add_host_in('cell2', 'host2')
+        self.dear = [self.boot_spot_in('cell1', name, 'host1', uptime_s)
+                     for name, uptime_s in (('a', 1000), ('b', 2000))]
+        self.cheap = [self.boot_spot_in('cell2', name, 'host2', uptime_s)
+                      for name, uptime_s in (('c', 10), ('d', 3000))]
+        self.assert_boots('host2', self.cheap[0])
+        self.assert_boots('host1', self.dear[0])
+        self.assert_boots('host1', self.dear[1])
+        self.assert_boots('host2', self.cheap[1])
+        self.boot_in_vain()
+
+    def test_a_move_stays_in_its_cell(self):
+        self.add_host_in('cell1', 'host1')
+        self.add_host_in('cell2', 'host2')
+        self.add_host_in('cell2', 'host3')
+        server = self.boot_normal(host='host2')['id']
+        for name in 'ab':
+            self.boot_spot_in('cell1', name, 'host1', 10)
+        victim = self.boot_spot_in('cell2', 'c', 'host3', 1000)
+        self.boot_spot_in('cell2', 'd', 'host3', 2000)
+        # So that those of the other cell are a batch of their own.
+        self.flags(group='preemption', shortlist_size=1)
+        self.act(server, 'migrate')
+        self.assertEqual({victim}, self.last_victims())
+        self.act(server, 'confirmResize')
+        self.wait_consistent()
+        self.assertEqual('host3', self.api.get_server(server)[
+            'OS-EXT-SRV-ATTR:host'])
+
+
+class TestNotServed(RulesTestCase):
+
+    def assert_refused(self, flavor, word):
+        server = self.boot_in_vain(flavor=flavor)
+        decision = self.last_decision()
+        self.assertEqual((server, db_api.REFUSED, 'create'), (
+            decision.server_uuid, decision.status, decision.operation))
+        self.assertIn(word, decision.reason)
+
+    def test_the_record_says_why(self):
+        self.flags(group='pci', alias=[json.dumps({
+            'name': 'card', 'vendor_id': '8086', 'product_id': '1528'})])
+        self._create_resource_class('CUSTOM_X')
+        self.fill()
+        self.assert_refused(self.create_flavor(
+            'granular', 1, 1024, 10, **{'resources1:CUSTOM_X': '1'}),
+            'granular')
+        self.assert_refused(self.create_flavor(
+            'card', 1, 1024, 10, **{'pci_passthrough:alias': 'card:1'}),
+            'PCI')
+        self.assert_refused(self.create_flavor('huge', 3, 1024, 10),
+                            'no host has room')
+        refusals = self.last_decision().record['refusals']
+        self.assertEqual({'host1', 'host2'}, set(refusals))
+        self.assertIn('VCPU', refusals['host1'])
+
+
+class NUMADriver(driver.SizedFakeDriver):
+    """Two NUMA cells, all of their CPUs for pinning."""
+
+    capabilities = dict(driver.SizedFakeDriver.capabilities,
+                        supports_pcpus=True)
+
+    def get_available_resource(self, nodename):
+        status = super().get_available_resource(nodename)
+        each = self.vcpus // 2
+        status['numa_topology'] = objects.NUMATopology(cells=[
+            self._cell(number, set(range(number * each,
+                                         (number + 1) * each)))
+            for number in range(2)])._to_json()
+        return status
+
+    def _cell(self, number, cpus):
+        return objects.NUMACell(
+            id=number, cpuset=set(), pcpuset=cpus, pinned_cpus=set(),
+            siblings=[{cpu} for cpu in sorted(cpus)], mempages=[],
+            memory=self.memory_mb // 2, socket=number,
+            network_metadata=objects.NetworkMetadata(
+                physnets=set(), tunneled=False))
+
+    def update_provider_tree(self, provider_tree, nodename,
+                             allocations=None):
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        inventory = dict(provider_tree.data(nodename).inventory)
+        inventory['PCPU'] = {**inventory.pop('VCPU'), 'allocation_ratio': 1.0}
+        provider_tree.update_inventory(nodename, inventory)
+
+
+class TestNUMA(RulesTestCase):
+
+    more_filters = ('NUMATopologyFilter',)
+    driver_class = NUMADriver
+
+    def test_victims_share_a_numa_cell(self):
+        self.add_host('host1', 4, 4096, 40)
+        pinned = {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'}
+        spot = self.create_flavor('pinned-spot', 1, 1024, 10,
+                                  preemptible=True, **pinned)
+        flavor = self.create_flavor('pinned', 2, 2048, 20, **pinned)
+        cells = {0: [], 1: []}
+        for name in 'abcd':
+            server = self.boot_spot(name, 'host1', flavor=spot)
+            cells[self.numa_cell(server)].append(server)
+        self.assertEqual([2, 2], [len(cell) for cell in cells.values()])
+        # The cheapest two are in different cells, and of no use.
+        for server, uptime_s in zip(cells[0] + cells[1],
+                                    (10, 3000, 20, 1000), strict=True):
+            self.set_uptime(server, uptime_s, self.now)
+        server = self.assert_boots('host1', *cells[1], flavor=flavor)
+        self.assertEqual(1, self.numa_cell(server))
+        self.assert_boots('host1', *cells[0], flavor=flavor)
+
+    def numa_cell(self, server):
+        with self.cell_context() as context:
+            topology = objects.Instance.get_by_uuid(
+                context, server, expected_attrs=['numa_topology']
+            ).numa_topology
+        cell, = topology.cells
+        return cell.id

@@ -1,0 +1,185 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a host lacks."""
+
+from __future__ import annotations
+
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.capacity import missing
+from nova_preempt.core.model import Host, Inventory, Refusal, RefusalCode
+from tests.unit.core import support
+
+
+def lack(
+    amount: int,
+    inventory: Inventory,
+    used: int = 0,
+    held: int = 0,
+) -> dict[str, int] | Refusal:
+    """Return what is missing of the only class, of which ``held`` of the
+    used amount is held by a candidate."""
+    candidates = (support.candidate("u", VCPU=held),) if held else ()
+    only = Host("h", "h", {"VCPU": inventory}, {"VCPU": used}, candidates)
+    return missing({"VCPU": amount}, only)
+
+
+class TestCapacity(unittest.TestCase):
+    """The capacity of an inventory is Placement's."""
+
+    def test_cases(self) -> None:
+        for expected, inventory in (
+            (8, Inventory(8)),
+            (6, Inventory(8, reserved=2)),
+            (0, Inventory(8, reserved=8)),
+            (0, Inventory(8, reserved=9)),
+            (12, Inventory(8, allocation_ratio=1.5)),
+            (10, Inventory(7, allocation_ratio=1.5)),
+            (9, Inventory(8, reserved=2, allocation_ratio=1.5)),
+            (128, Inventory(8, allocation_ratio=16.0)),
+            (0, Inventory(8, allocation_ratio=0.0)),
+            (9, Inventory(10, allocation_ratio=0.9)),
+            (171, Inventory(190, allocation_ratio=0.9)),
+            (77, Inventory(70, allocation_ratio=1.1)),
+            (3, Inventory(3, allocation_ratio=1.1)),
+        ):
+            self.assertEqual(expected, inventory.capacity, inventory)
+
+    def test_rounds_like_the_float(self) -> None:
+        """0.57 * 100 is a little less than 57, 1.1 * 100 more than 110."""
+        self.assertEqual(56, Inventory(100, allocation_ratio=0.57).capacity)
+        self.assertEqual(110, Inventory(100, allocation_ratio=1.1).capacity)
+
+    @support.LAW
+    @hypothesis.given(
+        st.integers(0, 10**6),
+        st.integers(0, 10**3),
+        st.floats(0, 64, allow_nan=False),
+        st.integers(0, 10**6),
+        st.integers(1, 10**6),
+    )
+    def test_grants_what_placement_grants(
+        self, total: int, reserved: int, ratio: float, used: int, amount: int
+    ) -> None:
+        """Placement compares the float, we its integer part."""
+        inventory = Inventory(total, reserved, allocation_ratio=ratio)
+        granted = (total - reserved) * ratio >= used + amount
+        self.assertEqual(granted, lack(amount, inventory, used) == {})
+
+
+class TestMissing(unittest.TestCase):
+    """Only what has to be freed is missing."""
+
+    def test_fits(self) -> None:
+        self.assertEqual({}, lack(4, Inventory(8), used=4))
+
+    def test_nothing_asked_for(self) -> None:
+        self.assertEqual({}, lack(0, Inventory(8), used=20))
+        self.assertEqual({}, missing({"NONE": 0}, support.host("h", {}, {})))
+
+    def test_negative(self) -> None:
+        with self.assertRaisesRegex(ValueError, "negative"):
+            lack(-1, Inventory(8))
+
+    def test_lacks(self) -> None:
+        self.assertEqual({"VCPU": 2}, lack(4, Inventory(8), used=6, held=3))
+
+    def test_all_of_it_is_freeable(self) -> None:
+        self.assertEqual({"VCPU": 4}, lack(4, Inventory(8), used=8, held=4))
+
+    def test_used_beyond_capacity(self) -> None:
+        """The excess has to be freed as well."""
+        self.assertEqual({"VCPU": 6}, lack(4, Inventory(8), used=10, held=7))
+
+    def test_free_amounts_are_not_named(self) -> None:
+        only = support.host(
+            "h",
+            {"VCPU": 8, "MEMORY_MB": 100},
+            {"VCPU": 4},
+            [support.candidate("u", VCPU=4, MEMORY_MB=10)],
+        )
+        self.assertEqual(
+            {"VCPU": 1}, missing({"MEMORY_MB": 90, "VCPU": 1}, only)
+        )
+
+    def test_class_that_nobody_uses(self) -> None:
+        only = Host("h", "h", {"VGPU": Inventory(1)}, {})
+        self.assertEqual({}, missing({"VGPU": 1}, only))
+
+
+class TestRefusals(unittest.TestCase):
+    """What no server leaving could change is told apart, with numbers."""
+
+    def refused(
+        self, code: RefusalCode, text: str, found: dict[str, int] | Refusal
+    ) -> None:
+        self.assertEqual(Refusal(code, text), found)
+
+    def test_no_inventory(self) -> None:
+        self.refused(
+            RefusalCode.NO_INVENTORY,
+            "VGPU: 1 asked for, the host has no inventory of it",
+            missing({"VGPU": 1}, support.host("h", {"VCPU": 8}, {})),
+        )
+
+    def test_min_unit(self) -> None:
+        inventory = Inventory(8, min_unit=4)
+        self.assertEqual({}, lack(4, inventory))
+        self.refused(
+            RefusalCode.BELOW_MIN_UNIT,
+            "VCPU: 3 asked for, min_unit is 4",
+            lack(3, inventory),
+        )
+
+    def test_max_unit(self) -> None:
+        inventory = Inventory(8, max_unit=4)
+        self.assertEqual({}, lack(4, inventory))
+        self.refused(
+            RefusalCode.ABOVE_MAX_UNIT,
+            "VCPU: 5 asked for, max_unit is 4",
+            lack(5, inventory),
+        )
+
+    def test_step_size(self) -> None:
+        inventory = Inventory(8, step_size=2)
+        self.assertEqual({}, lack(4, inventory))
+        self.refused(
+            RefusalCode.STEP_SIZE,
+            "VCPU: 3 asked for, not a multiple of step_size 2",
+            lack(3, inventory),
+        )
+
+    def test_no_room(self) -> None:
+        self.refused(
+            RefusalCode.NO_ROOM,
+            "VCPU: 5 asked for, 2 of 8 free and 2 held by preemptible "
+            "servers",
+            lack(5, Inventory(8), used=6, held=2),
+        )
+
+    def test_no_room_though_empty(self) -> None:
+        self.refused(
+            RefusalCode.NO_ROOM,
+            "VCPU: 9 asked for, 8 of 8 free and 0 held by preemptible "
+            "servers",
+            lack(9, Inventory(8)),
+        )
+
+    def test_lasting_reasons_come_first(self) -> None:
+        only = support.host("h", {"A": 1}, {})
+        found = missing({"A": 2, "B": 1}, only)
+        assert isinstance(found, Refusal)
+        self.assertIs(RefusalCode.NO_INVENTORY, found.code)

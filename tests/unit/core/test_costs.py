@@ -1,0 +1,78 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a preemption costs."""
+
+from __future__ import annotations
+
+import unittest
+
+from nova_preempt.core import costs
+from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
+
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+
+
+def cost(
+    function: costs.CostFunction, uptime_us: int, period_s: int = 3600
+) -> int:
+    """Return the cost of a server that is up so long."""
+    server = PreemptibleServer("u", uptime_us, {"VCPU": 1})
+    return function(server, CostOptions(period_s))
+
+
+class TestPartialHour(unittest.TestCase):
+    """Algorithm 4: the time since the last full billing period."""
+
+    def test_003_a(self) -> None:
+        """Of 120, 119 and 61 minutes, the 120 are to be ended first."""
+        found = [
+            cost(costs.partial_hour, minutes * MINUTE)
+            for minutes in (120, 119, 61)
+        ]
+        self.assertEqual([0, 59 * MINUTE, 1 * MINUTE], found)
+
+    def test_micro_seconds_count(self) -> None:
+        self.assertEqual(1, cost(costs.partial_hour, HOUR + 1))
+        self.assertEqual(HOUR - 1, cost(costs.partial_hour, HOUR - 1))
+
+    def test_billing_period(self) -> None:
+        self.assertEqual(
+            30 * SECOND, cost(costs.partial_hour, 90 * SECOND, 60)
+        )
+
+
+class TestOthers(unittest.TestCase):
+    """The other orders."""
+
+    def test_count(self) -> None:
+        self.assertEqual(SECOND, cost(costs.count, 0))
+        self.assertEqual(SECOND, cost(costs.count, 5 * HOUR))
+
+    def test_youngest_first(self) -> None:
+        self.assertEqual(5 * HOUR, cost(costs.youngest_first, 5 * HOUR))
+
+    def test_oldest_first(self) -> None:
+        self.assertLess(
+            cost(costs.oldest_first, 2 * HOUR), cost(costs.oldest_first, HOUR)
+        )
+
+    def test_oldest_first_takes_the_fewest(self) -> None:
+        one = cost(costs.oldest_first, 0)
+        year = 365 * 24 * HOUR
+        self.assertLess(one, 2 * cost(costs.oldest_first, year))
+
+    def test_oldest_first_is_never_negative(self) -> None:
+        self.assertEqual(
+            0, cost(costs.oldest_first, costs.HORIZON_US + HOUR)
+        )

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Lazy ordering."""
+
+from __future__ import annotations
+
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.ordering import ascending
+from tests.unit.core import support
+
+#: (lower bound or None, what it is above that or None)
+ITEMS = st.lists(
+    st.tuples(
+        st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)
+    ),
+    max_size=12,
+)
+
+
+class TestAscending(unittest.TestCase):
+    """Exact keys in order, as few as can be."""
+
+    def test_nothing(self) -> None:
+        self.assertEqual(
+            [], list(ascending([], lambda _: (0,), lambda _: ((0,), 0)))
+        )
+
+    def test_stops_at_the_best(self) -> None:
+        """Who takes the first only pays for what might have been it."""
+        asked = []
+
+        def exact(item: int) -> tuple[tuple[int], str]:
+            asked.append(item)
+            return (item + 5,), f"result of {item}"
+
+        found = next(ascending([9, 5, 0, 4, 6], lambda i: (i,), exact))
+        self.assertEqual(((5,), 0, "result of 0"), found)
+        self.assertEqual([0, 4, 5], asked)
+
+    def test_shorter_bounds(self) -> None:
+        """A bound may leave out the last parts of the key."""
+        found = ascending(
+            ["b", "a"], lambda _: (1,), lambda item: ((1, item), None)
+        )
+        self.assertEqual(["a", "b"], [item for _, item, _ in found])
+
+    @support.LAW
+    @hypothesis.given(ITEMS, st.randoms(use_true_random=False))
+    def test_order(
+        self,
+        drawn: list[tuple[int | None, int | None]],
+        random: object,
+    ) -> None:
+        items = [(number, *pair) for number, pair in enumerate(drawn)]
+        expected = sorted(
+            (bound + above, number)
+            for number, bound, above in items
+            if bound is not None and above is not None
+        )
+        random.shuffle(items)  # type: ignore[attr-defined]
+        found = ascending(
+            items,
+            lambda item: None if item[1] is None else (item[1],),
+            lambda item: (
+                None
+                if item[2] is None
+                else ((item[1] + item[2], item[0]), item[0])
+            ),
+        )
+        self.assertEqual(expected, [key for key, _, _ in found])
