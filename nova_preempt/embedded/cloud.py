@@ -97,14 +97,16 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     compute_driver = 'fake.FakeDriver'
     driver_class = driver.SizedFakeDriver
 
-    #: What Nova logs from this level on is kept in self.stdlog. Nova's tests
-    #: format every debug message, which costs more time than Nova itself.
+    #: What Nova logs from this level on is kept in self.stdlog, and what we
+    #: log from INFO on. Nova's tests format every debug message of both, which
+    #: costs more time than Nova itself.
     log_level = logging.WARNING
 
     def setUp(self):
         # The last cleanup, for Nova has something to say about the others.
-        root = logging.getLogger()
-        self.addCleanup(root.setLevel, root.level)
+        for name in ('', 'nova_preempt'):
+            logger = logging.getLogger(name)
+            self.addCleanup(logger.setLevel, logger.level)
         self._set_options()
         self._install_scheduler()
         self._install_driver()
@@ -157,6 +159,8 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             'ignore', category=sqla_exc.SADeprecationWarning)
         self.flags(debug=False)
         logging.getLogger().setLevel(self.log_level)
+        logging.getLogger('nova_preempt').setLevel(
+            min(self.log_level, logging.INFO))
 
     def add_host(self, name, vcpus, memory_mb, disk_gb):
         """Start a nova-compute of exactly this size."""

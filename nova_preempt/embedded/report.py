@@ -86,13 +86,13 @@ def differences(expectation, result):
             result.name, result.chosen.host, result.chosen.victims,
             result.chosen.cost_us)
     pairs = [
-        ('outcome', expectation.outcome, found.outcome, str),
-        ('host', expectation.host, found.host, str),
-        ('victims', expectation.victims, found.victims or (), _names),
-        ('cost', expectation.cost_us, found.cost_us, _cost)]
-    return [f'{what} is {show(is_)}, not {show(expected)} as expected'
-            for what, expected, is_, show in pairs
-            if expected is not None and expected != is_]
+        ('outcome is', expectation.outcome, found.outcome, str),
+        ('host is', expectation.host, found.host, _host),
+        ('victims are', expectation.victims, found.victims or (), _names),
+        ('cost is', expectation.cost_us, found.cost_us, _cost)]
+    return [f'{what} {show(came)}, not {show(expected)} as expected'
+            for what, expected, came, show in pairs
+            if expected is not None and expected != came]
 
 
 def _host_row(state):
@@ -165,6 +165,10 @@ def _names(names):
 def _minutes(cost_us):
     text = f'{cost_us / scenarios.US_PER_MIN:.3f}'
     return f'{text.rstrip("0").rstrip(".")} min'
+
+
+def _host(name):
+    return name or 'none'
 
 
 def _cost(cost_us):

@@ -315,10 +315,11 @@ class _Parser(nodes.Reader):
             max_uptime = self.number(keys['max_uptime_min'],
                                      'random.max_uptime_min', 0,
                                      MAX_UPTIME_MIN)
-        dice = _Dice(random.Random(seed), sorted(self._flavors), share,
+        dice = _Dice(random.Random(seed), share,
                      round(max_uptime * US_PER_MIN))
         hosts = [self._fill(node, host, dice) for host in hosts]
-        more = [Request(f'random-{index + 1}', dice.flavor(),
+        flavors = sorted(self._flavors)
+        more = [Request(f'random-{index + 1}', dice.one_of(flavors),
                         dice.preemptible()) for index in range(number)]
         for request in more:
             self._take(node, 'random', request.name, self._names)
@@ -326,18 +327,20 @@ class _Parser(nodes.Reader):
         return hosts, requests + more
 
     def _fill(self, node, host, dice):
-        """Add servers until the next one does not fit."""
+        """Add servers until none of any flavor fits."""
         while True:
             name = f'{host.name[:18]}-{len(host.servers) + 1}'
-            server = Server(name, dice.flavor(), dice.uptime_us(),
-                            dice.preemptible())
-            if self._lack(host, server):
+            fitting = [flavor for flavor in sorted(self._flavors)
+                       if not self._lack(host, Server(name, flavor))]
+            if not fitting:
                 return host
             self._take(node, 'random', name, self._names)
             if len(self._names) > MAX_RANDOM_SERVERS:
                 self.fail(node, 'random', 'the hosts are too large to be '
                           f'filled with {MAX_RANDOM_SERVERS} servers')
-            host = _with_server(host, server)
+            host = _with_server(host, Server(
+                name, dice.one_of(fitting), dice.uptime_us(),
+                dice.preemptible()))
 
     # -- names and marks -------------------------------------------------
 
@@ -364,14 +367,13 @@ class _Parser(nodes.Reader):
 class _Dice:
     """What ``random`` draws."""
 
-    def __init__(self, generator, flavors, share, max_uptime_us):
+    def __init__(self, generator, share, max_uptime_us):
         self._generator = generator
-        self._flavors = flavors
         self._share = share
         self._max_uptime_us = max_uptime_us
 
-    def flavor(self):
-        return self._flavors[self._generator.randrange(len(self._flavors))]
+    def one_of(self, items):
+        return items[self._generator.randrange(len(items))]
 
     def preemptible(self):
         return self._generator.random() < self._share

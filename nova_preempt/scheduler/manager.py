@@ -80,6 +80,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         super().init_host(service_ref)
         self.start_preemption()
 
+    def cleanup_host(self):
+        super().cleanup_host()
+        if self.preemption is not None:
+            self.preemption.owner.close()
+
     def start_preemption(self):
         """Read the configuration, open the database, repair what is open."""
         if not nova_api.NovaAPI.is_configured(CONF):
@@ -275,8 +280,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         """All or nothing: no server of the request keeps a claim."""
         attempt.stop_choosing()
         self.preemption.give_back(attempt.claims, str(exc))
-        if not isinstance(exc, exception.NoValidHost):
-            # For NoValidHost Nova has done it.
+        if attempt.decisions and not isinstance(exc, exception.NoValidHost):
+            # For NoValidHost Nova has done it, for its own errors it does
+            # not.
             self._cleanup_allocations(context, attempt.free_claims)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):

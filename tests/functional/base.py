@@ -63,6 +63,8 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         server = self.boot(name, flavor or self.small, **kwargs)
         exc = self.assertRaises(cloud.CloudError, self.wait, server)
         self.assertIn('No valid host', str(exc))
+        # Nova lists it as being built a moment longer.
+        self.wait_for(lambda: server not in self.alive(), f'{name} to fail')
         self.assertEqual(before, self.alive())
         self.assert_consistent()
         return server

@@ -9,9 +9,10 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The demo: published and other scenarios on an embedded cloud."""
+"""The embedded cloud, and the demo: published and other scenarios on it."""
 
 import contextlib
+import datetime
 import io
 import json
 import os
@@ -21,12 +22,52 @@ import fixtures
 import testtools
 
 from nova_preempt.cmd import demo
+from nova_preempt.embedded import cloud
 
-FLAVORS = """
-    flavors:
-      small: {vcpus: 1, memory_mb: 1000, disk_gb: 0}
-      big: {vcpus: 2, memory_mb: 2000, disk_gb: 10}
-"""
+
+class TestCloud(cloud.EmbeddedTestCase):
+
+    def setUp(self):
+        self.flags(group='filter_scheduler', enabled_filters=[
+            'ComputeFilter', 'SameHostFilter'])
+        super().setUp()
+        # Nova's fake driver gives a host of this name another node.
+        self.add_host('compute', 3, 5000, 70)
+        self.small = self.create_flavor('small', 1, 1000, 0)
+
+    def test_sizes_are_exact(self):
+        sizes = {'VCPU': 3, 'MEMORY_MB': 5000, 'DISK_GB': 70}
+        self.assertEqual({'compute': sizes}, self.capacities())
+        flavor = self.create_flavor('all', 3, 5000, 70)
+        server = self.boot('a', flavor)
+        self.wait(server)
+        self.assertEqual({'compute': {server: sizes}}, self.allocations())
+        self.assertRaises(cloud.CloudError, self.wait,
+                          self.boot('b', self.small))
+        self.delete(server)
+        self.assertEqual({'compute': {}}, self.allocations())
+
+    def test_set_up_options(self):
+        self.add_host('other', 3, 5000, 70)
+        first = self.boot('a', self.small, host='other')
+        self.assertEqual('other', self.wait(first)['OS-EXT-SRV-ATTR:host'])
+        spot = self.create_flavor('spot', 1, 1000, 0, preemptible=True)
+        for kwargs in ({'availability_zone': 'nova:other'},
+                       {'hints': {'same_host': [first]}}):
+            server = self.settle(self.boot('b', spot, **kwargs))
+            self.assertEqual('other', server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual({'preemptible:enabled': 'true'},
+                         server['flavor']['extra_specs'])
+
+    def test_uptime(self):
+        server = self.boot('a', self.small)
+        self.wait(server)
+        now = datetime.datetime(2030, 1, 1, tzinfo=datetime.timezone.utc)
+        self.set_uptime(server, 90.25, now)
+        self.assertEqual('2029-12-31T23:58:29.750000', self.api.get_server(
+            server)['OS-SRV-USG:launched_at'])
+        self.clock = lambda: now
+        self.assertEqual(now, self.scheduler.clock())
 
 
 class DemoTestCase(testtools.TestCase):
@@ -156,7 +197,7 @@ class TestOthers(DemoTestCase):
         status, out, err = self.run_demo('--scenario', path)
         self.assertEqual(1, status)
         self.assertEqual(
-            'nova-preempt-demo: new: victims is a, not nobody as expected\n'
+            'nova-preempt-demo: new: victims are a, not nobody as expected\n'
             'nova-preempt-demo: new: cost is 1800 s, not 0 s as expected\n',
             err)
         self.assertEqual(textwrap.dedent(f"""\

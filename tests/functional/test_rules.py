@@ -356,18 +356,25 @@ class TestConsider(RulesTestCase):
         self.flags(group='filter_scheduler', ram_weight_multiplier=150000.0)
         self.fill()
         self.consider('always')
-        server = self.assert_boots('host2')
-        self.delete(server)
-        self.add_aggregate('eager', ['host1'],
+        self.delete(self.assert_boots('host2'))
+        self.add_aggregate('any', ['host1', 'host2'],
                            preemption_weight_multiplier='0')
         self.consider('when_full')
-        server = self.assert_boots('host2')
-        self.delete(server)
+        self.delete(self.assert_boots('host2'))
         self.consider('always')
         self.assert_boots('host1', self.dear[0])
         record = self.last_decision().record
         self.assertEqual(('host2', []), (record['runner_up']['host'],
                                          record['runner_up']['victims']))
+
+    def test_the_multiplier_counts_where_victims_are(self):
+        """A host that needs victims weighs -1 times its own multiplier."""
+        self.flags(group='filter_scheduler', ram_weight_multiplier=150000.0)
+        self.fill()
+        self.consider('always')
+        self.add_aggregate('eager', ['host1'],
+                           preemption_weight_multiplier='0')
+        self.assert_boots('host1', self.dear[0])
 
 
 class TestWeighers(RulesTestCase):
@@ -488,7 +495,8 @@ class NUMADriver(driver.SizedFakeDriver):
         return objects.NUMACell(
             id=number, cpuset=set(), pcpuset=cpus, pinned_cpus=set(),
             siblings=[{cpu} for cpu in sorted(cpus)], mempages=[],
-            memory=self.memory_mb // 2, socket=number,
+            memory=self.memory_mb // 2, memory_usage=0, cpu_usage=0,
+            socket=number,
             network_metadata=objects.NetworkMetadata(
                 physnets=set(), tunneled=False))
 

@@ -94,7 +94,7 @@ class _Tableau:
         slope = abs(excess)
         for _, j in ratios:
             slope -= abs(row[j]) * self.ranges[j]
-            if slope <= 0.0:
+            if slope <= _TINY:
                 return j
             step = -1.0 if self.at_top[j] else 1.0
             self.at_top[j] = not self.at_top[j]

@@ -55,15 +55,6 @@ _BITMAP_BITS = 8
 _INDEX_BITS = 14
 
 
-class _Work:
-    """How much may still be done."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-
 def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
     """Return (best key, whether that is proven, labels used).
 
@@ -73,9 +64,10 @@ def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
     stages = [stage for stage in _STAGES if 2 * stage[1] < labels]
     used = 0
     limit = problem.limit(best)
+    work = _Work(problem.layout)
     for entries, share in [*stages, (_LARGEST_TABLE, labels)]:
         most = min(share, labels - used)
-        work = _Work(most)
+        work.left = most
         entries = min(entries, most // (3 * _ENTRY))
         best, done = _stage(problem, best, limit, entries, work)
         used += most - work.left
@@ -120,28 +112,35 @@ def _stage(
             limit = problem.limit(best)
 
 
-class _Merger:
-    """Keeps the cheapest of labels with equal residuals.
+class _Work:
+    """How much may still be done, and whether merging is worth it."""
 
-    Counting those costs about as much as making the labels, sorting them
-    several times that, so the one decides on the other, and is not repeated
-    soon where it finds little.
-    """
+    __slots__ = ("_mask", "_next", "left")
 
-    def __init__(self, layout: Layout, work: _Work) -> None:
+    def __init__(self, layout: Layout) -> None:
+        self.left = 0
         self._mask = layout.residual_mask
-        self._work = work
         self._next = 64
 
-    def __call__(self, labels: list[int]) -> list[int]:
+    def again(self) -> None:
+        """Start anew."""
+        self._next = 64
+
+    def merge(self, labels: list[int]) -> list[int]:
+        """Return the cheapest of labels with equal residuals.
+
+        Counting those costs about as much as making the labels, sorting
+        them several times that, so the one decides on the other, and is not
+        repeated soon where it finds little.
+        """
         if len(labels) < self._next:
             return labels
         mask = self._mask
-        self._work.left -= len(labels)
+        self.left -= len(labels)
         if len({label & mask for label in labels}) * 8 > len(labels) * 7:
-            self._next = len(labels) * 8
+            self._next = len(labels) * 4
             return labels
-        self._work.left -= len(labels) * (_MERGED - 1)
+        self.left -= len(labels) * (_MERGED - 1)
         labels = sorted(labels, reverse=True)
         return list({label & mask: label for label in labels}.values())
 
@@ -154,7 +153,7 @@ def _completions(
     They count from the base set, so that their keys may be negative.
     """
     layout = problem.layout
-    merge = _Merger(layout, work)
+    work.again()
     labels = [layout.covered + (layout.key_zero << layout.key_shift)]
     split = 0
     for unit in problem.units:
@@ -167,7 +166,7 @@ def _completions(
             if len(more) > entries:
                 work.left -= len(labels) * _ENTRY
                 return labels, split
-        labels = merge(more) if len(more) > len(labels) else labels
+        labels = work.merge(more) if len(more) > len(labels) else labels
         split += 1
     work.left -= len(labels) * _ENTRY
     return labels, split
@@ -178,7 +177,7 @@ def _spread(
 ) -> tuple[list[int], int]:
     """Return labels, and the limit below which they are all there is."""
     layout = problem.layout
-    merge = _Merger(layout, work)
+    work.again()
     labels = [problem.base]
     # The dearest deviations first: they leave the fewest labels alive.
     for unit in reversed(problem.units[split:]):
@@ -195,9 +194,9 @@ def _spread(
             # What is kept must also be completed.
             room = max(1, work.left // _COMPLETION)
             if len(more) > 2 * room:
-                more, limit = _cut(layout, merge(more), room, limit)
+                more, limit = _cut(layout, work.merge(more), room, limit)
                 labels = [label for label in labels if label < limit]
-        labels = merge(more)
+        labels = work.merge(more)
     room = max(1, work.left // _COMPLETION)
     return _cut(layout, labels, room, limit)
 

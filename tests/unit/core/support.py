@@ -14,8 +14,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
+import itertools
 
 import hypothesis
 from hypothesis import strategies as st
@@ -135,8 +135,9 @@ def problems(
             draw(st.sampled_from(flavors)),
             draw(st.integers(0, dearest)),
         )
-        for number in draw(st.lists(st.integers(0, 99), unique=True,
-                                    max_size=most))
+        for number in draw(
+            st.lists(st.integers(0, 99), unique=True, max_size=most)
+        )
     ]
     missing = {
         rc: draw(st.integers(0, 1 + part * total(candidates, rc) // 4))

@@ -165,16 +165,14 @@ class TestRefusals(unittest.TestCase):
     def test_no_room(self) -> None:
         self.refused(
             RefusalCode.NO_ROOM,
-            "VCPU: 5 asked for, 2 of 8 free and 2 held by preemptible "
-            "servers",
+            "VCPU: 5 asked for, 2 of 8 free and 2 held by preemptible servers",
             lack(5, Inventory(8), used=6, held=2),
         )
 
     def test_no_room_though_empty(self) -> None:
         self.refused(
             RefusalCode.NO_ROOM,
-            "VCPU: 9 asked for, 8 of 8 free and 0 held by preemptible "
-            "servers",
+            "VCPU: 9 asked for, 8 of 8 free and 0 held by preemptible servers",
             lack(9, Inventory(8)),
         )
 

@@ -73,6 +73,4 @@ class TestOthers(unittest.TestCase):
         self.assertLess(one, 2 * cost(costs.oldest_first, year))
 
     def test_oldest_first_is_never_negative(self) -> None:
-        self.assertEqual(
-            0, cost(costs.oldest_first, costs.HORIZON_US + HOUR)
-        )
+        self.assertEqual(0, cost(costs.oldest_first, costs.HORIZON_US + HOUR))

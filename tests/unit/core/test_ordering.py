@@ -24,9 +24,7 @@ from tests.unit.core import support
 
 #: (lower bound or None, what it is above that or None)
 ITEMS = st.lists(
-    st.tuples(
-        st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)
-    ),
+    st.tuples(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)),
     max_size=12,
 )
 

@@ -14,16 +14,15 @@
 
 from __future__ import annotations
 
-import unittest
 from collections.abc import Callable
+import unittest
 
 from nova_preempt.core.model import Candidate, VictimSet
-from nova_preempt.core.victims import (
-    SearchLimits,
-    cheapest_victims,
-    lower_bound,
-)
-from tests.unit.core.support import candidate, uuids
+from nova_preempt.core.victims import SearchLimits
+from nova_preempt.core.victims import cheapest_victims
+from nova_preempt.core.victims import lower_bound
+from tests.unit.core.support import candidate
+from tests.unit.core.support import uuids
 
 
 def chosen(
@@ -283,8 +282,9 @@ class TestAccept(unittest.TestCase):
     def test_budget_is_shared(self) -> None:
         """However many searches a test leads to, the work is bounded."""
         pool = [
-            candidate(f"{n:02}", 90 + n * 7 % 11, A=10 + n * 3 % 7,
-                      B=10 + n * 5 % 9)
+            candidate(
+                f"{n:02}", 90 + n * 7 % 11, A=10 + n * 3 % 7, B=10 + n * 5 % 9
+            )
             for n in range(40)
         ]
         found = cheapest_victims(

@@ -21,13 +21,14 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.model import Candidate
-from nova_preempt.core.victims import (
-    SearchLimits,
-    cheapest_victims,
-    lower_bound,
-)
+from nova_preempt.core.victims import SearchLimits
+from nova_preempt.core.victims import cheapest_victims
+from nova_preempt.core.victims import lower_bound
 from tests.unit.core import support
-from tests.unit.core.support import LAW, exhaustive, frees_enough, uuids
+from tests.unit.core.support import LAW
+from tests.unit.core.support import exhaustive
+from tests.unit.core.support import frees_enough
+from tests.unit.core.support import uuids
 
 #: (candidates, missing, capacity)
 Problem = tuple[list[Candidate], dict[str, int], dict[str, int] | None]

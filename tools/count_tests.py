@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Sum up the last runs of stestr as one line: "N passed, N failed".
+
+Usage: count_tests.py REPOSITORY...
+
+Exits with 1 if a test failed or did not end, and if a repository holds no
+result of any test, which counts as one failure.
+"""
+
+import collections
+import sys
+
+from stestr.repository import abstract
+from stestr.repository import util
+import subunit
+import testtools
+
+PASSED = ('success', 'xfail')
+
+
+def count(repository):
+    """Count the tests of the last run in a repository by their status."""
+    statuses = collections.Counter()
+    result = testtools.StreamToDict(
+        lambda test: statuses.update([test['status']]))
+    stream = util.get_repo_open(
+        repo_url=repository).get_latest_run().get_subunit_stream()
+    result.startTestRun()
+    # What tests print into the stream is not theirs to be counted.
+    subunit.ByteStreamToStreamResult(stream, 'stdout').run(result)
+    result.stopTestRun()
+    return statuses
+
+
+def main(repositories):
+    """Print the sum and return the exit status."""
+    total = collections.Counter()
+    for repository in repositories:
+        try:
+            statuses = count(repository)
+        except (abstract.RepositoryNotFound, KeyError):
+            statuses = None
+        if not statuses:
+            print(f'{repository}: no test has run')
+            statuses = {'none': 1}
+        total.update(statuses)
+    skipped = total.pop('skip', 0)
+    passed = sum(total.pop(status, 0) for status in PASSED)
+    failed = sum(total.values())
+    skips = f', {skipped} skipped' if skipped else ''
+    print(f'{passed} passed, {failed} failed{skips}')
+    return 1 if failed or not passed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

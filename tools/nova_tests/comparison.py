@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Compares what became of the tests on the two managers."""
+
+import collections
+
+from nova_tests import runs
+
+_ORDER = (runs.OK, runs.FAILED, runs.SKIPPED)
+_RANK = {runs.FAILED: 0, runs.SKIPPED: 1, runs.OK: 2}
+
+
+def module_of(name):
+    """The module of a test, for the table."""
+    return name.partition('(')[0].rsplit('.', 2)[0].removeprefix('nova.tests.')
+
+
+def worse(stock, ours):
+    """The tests that are worse with our manager, sorted.
+
+    Those that passed with Nova's and did not with ours, and those that failed
+    or were not run with ours only.
+    """
+    return sorted(
+        name for name, status in stock.status.items()
+        if _is_worse(status, ours.status.get(name, runs.FAILED)))
+
+
+def _is_worse(stock, ours):
+    return _RANK[ours] < _RANK[stock]
+
+
+def better(stock, ours):
+    """The tests that failed with Nova's manager only, sorted."""
+    return sorted(
+        name for name, status in stock.status.items()
+        if status == runs.FAILED and ours.status.get(name) == runs.OK)
+
+
+def failed(*results):
+    """The tests that failed in all of these, sorted."""
+    return sorted(
+        name for name in results[0].status
+        if all(result.status.get(name) == runs.FAILED for result in results))
+
+
+def table(columns):
+    """Lines of text: the counts of each module.
+
+    :param columns: {title: runs.Results}
+    """
+    counts = collections.defaultdict(collections.Counter)
+    for title, results in columns.items():
+        for name, status in results.status.items():
+            for module in (module_of(name), 'all'):
+                counts[module][title, status] += 1
+    width = max([len(module) for module in counts] + [6])
+    heads = [f'{title} {status}' for title in columns for status in _ORDER]
+    yield '  '.join(['module'.ljust(width), *heads])
+    for module in sorted(counts, key=lambda name: (name == 'all', name)):
+        numbers = [counts[module][title, status]
+                   for title in columns for status in _ORDER]
+        cells = [str(number).rjust(len(head))
+                 for number, head in zip(numbers, heads, strict=True)]
+        yield '  '.join([module.ljust(width), *cells])

@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Puts our scheduler manager in the place of Nova's, in a test process.
+
+Import this before anything of Nova: nova.tests settles how Nova runs.
+"""
+
+import atexit
+import collections
+import importlib.metadata
+import json
+import os
+import shutil
+import tempfile
+
+# The first of Nova: it settles whether eventlet patches the process.
+from nova.tests import functional  # noqa: F401
+
+# isort: split
+from nova import service
+from nova.conf import paths
+from oslo_config import cfg
+
+MANAGER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
+
+#: What happened in this process, told at its end for the check that our
+#: manager really was the one under test.
+counts = collections.Counter()
+
+
+def prepare():
+    """Give this process a state directory of its own.
+
+    Nova's default is where Nova is installed. Its wheel has api-paste.ini
+    elsewhere, and nobody should write into an installation.
+    """
+    state = tempfile.mkdtemp(prefix='state-')
+    atexit.register(shutil.rmtree, state, ignore_errors=True)
+    os.makedirs(os.path.join(state, 'etc', 'nova'))
+    for path in importlib.metadata.files('nova'):
+        if path.match('etc/nova/api-paste.ini'):
+            os.symlink(path.locate().resolve(),
+                       os.path.join(state, 'etc', 'nova', path.name))
+    cfg.set_defaults(paths.ALL_OPTS, state_path=state)
+    return state
+
+
+def install(state):
+    """Have Nova's tests use our manager, ready to preempt."""
+    # oslo.config reads these beside the configuration files.
+    os.environ.update({
+        'OS_PREEMPTION__AUTH_TYPE': 'none',
+        'OS_PREEMPTION__ENDPOINT_OVERRIDE': 'http://127.0.0.1:9/v2.1',
+        'OS_PREEMPTION_DATABASE__CONNECTION':
+            f'sqlite:///{state}/nova_preempt.sqlite',
+    })
+    from nova_preempt.scheduler import manager as ours
+    service.SERVICE_MANAGERS['nova-scheduler'] = MANAGER
+    _count(ours.PreemptibleSchedulerManager)
+    _install_in_unit_tests(ours.PreemptibleSchedulerManager)
+
+
+def _install_in_unit_tests(manager):
+    from nova.tests.unit.scheduler import test_manager
+
+    for value in vars(test_manager).values():
+        if isinstance(value, type) and hasattr(value, 'manager_cls'):
+            value.manager_cls = manager
+
+
+def _count(manager):
+    """Count starts and requests of our manager, and nothing else."""
+    start = manager.start_preemption
+    select = manager.select_destinations
+
+    def start_preemption(self):
+        start(self)
+        counts['started'] += 1
+        counts['active'] += self.preemption is not None
+
+    def select_destinations(self, *args, **kwargs):
+        counts['requests'] += 1
+        counts['active_requests'] += self.preemption is not None
+        return select(self, *args, **kwargs)
+
+    manager.start_preemption = start_preemption
+    manager.select_destinations = select_destinations
+
+
+def tell_counts(directory):
+    """At the end of the process, leave the counts in this directory."""
+    @atexit.register
+    def write():
+        path = os.path.join(directory, f'counts-{os.getpid()}.json')
+        with open(path, 'w', encoding='utf-8') as file:
+            json.dump(counts, file)
