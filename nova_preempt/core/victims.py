@@ -54,7 +54,7 @@ class SearchLimits:
     """
 
     branch_steps: int = 1_000
-    dp_labels: int = 250_000
+    dp_labels: int = 220_000
     accept_checks: int = 32
 
     def __post_init__(self) -> None:

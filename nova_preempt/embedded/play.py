@@ -212,7 +212,8 @@ class Stage:
             considered = [Choice(host.name, (), 0) for host in hosts
                           if host.has_room(needed)]
         return Outcome(request, chosen, tuple(sorted(
-            considered, key=lambda choice: (choice.cost_us, choice.host))))
+            considered, key=lambda choice: (
+                bool(choice.victims), choice.cost_us, choice.host))))
 
     def _choice(self, host, victims, cost_us):
         return Choice(host, tuple(sorted(

@@ -39,9 +39,9 @@ and more-3. ``expect`` says what must come of the requests, in their order:
 what an entry leaves out is not looked at.
 
 ``random`` fills the hosts with servers, then adds requests; the share
-``preemptible`` of both is preemptible (0.5 if left out), and servers are up to
-``max_uptime_min`` old (600 if left out). Equal seeds give equal scenarios.
-With it ``requests`` may be left out.
+``preemptible`` of both is preemptible (0.5 if left out), and servers are some
+whole minutes old, up to ``max_uptime_min`` (600 if left out). Equal seeds give
+equal scenarios. With it ``requests`` may be left out.
 """
 
 import dataclasses
@@ -315,8 +315,7 @@ class _Parser(nodes.Reader):
             max_uptime = self.number(keys['max_uptime_min'],
                                      'random.max_uptime_min', 0,
                                      MAX_UPTIME_MIN)
-        dice = _Dice(random.Random(seed), share,
-                     round(max_uptime * US_PER_MIN))
+        dice = _Dice(random.Random(seed), share, int(max_uptime))
         hosts = [self._fill(node, host, dice) for host in hosts]
         flavors = sorted(self._flavors)
         more = [Request(f'random-{index + 1}', dice.one_of(flavors),
@@ -367,10 +366,10 @@ class _Parser(nodes.Reader):
 class _Dice:
     """What ``random`` draws."""
 
-    def __init__(self, generator, share, max_uptime_us):
+    def __init__(self, generator, share, max_uptime_min):
         self._generator = generator
         self._share = share
-        self._max_uptime_us = max_uptime_us
+        self._max_uptime_min = max_uptime_min
 
     def one_of(self, items):
         return items[self._generator.randrange(len(items))]
@@ -379,7 +378,8 @@ class _Dice:
         return self._generator.random() < self._share
 
     def uptime_us(self):
-        return self._generator.randrange(self._max_uptime_us + 1)
+        return self._generator.randrange(
+            self._max_uptime_min + 1) * US_PER_MIN
 
 
 def _with_server(host, server):

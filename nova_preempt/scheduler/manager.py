@@ -80,11 +80,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         super().init_host(service_ref)
         self.start_preemption()
 
-    def cleanup_host(self):
-        super().cleanup_host()
-        if self.preemption is not None:
-            self.preemption.owner.close()
-
     def start_preemption(self):
         """Read the configuration, open the database, repair what is open."""
         if not nova_api.NovaAPI.is_configured(CONF):

@@ -40,18 +40,21 @@ class RulesTestCase(base.PreemptionTestCase):
                 *CONF.filter_scheduler.enabled_filters, *self.more_filters])
             self.restart_scheduler()
 
-    def fill(self):
+    def fill(self, *zones):
+        """Start the hosts, each in a zone of its own if any are given."""
         self.add_hosts('host1', 'host2')
+        for zone, host in zip(zones, ('host1', 'host2'), strict=False):
+            self.add_aggregate(zone, [host], zone=zone)
         self.dear = [self.boot_spot('a', 'host1', 1000),
                      self.boot_spot('b', 'host1', 2000)]
         self.cheap = [self.boot_spot('c', 'host2', 10),
                       self.boot_spot('d', 'host2', 20)]
 
-    def assert_boots(self, host, *victims, **kwargs):
+    def assert_boots(self, expected_host, *victims, **kwargs):
         """A normal server boots on the host and these end for it."""
         alive = self.alive()
         server = self.boot_normal(**kwargs)
-        self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(expected_host, server['OS-EXT-SRV-ATTR:host'])
         self.assertEqual(alive - set(victims) | {server['id']}, self.alive())
         if victims:
             self.assertEqual(server['id'], self.last_decision().server_uuid)
@@ -129,9 +132,7 @@ class TestAggregates(RulesTestCase):
     more_filters = ('AggregateInstanceExtraSpecsFilter',)
 
     def test_availability_zones(self):
-        self.fill()
-        self.add_aggregate('one', ['host1'], zone='z1')
-        self.add_aggregate('two', ['host2'], zone='z2')
+        self.fill('z1', 'z2')
         self.assert_boots('host1', self.dear[0], availability_zone='z1')
         self.assert_boots('host2', self.cheap[0], availability_zone='z2')
         self.assert_boots('host2', self.cheap[1])
@@ -494,7 +495,9 @@ class NUMADriver(driver.SizedFakeDriver):
     def _cell(self, number, cpus):
         return objects.NUMACell(
             id=number, cpuset=set(), pcpuset=cpus, pinned_cpus=set(),
-            siblings=[{cpu} for cpu in sorted(cpus)], mempages=[],
+            siblings=[{cpu} for cpu in sorted(cpus)],
+            mempages=[objects.NUMAPagesTopology(
+                size_kb=4, total=self.memory_mb * 128, used=0, reserved=0)],
             memory=self.memory_mb // 2, memory_usage=0, cpu_usage=0,
             socket=number,
             network_metadata=objects.NetworkMetadata(

@@ -12,12 +12,10 @@
 
 """Label search: what branch and bound leaves open, in ever wider stages.
 
-A stage splits the units. Those that deviate most cheaply make the *table*:
-all their combinations, in order of key, with a bitmap for each class and
-amount that tells which of them free at least so much. All other units make
-the *labels*: every combination whose deviation is below a limit. For one
-label the cheapest completion is then the lowest bit of the AND of one
-bitmap a class: thousands of combinations in about a microsecond.
+A stage splits the units. All combinations of those that deviate most
+cheaply make a *table* (see there), which knows the cheapest completion of
+every combination of the others. Of these only such are made, as *labels*,
+whose deviation is below a limit.
 
 The limit is raised pass by pass. Labels below it are complete, so that the
 best cover known is proven as soon as the limit exceeds what it may deviate;
@@ -32,13 +30,10 @@ dynamic program over the residual need.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from nova_preempt.core.cover.reduced import Layout
 from nova_preempt.core.cover.reduced import Reduced
-
-#: (shift, mask, bitmaps) of one class, see ``_column``
-_Column: TypeAlias = tuple[int, int, list[int]]
+from nova_preempt.core.cover.table import COMPLETION
+from nova_preempt.core.cover.table import Table
 
 #: (entries of the table, work) of the stages before the last. Most of what
 #: gets here ends in the first.
@@ -46,13 +41,43 @@ _STAGES = ((128, 4_000), (640, 20_000))
 #: A larger table is only worth its making where there are many labels.
 _LARGEST_TABLE = 4096
 #: Work is counted in labels made, about 0.15 microseconds each; these are
-#: the prices, as measured, of an entry of a table, of a label completed
-#: from it, and of one merged with others.
-_ENTRY, _COMPLETION, _MERGED = 12, 8, 4
-#: A class has so many bitmaps (as a power of two), and an index of so many
-#: entries, whatever its amounts; what they cannot tell apart is checked.
-_BITMAP_BITS = 8
-_INDEX_BITS = 14
+#: the prices, as measured, of an entry of a table and of merging a label.
+_ENTRY, _MERGED = 12, 4
+
+
+class _Work:
+    """How much may still be done."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+class _Merger:
+    """Keeps the cheapest of labels with equal residuals.
+
+    Counting those costs about as much as making the labels, sorting them
+    several times that, so the one decides on the other, and is not repeated
+    soon where it finds little.
+    """
+
+    def __init__(self, layout: Layout, work: _Work) -> None:
+        self._mask = layout.residual_mask
+        self._work = work
+        self._next = 64
+
+    def __call__(self, labels: list[int]) -> list[int]:
+        if len(labels) < self._next:
+            return labels
+        mask = self._mask
+        self._work.left -= len(labels)
+        if len({label & mask for label in labels}) * 8 > len(labels) * 7:
+            self._next = len(labels) * 8
+            return labels
+        self._work.left -= len(labels) * (_MERGED - 1)
+        labels = sorted(labels, reverse=True)
+        return list({label & mask: label for label in labels}.values())
 
 
 def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
@@ -64,10 +89,9 @@ def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
     stages = [stage for stage in _STAGES if 2 * stage[1] < labels]
     used = 0
     limit = problem.limit(best)
-    work = _Work(problem.layout)
     for entries, share in [*stages, (_LARGEST_TABLE, labels)]:
         most = min(share, labels - used)
-        work.left = most
+        work = _Work(most)
         entries = min(entries, most // (3 * _ENTRY))
         best, done = _stage(problem, best, limit, entries, work)
         used += most - work.left
@@ -89,14 +113,15 @@ def _stage(
     completions, split = _completions(
         problem, problem.limit(best), entries, work
     )
-    table = _Table(problem.layout, completions)
+    table = Table(problem.layout, completions)
     done = 0
     while True:
         limit = min(limit, problem.limit(best))
-        keep = max(1, work.left // _COMPLETION)
+        keep = max(1, work.left // COMPLETION)
         labels, reached = _spread(problem, split, limit, work)
         fresh = [label for label in labels if label >= done]
-        best = table.complete(problem, fresh, best, work)
+        best, looked = table.complete(problem, fresh, best, work.left)
+        work.left -= looked
         if work.left <= 0 or reached <= done:
             return best, done
         full = done and reached < limit and len(labels) * 4 > keep
@@ -112,39 +137,6 @@ def _stage(
             limit = problem.limit(best)
 
 
-class _Work:
-    """How much may still be done, and whether merging is worth it."""
-
-    __slots__ = ("_mask", "_next", "left")
-
-    def __init__(self, layout: Layout) -> None:
-        self.left = 0
-        self._mask = layout.residual_mask
-        self._next = 64
-
-    def again(self) -> None:
-        """Start anew."""
-        self._next = 64
-
-    def merge(self, labels: list[int]) -> list[int]:
-        """Return the cheapest of labels with equal residuals.
-
-        Counting those costs about as much as making the labels, sorting
-        them several times that, so the one decides on the other, and is not
-        repeated soon where it finds little.
-        """
-        if len(labels) < self._next:
-            return labels
-        mask = self._mask
-        self.left -= len(labels)
-        if len({label & mask for label in labels}) * 8 > len(labels) * 7:
-            self._next = len(labels) * 4
-            return labels
-        self.left -= len(labels) * (_MERGED - 1)
-        labels = sorted(labels, reverse=True)
-        return list({label & mask: label for label in labels}.values())
-
-
 def _completions(
     problem: Reduced, limit: int, entries: int, work: _Work
 ) -> tuple[list[int], int]:
@@ -153,7 +145,7 @@ def _completions(
     They count from the base set, so that their keys may be negative.
     """
     layout = problem.layout
-    work.again()
+    merge = _Merger(layout, work)
     labels = [layout.covered + (layout.key_zero << layout.key_shift)]
     split = 0
     for unit in problem.units:
@@ -166,7 +158,7 @@ def _completions(
             if len(more) > entries:
                 work.left -= len(labels) * _ENTRY
                 return labels, split
-        labels = work.merge(more) if len(more) > len(labels) else labels
+        labels = merge(more) if len(more) > len(labels) else labels
         split += 1
     work.left -= len(labels) * _ENTRY
     return labels, split
@@ -177,7 +169,7 @@ def _spread(
 ) -> tuple[list[int], int]:
     """Return labels, and the limit below which they are all there is."""
     layout = problem.layout
-    work.again()
+    merge = _Merger(layout, work)
     labels = [problem.base]
     # The dearest deviations first: they leave the fewest labels alive.
     for unit in reversed(problem.units[split:]):
@@ -192,12 +184,12 @@ def _spread(
             more += [label + deviation for label in labels if label < space]
             work.left -= len(more) - known
             # What is kept must also be completed.
-            room = max(1, work.left // _COMPLETION)
+            room = max(1, work.left // COMPLETION)
             if len(more) > 2 * room:
-                more, limit = _cut(layout, work.merge(more), room, limit)
+                more, limit = _cut(layout, merge(more), room, limit)
                 labels = [label for label in labels if label < limit]
-        labels = work.merge(more)
-    room = max(1, work.left // _COMPLETION)
+        labels = merge(more)
+    room = max(1, work.left // COMPLETION)
     return _cut(layout, labels, room, limit)
 
 
@@ -221,95 +213,3 @@ def _cut(
             return labels, min(limit, labels[-1] >> shift << shift)
         labels = fewer
     return labels, limit
-
-
-class _Table:
-    """All combinations of some units, to be asked for the cheapest fit."""
-
-    def __init__(self, layout: Layout, labels: list[int]) -> None:
-        shift = layout.key_shift
-        residual_mask = layout.residual_mask
-        key_part = layout.key_mask << shift | residual_mask
-        entries = sorted([label & key_part for label in labels])
-        self._layout = layout
-        self._keys = [(e >> shift) - layout.key_zero for e in entries]
-        residuals = [entry & residual_mask for entry in entries]
-        # Added to a label's residual, takes away what the entry frees.
-        self._frees = [residual - layout.covered for residual in residuals]
-        self._columns = [
-            _column(shift, mask, [r >> shift & mask for r in residuals])
-            for shift, mask in zip(layout.shifts, layout.masks, strict=True)
-        ]
-
-    def complete(
-        self, problem: Reduced, labels: list[int], best: int, work: _Work
-    ) -> int:
-        """Return the least key of any completion, or ``best``.
-
-        Where the work ends first, labels have been left out.
-        """
-        layout, keys, frees = self._layout, self._keys, self._frees
-        residual_mask, guard = layout.residual_mask, layout.guard
-        columns = self._columns
-        limit = problem.limit(best)
-        left = work.left
-        for label in labels:
-            if label >= limit:
-                continue
-            left -= _COMPLETION
-            if left <= 0:
-                break
-            residual = label & residual_mask
-            fits = -1
-            for shift, mask, bitmaps in columns:
-                fits &= bitmaps[residual >> shift & mask]
-            if not fits:
-                continue
-            room = best - layout.key(label)
-            while fits:
-                lowest = fits & -fits
-                entry = lowest.bit_length() - 1
-                if keys[entry] >= room:
-                    break
-                if not (residual + frees[entry]) & guard:
-                    best += keys[entry] - room
-                    limit = problem.limit(best)
-                    break
-                fits ^= lowest
-                left -= 1
-        work.left = left
-        return best
-
-
-def _column(shift: int, mask: int, residuals: list[int]) -> _Column:
-    """Return the bitmaps of one class, from the entries' residual fields.
-
-    ``bitmaps[x]`` has all entries that free what a label with x in the high
-    bits of its field asks for, and may have some that free a little less.
-    """
-    # An entry's field is covered - freed, a label's is covered + lacking,
-    # and covered is mask // 2: freed >= lacking is mask - 1 - entry >= x.
-    freed = [mask - 1 - residual for residual in residuals]
-    low, high = min(freed), max(freed)
-    coarse = max(
-        0,
-        (high - low).bit_length() - _BITMAP_BITS,
-        mask.bit_length() - _INDEX_BITS,
-    )
-    low, high = low >> coarse, high >> coarse
-    size = len(freed) // 8 + 1
-    blocks = [bytearray(size) for _ in range(low, high + 1)]
-    for entry, amount in enumerate(freed):
-        blocks[(amount >> coarse) - low][entry >> 3] |= 1 << (entry & 7)
-    bitmap = 0
-    bitmaps = []
-    for block in reversed(blocks):
-        bitmap |= int.from_bytes(block, "little")
-        bitmaps.append(bitmap)
-    bitmaps.reverse()
-    mask >>= coarse
-    return (
-        shift + coarse,
-        mask,
-        [bitmap] * low + bitmaps + [0] * (mask - high),
-    )

@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The database, on SQLite and on whatever else OS_TEST_DATABASES names.
+
+OS_TEST_DATABASES is a list of URLs of empty databases, separated by blanks.
+"""
+
+import os
+import tempfile
+import threading
+import unittest
+
+from oslo_config import cfg
+import sqlalchemy as sa
+
+from nova_preempt.conf import database as conf_database
+from nova_preempt import db
+from nova_preempt.db import api
+from nova_preempt.db import models
+
+
+def make_database(url):
+    conf = cfg.ConfigOpts()
+    conf_database.register_opts(conf)
+    conf([])
+    conf.set_override('connection', url, conf_database.GROUP)
+    return db.Database(conf)
+
+
+def decision(**changes):
+    values = {'uuid': 'd1', 'server_uuid': 's1', 'owner': 'me',
+              'provider_uuid': 'p1', 'record': {'why': 'é'},
+              'victims': (db.Victim('v1', allocations={'p1': {'a': 1}}),
+                          db.Victim('v2', cost_us=2 ** 40))}
+    return db.Decision(**{**values, **changes})
+
+
+class TestSQLite(unittest.TestCase):
+
+    url = None
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        url = self.url or f'sqlite:///{directory.name}/test.sqlite'
+        self.db = make_database(url)
+        self.assertIsNone(self.db.revision())
+        self.db.sync()
+        self.addCleanup(self.drop)
+
+    def drop(self):
+        engine = self.db._facade.writer.get_engine()
+        models.Base.metadata.drop_all(engine)
+        with engine.begin() as connection:
+            connection.execute(sa.text('DROP TABLE alembic_version'))
+        engine.dispose()
+
+    def test_schema_is_that_of_the_models(self):
+        engine = self.db._facade.writer.get_engine()
+        inspector = sa.inspect(engine)
+        for table in models.Base.metadata.tables.values():
+            columns = {column['name']: column
+                       for column in inspector.get_columns(table.name)}
+            self.assertEqual(set(table.columns.keys()), set(columns))
+            for column in table.columns:
+                self.assertEqual(column.nullable,
+                                 columns[column.name]['nullable'], column)
+            self.assertEqual(
+                {index.name for index in table.indexes},
+                {index['name'] for index in
+                 inspector.get_indexes(table.name)} & {
+                     index.name for index in table.indexes})
+        self.assertEqual(self.db.latest_revision(), self.db.revision())
+
+    def test_sync_again_changes_nothing(self):
+        self.db.create_decision(decision())
+        self.db.sync()
+        self.assertEqual(decision(), self.db.get_decision('d1'))
+
+    def test_decision_comes_back_as_it_went(self):
+        self.db.create_decision(decision())
+        self.assertEqual(decision(), self.db.get_decision('d1'))
+        self.assertIsNone(self.db.get_decision('d2'))
+
+    def test_large_record(self):
+        record = {'considered': ['x' * 100] * 2000}
+        self.db.create_decision(decision(record=record))
+        self.assertEqual(record, self.db.get_decision('d1').record)
+
+    def test_only_the_owner_changes_it(self):
+        self.db.create_decision(decision())
+        self.assertFalse(self.db.update_decision('d1', 'you', api.DONE))
+        self.assertFalse(self.db.update_decision(
+            'd1', 'me', api.DONE, from_status=api.CLAIMED))
+        self.assertTrue(self.db.update_decision(
+            'd1', 'me', api.CLAIMED, from_status=api.INTENT,
+            new_owner='you', reason='because'))
+        self.assertFalse(self.db.update_decision('d1', 'me', api.DONE))
+        found = self.db.get_decision('d1')
+        self.assertEqual(('you', api.CLAIMED, 'because'),
+                         (found.owner, found.status, found.reason))
+
+    def test_of_many_who_take_it_over_one_does(self):
+        self.db.create_decision(decision())
+        won = []
+
+        def take(name):
+            if self.db.update_decision('d1', 'me', api.INTENT,
+                                       new_owner=name):
+                won.append(name)
+
+        threads = [threading.Thread(target=take, args=(f'o{number}',))
+                   for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([self.db.get_decision('d1').owner], won)
+
+    def test_open_decisions(self):
+        for number, status in enumerate((*api.OPEN, api.DONE, api.ABORTED)):
+            self.db.create_decision(decision(
+                uuid=f'd{number}', status=status, victims=()))
+        found = self.db.get_open_decisions()
+        self.assertEqual(set(api.OPEN),
+                         {item.status for item, _age in found})
+        for _item, age_s in found:
+            self.assertLess(age_s, 3600)
+        self.db.touch(['d0'], 'me')
+
+    def test_find(self):
+        self.db.create_decision(decision(request_id='r1'))
+        self.db.create_decision(decision(
+            uuid='d2', server_uuid='s2', status=api.DONE))
+
+        def uuids(**conditions):
+            return [item.uuid for item in
+                    self.db.get_decisions(**conditions)]
+
+        self.assertEqual(['d1'], uuids(server_uuid='s1'))
+        self.assertEqual(['d1'], uuids(request_id='r1'))
+        self.assertEqual(['d2'], uuids(statuses=[api.DONE]))
+        self.assertEqual({'d1', 'd2'}, set(uuids(provider_uuid='p1')))
+
+    def test_victims(self):
+        self.db.create_decision(decision())
+        self.db.update_victim('d1', 'v2', api.GONE)
+        self.assertEqual([api.PENDING, api.GONE], [
+            victim.status for victim in
+            self.db.get_decision('d1').victims])
+
+    def test_hinted_servers(self):
+        self.db.add_preemptible(['a', 'b'])
+        self.db.add_preemptible(['b', 'c'])
+        self.assertEqual({'a', 'b', 'c'}, self.db.get_preemptible())
+        self.assertEqual({'a'}, self.db.get_preemptible(['a', 'x']))
+        self.db.remove_preemptible(['a', 'x'])
+        self.assertEqual({'b', 'c'}, self.db.get_preemptible())
+
+
+def load_tests(loader, tests, pattern):
+    for number, url in enumerate(
+            os.environ.get('OS_TEST_DATABASES', '').split()):
+        case = type(f'TestServer{number}', (TestSQLite,), {'url': url})
+        tests.addTests(loader.loadTestsFromTestCase(case))
+    return tests
