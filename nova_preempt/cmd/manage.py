@@ -19,8 +19,8 @@ from nova import config
 import nova.conf
 
 from nova_preempt import db
-from nova_preempt.db import api as db_api
 import nova_preempt.conf
+from nova_preempt.db import api as db_api
 
 CONF = nova.conf.CONF
 

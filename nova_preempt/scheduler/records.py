@@ -37,7 +37,8 @@ class Records:
         """The db.Decision to end the option's victims for a server.
 
         Its record is JSON: {operation, flavor, resources, consider, cost,
-        missing, surplus, optimal, steps, considered: [{host, node, victims, cost_us}],
+        missing, surplus, optimal, steps, considered: [{host, node, victims,
+        cost_us}],
         runner_up, why}.
         """
         costs = {victim.uuid: victim.cost

@@ -22,8 +22,8 @@ import unittest
 from oslo_config import cfg
 import sqlalchemy as sa
 
-from nova_preempt.conf import database as conf_database
 from nova_preempt import db
+from nova_preempt.conf import database as conf_database
 from nova_preempt.db import api
 from nova_preempt.db import models
 
