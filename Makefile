@@ -48,7 +48,7 @@ $(STAMP): $(REQUIREMENTS) $(CONSTRAINTS) setup.cfg pyproject.toml
 	$(BIN)/pip install --constraint $(CONSTRAINTS) pbr setuptools
 	$(BIN)/pip install --constraint $(CONSTRAINTS) \
 		$(REQUIREMENTS:%=--requirement %) \
-		--no-build-isolation --editable '.[embedded,solver]'
+		--no-build-isolation --editable '.[embedded]'
 	touch $@
 
 test: $(STAMP)

@@ -27,7 +27,7 @@ import dataclasses
 import itertools
 
 from nova_preempt.core.capacity import missing
-from nova_preempt.core.model import Host, Plan, Refusal, Resources, VictimSet
+from nova_preempt.core.model import Host, Plan, Refusal, Resources
 from nova_preempt.core.ordering import Key
 from nova_preempt.core.ordering import ascending
 from nova_preempt.core.victims import DEFAULT_LIMITS
@@ -79,18 +79,8 @@ def decide(
         return None if cost is None else (bool(lack), cost)
 
     def exact(item: tuple[Host, dict[str, int]]) -> tuple[Key, Plan] | None:
-        host, lack = item
-        found = _victims(host, lack, limits)
-        if found is None:
-            return None
-        key = (
-            bool(lack),
-            found.cost,
-            len(found.victims),
-            host.name,
-            host.uuid,
-        )
-        return key, Plan(host, found, lack)
+        plan = _plan(*item, limits)
+        return None if plan is None else (_key(plan), plan)
 
     plans = (plan for _, _, plan in ascending(lacks, bound, exact))
     considered = tuple(itertools.islice(plans, at_most))
@@ -99,14 +89,28 @@ def decide(
     )
 
 
-def _victims(
+def _plan(
     host: Host, lack: dict[str, int], limits: SearchLimits
-) -> VictimSet | None:
-    """Return the cheapest victims on the host."""
-    capacity = {
-        name: inventory.capacity
-        for name, inventory in host.inventories.items()
-    }
-    return cheapest_victims(
-        host.candidates, lack, capacity=capacity, limits=limits
+) -> Plan | None:
+    """Return the cheapest plan on the host."""
+    found = cheapest_victims(
+        host.candidates,
+        lack,
+        capacity={
+            name: inventory.capacity
+            for name, inventory in host.inventories.items()
+        },
+        limits=limits,
+    )
+    return None if found is None else Plan(host, found, lack)
+
+
+def _key(plan: Plan) -> Key:
+    """Return what plans are ordered by."""
+    return (
+        bool(plan.missing),
+        plan.victim_set.cost,
+        len(plan.victim_set.victims),
+        plan.host.name,
+        plan.host.uuid,
     )

@@ -311,7 +311,9 @@ class EmbeddedCloud:
 
     def __exit__(self, *exc_info):
         """Stop all services and forget everything."""
-        self._case.doCleanups()
+        clean = self._case.doCleanups()
+        if not clean and exc_info == (None, None, None):
+            raise CloudError('the embedded cloud did not end cleanly')
 
 
 class _NoTest(EmbeddedTestCase):

@@ -13,6 +13,7 @@
 
 import dataclasses
 import datetime
+import sys
 
 from nova_preempt.core import costs
 from nova_preempt.core import model
@@ -121,7 +122,7 @@ class Stage:
         try:
             self._set_up()
         except BaseException:
-            self._embedded.__exit__()
+            self._embedded.__exit__(*sys.exc_info())
             raise
         return self
 

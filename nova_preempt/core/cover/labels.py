@@ -42,7 +42,7 @@ _STAGES = ((128, 4_000), (640, 20_000))
 _LARGEST_TABLE = 4096
 #: Work is counted in labels made, about 0.15 microseconds each; these are
 #: the prices, as measured, of an entry of a table and of merging a label.
-_ENTRY, _MERGED = 12, 4
+_ENTRY, _MERGED = 12, 2
 
 
 class _Work:

@@ -22,8 +22,10 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.cover import dual
+from nova_preempt.core.cover.branch import branch
 from nova_preempt.core.cover.keys import make_keys
 from nova_preempt.core.cover.labels import search
+from nova_preempt.core.cover.reduced import Reduced
 from nova_preempt.core.cover.reduced import reduce
 from nova_preempt.core.model import Candidate
 from tests.unit.core import support
@@ -79,7 +81,7 @@ class TestDual(unittest.TestCase):
         self,
         prices: list[float],
         items: list[tuple[int, tuple[int, int]]],
-        need: tuple[int, int],
+        need: tuple[int, ...],
     ) -> float:
         """Return the lower bound that the prices give."""
         return sum(p * d for p, d in zip(prices, need, strict=True)) + sum(
@@ -155,45 +157,71 @@ class TestReduced(unittest.TestCase):
 class TestLabels(unittest.TestCase):
     """Wide searches, beyond what the exhaustive one could check."""
 
-    def items(
-        self, seed: int, count: int, spread: int
-    ) -> list[tuple[int, tuple[int, ...]]]:
+    def problem(
+        self, seed: int, count: int, classes: int, spread: int, ties: bool
+    ) -> Reduced:
+        """Return a problem with a third of everything needed."""
         source = random.Random(seed)
-        found = []
+        items: list[tuple[int, tuple[int, ...]]] = []
         for number in range(count):
-            row = tuple(source.randint(1, spread) for _ in range(3))
-            # All but proportional to size, which is what makes it hard.
-            key = (sum(row) * 1000 + source.randint(0, 99)) * 64 + number
-            found.append((key, row))
-        return found
+            row = tuple(source.randint(1, spread) for _ in range(classes))
+            # All but proportional to size, which is what makes it hard; or
+            # by one class only, so that many sets differ in their names.
+            size = (sum(row) * 1000 + source.randint(0, 99)) * 64 + number
+            named = (row[0] << 2 * count) + (1 << number)
+            items.append((named if ties else size, row))
+        need = tuple(
+            sum(row[k] for _, row in items) // 3 for k in range(classes)
+        )
+        return reduce(
+            [(key, tuple(map(min, row, need))) for key, row in items], need, 0
+        )
 
-    def solve(
-        self, seed: int, count: int, spread: int, labels: int
-    ) -> tuple[int, bool, int]:
-        items = self.items(seed, count, spread)
-        need = tuple(sum(row[k] for _, row in items) // 3 for k in range(3))
-        items = [(key, tuple(map(min, row, need))) for key, row in items]
-        problem = reduce(items, need, 0)
-        return search(problem, problem.rounded(), labels)
+    #: seed, number of items, classes, spread of amounts, ties
+    PROBLEMS = (
+        (1, 30, 3, 99, False),
+        (2, 40, 3, 5, False),
+        (2, 50, 3, 3, False),
+        (1, 60, 1, 99, False),
+        (2, 60, 2, 9, False),
+        (1, 40, 3, 3, True),
+        (2, 40, 2, 4, True),
+        (3, 50, 4, 2, True),
+    )
 
     def test_every_budget(self) -> None:
-        """More labels never make it worse, and the proof holds."""
-        for seed, count, spread in ((1, 30, 99), (2, 40, 5), (3, 50, 2)):
-            with self.subTest(seed=seed):
-                results = [
-                    self.solve(seed, count, spread, labels)
-                    for labels in (1, 300, 6_000, 40_000, 2_000_000)
+        """Whatever is claimed is true, and more labels find no worse."""
+        for parameters in self.PROBLEMS:
+            with self.subTest(parameters=parameters):
+                problem = self.problem(*parameters)
+                start = problem.rounded()
+                *results, (best, proven, _) = [
+                    search(problem, start, labels)
+                    for labels in (1, 300, 6_000, 40_000, 4_000_000)
                 ]
-                *_, (best, proven, _) = results
                 self.assertTrue(proven)
                 for key, claimed, _ in results:
                     self.assertGreaterEqual(key, best)
+                    self.assertLessEqual(key, start)
                     if claimed:
                         self.assertEqual(best, key)
 
     def test_work_is_bounded(self) -> None:
-        for seed, count, spread in ((1, 60, 99), (2, 90, 5), (3, 90, 2)):
+        for parameters in self.PROBLEMS:
+            problem = self.problem(*parameters)
+            start = problem.rounded()
             for labels in (1, 300, 6_000, 40_000):
-                with self.subTest(seed=seed, labels=labels):
-                    _, _, used = self.solve(seed, count, spread, labels)
+                with self.subTest(parameters=parameters, labels=labels):
+                    _, _, used = search(problem, start, labels)
                     self.assertLess(used, labels * 3 // 2 + 1_000)
+
+    def test_agrees_with_branch_and_bound(self) -> None:
+        for seed in range(8):
+            with self.subTest(seed=seed):
+                problem = self.problem(seed, 16, 3, 9, seed % 2 == 1)
+                start = problem.rounded()
+                key, proven, _ = branch(problem, start, 1_000_000)
+                self.assertTrue(proven)
+                self.assertEqual(
+                    (key, True), search(problem, start, 1_000_000)[:2]
+                )

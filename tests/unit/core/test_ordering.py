@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import random
 import unittest
 
 import hypothesis
@@ -61,7 +62,7 @@ class TestAscending(unittest.TestCase):
     def test_order(
         self,
         drawn: list[tuple[int | None, int | None]],
-        random: object,
+        source: random.Random,
     ) -> None:
         items = [(number, *pair) for number, pair in enumerate(drawn)]
         expected = sorted(
@@ -69,14 +70,19 @@ class TestAscending(unittest.TestCase):
             for number, bound, above in items
             if bound is not None and above is not None
         )
-        random.shuffle(items)  # type: ignore[attr-defined]
+        source.shuffle(items)
+
+        def exact(
+            item: tuple[int, int | None, int | None],
+        ) -> tuple[tuple[int, int], int] | None:
+            number, bound, above = item
+            if bound is None or above is None:
+                return None
+            return (bound + above, number), number
+
         found = ascending(
             items,
             lambda item: None if item[1] is None else (item[1],),
-            lambda item: (
-                None
-                if item[2] is None
-                else ((item[1] + item[2], item[0]), item[0])
-            ),
+            exact,
         )
         self.assertEqual(expected, [key for key, _, _ in found])

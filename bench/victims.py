@@ -1,0 +1,260 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Measure the choice of victims: time, and how often it is proven.
+
+    python bench/victims.py [--cases N] [--seed S] [--candidates K] [CASE...]
+
+Each case draws N hosts with K preemptible servers that use four resource
+classes, asks for room, and prints the median, the 99th percentile and the
+largest time of ``cheapest_victims`` in milliseconds, and the share of
+answers that are proven optimal. Times are those of the processor, so that
+other work on the machine matters little. Same seed, same hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+import gc
+import random
+import statistics
+import time
+from typing import TypeAlias
+
+from nova_preempt.core.model import SECOND, Candidate
+from nova_preempt.core.victims import SearchLimits
+from nova_preempt.core.victims import cheapest_victims
+
+Vector: TypeAlias = tuple[int, ...]
+Draw: TypeAlias = Callable[[random.Random, int], list[Vector]]
+Price: TypeAlias = Callable[[random.Random, list[Vector]], list[int]]
+Ask: TypeAlias = Callable[[random.Random, Vector], Vector]
+
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "VGPU")
+HOUR = 3600 * SECOND
+
+FLAVORS: tuple[Vector, ...] = (
+    (1, 512, 10, 0),
+    (1, 2048, 20, 0),
+    (2, 4096, 40, 0),
+    (4, 8192, 80, 0),
+    (8, 16384, 160, 0),
+    (2, 8192, 20, 0),
+    (4, 32768, 40, 0),
+    (16, 32768, 100, 0),
+    (4, 8192, 100, 1),
+    (8, 32768, 200, 2),
+)
+
+REQUESTS: tuple[Vector, ...] = (
+    (4, 8192, 80, 0),
+    (8, 16384, 160, 0),
+    (16, 65536, 300, 1),
+    (32, 131072, 400, 0),
+    (64, 262144, 800, 2),
+)
+
+
+def flavors(rng: random.Random, count: int) -> list[Vector]:
+    """Return servers of four to eight flavors."""
+    mix = rng.sample(FLAVORS, rng.randint(4, 8))
+    return [rng.choice(mix) for _ in range(count)]
+
+
+def sizes(rng: random.Random, count: int) -> list[Vector]:
+    """Return servers of any size."""
+    return [
+        (
+            rng.randint(1, 16),
+            rng.randint(1, 128) * 256,
+            rng.randint(1, 200),
+            rng.choice((0, 0, 0, 1, 2)),
+        )
+        for _ in range(count)
+    ]
+
+
+def totals(servers: Iterable[Vector]) -> Vector:
+    """Return what all of them use."""
+    return tuple(map(sum, zip(*servers, strict=True)))
+
+
+def hourly(rng: random.Random, servers: list[Vector]) -> list[int]:
+    """Return costs spread evenly over the hour."""
+    return [rng.randrange(HOUR) for _ in servers]
+
+
+def revenue(rng: random.Random, servers: list[Vector]) -> list[int]:
+    """Return costs spread evenly over the hour, for every vCPU."""
+    return [vector[0] * rng.randrange(HOUR) for vector in servers]
+
+
+def by_size(rng: random.Random, servers: list[Vector]) -> list[int]:
+    """Return costs in proportion to size, give or take 5 %."""
+    host = totals(servers)
+    return [
+        int(
+            HOUR
+            * rng.uniform(0.95, 1.05)
+            * sum(a / max(1, t) for a, t in zip(vector, host, strict=True))
+        )
+        for vector in servers
+    ]
+
+
+def by_vcpu(rng: random.Random, servers: list[Vector]) -> list[int]:
+    """Return costs that are a multiple of the vCPUs."""
+    del rng
+    return [vector[0] * SECOND for vector in servers]
+
+
+def equal(rng: random.Random, servers: list[Vector]) -> list[int]:
+    """Return equal costs."""
+    del rng
+    return [SECOND] * len(servers)
+
+
+def request(rng: random.Random, host: Vector) -> Vector:
+    """Return what one large request lacks, part of it being free."""
+    wanted = rng.choice(REQUESTS)
+    return tuple(
+        int(min(a, t) * rng.choice((1.0, rng.random())))
+        for a, t in zip(wanted, host, strict=True)
+    )
+
+
+def share(low: float, high: float) -> Ask:
+    """Return a draw of needs that are such a part of the host."""
+
+    def ask(rng: random.Random, host: Vector) -> Vector:
+        part = rng.uniform(low, high)
+        return tuple(int(t * part * rng.uniform(0.8, 1.2)) for t in host)
+
+    return ask
+
+
+def some(ask: Ask, *classes: str) -> Ask:
+    """Return a draw of needs in these classes only."""
+
+    def some_of(rng: random.Random, host: Vector) -> Vector:
+        return tuple(
+            amount * (name in classes)
+            for name, amount in zip(CLASSES, ask(rng, host), strict=True)
+        )
+
+    return some_of
+
+
+CASES: dict[str, tuple[Draw, Price, Ask]] = {
+    "flavors, one request": (flavors, hourly, request),
+    "flavors, 5-50 % of host": (flavors, hourly, share(0.05, 0.5)),
+    "flavors, cost by vcpu-hour": (flavors, revenue, share(0.05, 0.5)),
+    "flavors, cost by size": (flavors, by_size, share(0.05, 0.5)),
+    "flavors, cost = vcpus": (flavors, by_vcpu, share(0.05, 0.5)),
+    "flavors, equal cost": (flavors, equal, share(0.05, 0.5)),
+    "random, one request": (sizes, hourly, request),
+    "random, 5-50 % of host": (sizes, hourly, share(0.05, 0.5)),
+    "random, 30-50 % of host": (sizes, hourly, share(0.3, 0.5)),
+    "random, cost by vcpu-hour": (sizes, revenue, share(0.05, 0.5)),
+    "random, cost by size": (sizes, by_size, share(0.05, 0.5)),
+    "random, cost by size, 1 class": (
+        sizes,
+        by_size,
+        some(share(0.05, 0.5), "MEMORY_MB"),
+    ),
+    "random, cost by size, 2 classes": (
+        sizes,
+        by_size,
+        some(share(0.05, 0.5), "MEMORY_MB", "VCPU"),
+    ),
+    "random, cost = vcpus": (sizes, by_vcpu, share(0.05, 0.5)),
+    "random, equal cost": (sizes, equal, share(0.05, 0.5)),
+}
+
+
+def measure(
+    case: str, cases: int, seed: int, count: int, limits: SearchLimits
+) -> str:
+    """Return the row of one case."""
+    draw, price, ask = CASES[case]
+    rng = random.Random(f"{seed} {case}")
+    times, proven, steps = [], 0, 0
+    for _ in range(cases):
+        servers = draw(rng, count)
+        costs = price(rng, servers)
+        host = totals(servers)
+        missing = dict(zip(CLASSES, ask(rng, host), strict=True))
+        capacity = dict(zip(CLASSES, host, strict=True))
+        candidates = [
+            Candidate(
+                f"{rng.getrandbits(128):032x}",
+                dict(zip(CLASSES, vector, strict=True)),
+                cost,
+            )
+            for vector, cost in zip(servers, costs, strict=True)
+        ]
+        begin = time.process_time()
+        found = cheapest_victims(
+            candidates, missing, capacity=capacity, limits=limits
+        )
+        times.append((time.process_time() - begin) * 1000)
+        if found is not None:
+            proven += found.optimal
+            steps = max(steps, found.steps)
+    times.sort()
+    return (
+        f"{case:31} {statistics.median(times):8.2f} "
+        f"{times[len(times) * 99 // 100]:8.2f} {times[-1]:8.2f} "
+        f"{proven / cases:8.3f} {steps:9}"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cases", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--candidates", type=int, default=64)
+    parser.add_argument("--branch-steps", type=int)
+    parser.add_argument("--dp-labels", type=int)
+    parser.add_argument("case", nargs="*", help="part of a case's name")
+    options = parser.parse_args()
+    given = {
+        "branch_steps": options.branch_steps,
+        "dp_labels": options.dp_labels,
+    }
+    limits = SearchLimits(
+        **{name: n for name, n in given.items() if n is not None}
+    )
+    # A collection of what others left behind is not ours to measure.
+    gc.freeze()
+    print(
+        f"{'case':31} {'median':>8} {'p99':>8} {'max ms':>8} "
+        f"{'optimal':>8} {'max steps':>9}"
+    )
+    for case in CASES:
+        if all(part in case for part in options.case):
+            print(
+                measure(
+                    case,
+                    options.cases,
+                    options.seed,
+                    options.candidates,
+                    limits,
+                ),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
