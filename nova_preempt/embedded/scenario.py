@@ -33,10 +33,13 @@ A file is YAML::
     random:                                        # optional
       {seed: 1, requests: 10, preemptible: 0.5, max_uptime_min: 600}
 
-``uptime_min`` is the age of a server in minutes (0 if left out), and it is
-the same at each request. ``repeat: 3`` stands for the requests more-1, more-2
-and more-3. ``expect`` says what must come of the requests, in their order:
-what an entry leaves out is not looked at.
+``uptime_min`` is the age of a server in minutes (0 if left out). All requests
+are decided one after the other at the same instant: a server has this age at
+each of them, and servers that requests have added are 0 minutes old.
+
+``repeat: 3`` stands for the requests more-1, more-2 and more-3. ``expect``
+says what must come of the requests, in their order; what an entry leaves out
+is not looked at.
 
 ``random`` fills the hosts with servers, then adds requests; the share
 ``preemptible`` of both is preemptible (0.5 if left out), and servers are some

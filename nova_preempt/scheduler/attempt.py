@@ -118,7 +118,7 @@ class Attempt:
             self._room[uuid] = {
                 name: item['capacity'] - item['used']
                 for name, item in summary['resources'].items()}
-        if self.refusal or (requests and not self._preemption.always):
+        if self.refusal or (requests and not self._look_beside_room()):
             return offered
         self._rank(skip=self._room)
         self._first_batch = self._next_options()
@@ -129,6 +129,14 @@ class Attempt:
                 requests.append(self._allocation_request(option))
                 summaries[option.provider_uuid] = _summary(option)
         return requests, summaries, version
+
+    def _look_beside_room(self):
+        """Whether hosts without room are weighed beside those with room.
+
+        What is known from the background is good enough to tell whether there
+        are preemptible servers at all: nobody has to end.
+        """
+        return self._preemption.always and bool(self._preemption.view)
 
     def _allocation_request(self, option):
         return {'allocations': {option.provider_uuid: {
@@ -158,14 +166,15 @@ class Attempt:
 
         :raises surplus.RoomComing: there will be room without victims of ours
         """
-        if not self._locked and not (skip and self._preemption.always):
+        if not self._locked and not skip:
             self._preemption.choosing.acquire()
             self._locked = True
             if self._one:
                 self._preemption.surplus.look(self.resources, self._waited,
                                               self._preemption.providers)
-        if self.candidates is None:
+        if self._locked:
             self._preemption.view.refresh()
+        if self.candidates is None:
             self.candidates = self._preemption.candidates(
                 self.resources, self._may_end, self._now)
         self._ranked = self.candidates.ranked(self._query, skip)

@@ -19,6 +19,9 @@ from nova_preempt.core import ordering
 from nova_preempt.core import victims as core_victims
 from nova_preempt.scheduler.view import Server
 
+# How old a listing of providers may be that decides nobody's end, in seconds.
+_RECENT_S = 5
+
 
 @dataclasses.dataclass(frozen=True)
 class Option:
@@ -55,9 +58,7 @@ class Candidates:
     :param cost_us: given (Server, resources), what its end costs
     """
 
-    def __init__(self, placement, providers, view, resources, may_end,
-                 cost_us):
-        self._placement = placement
+    def __init__(self, providers, view, resources, may_end, cost_us):
         self._providers = providers
         self._view = view
         self._resources = resources
@@ -75,8 +76,10 @@ class Candidates:
         :param skip: uuids of providers to leave out
         """
         nodes = self._view.nodes()
+        # Where there is room elsewhere nobody has to end: a listing of a
+        # moment ago will do.
         listed = [provider for provider
-                  in self._placement.list_providers(params)
+                  in self._providers.list(params, _RECENT_S if skip else 0)
                   if provider.name in nodes and provider.uuid not in skip]
         for _key, _provider, option in ordering.ascending(
                 listed, self._bound, self._exact):

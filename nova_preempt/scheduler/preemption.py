@@ -110,8 +110,8 @@ class Preemption:
                 server.uuid, server.uptime_us(now), server_resources,
                 server.project_id, server.flavor), self._cost_options)
 
-        return candidates.Candidates(self.placement, self.providers,
-                                     self.view, resources, may_end, cost_us)
+        return candidates.Candidates(self.providers, self.view, resources,
+                                     may_end, cost_us)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""

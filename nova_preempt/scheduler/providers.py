@@ -17,18 +17,39 @@ exactly what Placement has as long as the generation is the same.
 """
 
 import threading
+import time
 
 
 class ProviderCache:
     """ProviderStates by uuid.
 
     :param placement: a nova_preempt.placement.Placement
+    :param monotonic: the clock by which a listing is recent
     """
 
-    def __init__(self, placement):
+    def __init__(self, placement, monotonic=time.monotonic):
         self._placement = placement
+        self._monotonic = monotonic
+        self._listings = {}
         self._lock = threading.Lock()
         self._states = {}
+
+    def list(self, params, recent_s=0):
+        """Root providers that satisfy the query.
+
+        :param params: [(name, value)] of GET /resource_providers
+        :param recent_s: how old the listing may be, in seconds
+        """
+        key = tuple(params)
+        now = self._monotonic()
+        when, listing = self._listings.get(key, (None, None))
+        if not recent_s or when is None or now - when > recent_s:
+            listing = self._placement.list_providers(params)
+            self._listings = {
+                other: item for other, item in self._listings.items()
+                if now - item[0] <= recent_s}
+            self._listings[key] = (now, listing)
+        return listing
 
     def peek(self, provider):
         """(ProviderState or None, whether it is what Placement has)."""
