@@ -27,10 +27,6 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
     """Hosts of two slots each, in both senses: 2 vCPUs, 2 GB, 20 GB."""
 
     def setUp(self):
-        self.flags(weight_classes=[
-            'nova.scheduler.weights.all_weighers',
-            'nova_preempt.scheduler.weights.all_weighers'],
-            group='filter_scheduler')
         super().setUp()
         self.now = datetime.datetime(2026, 1, 1, 12,
                                      tzinfo=datetime.timezone.utc)

@@ -281,6 +281,16 @@ class TestUnshelve(OperationTestCase):
         self.assertEqual({self.server, dear},
                          set(self.allocations()['host1']))
 
+    def test_to_a_given_host(self):
+        self.flags(shelved_offload_time=0)
+        self.start()
+        self.shelve(self.server)
+        # host1 has room, but is not what is asked for.
+        self.act(self.server, 'unshelve', {'host': 'host2'})
+        self.assert_preempted('unshelve', self.cheap)
+        self.wait_consistent()
+        self.assertEqual('host2', self.host_of(self.server))
+
     def shelve(self, server):
         self.api.post_server_action(server, {'shelve': None})
         self.wait(server, 'SHELVED_OFFLOADED')

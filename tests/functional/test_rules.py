@@ -353,6 +353,22 @@ class TestConsider(RulesTestCase):
         self.assertEqual(['host2', 'host2'], chosen[0])
         self.assertEqual(chosen[0], chosen[1])
 
+    def test_several_at_once(self):
+        """Those that find room take it, and the others' victims are few."""
+        self.fill()
+        self.consider('always')
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.small, networks='none')
+        body.update(min_count=3, max_count=3)
+        self.api.post_server({'server': body})
+        made = [self.wait(server['id']) for server in self.servers()
+                if server['name'].startswith('m')]
+        self.assertEqual(['host1', 'host2', 'host2'], sorted(
+            server['OS-EXT-SRV-ATTR:host'] for server in made))
+        self.assertFalse({self.dear[0], *self.cheap} & self.alive())
+        self.assertIn(self.dear[1], self.alive())
+        self.assert_consistent()
+
     def test_cheap_victims_beat_a_poor_host_with_room(self):
         self.flags(group='filter_scheduler', ram_weight_multiplier=150000.0)
         self.fill()
