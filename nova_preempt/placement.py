@@ -124,11 +124,17 @@ class Placement:
              if item.get('parent_provider_uuid') is None),
             key=lambda provider: provider.uuid)
 
-    def get_provider_state(self, uuid):
-        """A consistent ProviderState, or None if the provider is gone."""
+    def get_provider_state(self, uuid, known=None):
+        """A consistent ProviderState, or None if the provider is gone.
+
+        :param known: what is known of it; given back if it is still so
+        """
         for _ in range(4):
-            inventories = self._get_of_provider(uuid, 'inventories')
             allocations = self._get_of_provider(uuid, 'allocations')
+            if known and allocations and known.generation == allocations[
+                    'resource_provider_generation']:
+                return known
+            inventories = self._get_of_provider(uuid, 'inventories')
             if inventories is None or allocations is None:
                 return None
             generation = allocations['resource_provider_generation']
@@ -169,3 +175,7 @@ class Placement:
         """
         body = {consumer.uuid: consumer.body() for consumer in consumers}
         self._call('post', '/allocations', body, ok=(204,))
+
+    def delete_allocations(self, uuid):
+        """Take away whatever a consumer has, if anything."""
+        self._call('delete', f'/allocations/{uuid}', ok=(204, 404))

@@ -96,13 +96,13 @@ normal server needs goes before idle capacity put to use.
 """),
     cfg.IntOpt(
         'shortlist_size',
-        default=50,
+        default=10,
         min=1,
         help="""
 How many hosts that need victims are filtered and weighed at once, the
-cheapest first. When none of them passes the filters the next ones follow, so
-it bounds work, not the choice; only ties in cost beyond this number are not
-all seen by Nova's weighers.
+cheapest first. When none of them passes the filters the next ones follow,
+twice as many each time, so it bounds work, not the choice; only ties in cost
+beyond this number are not all seen by Nova's weighers.
 """),
     cfg.IntOpt(
         'max_attempts',

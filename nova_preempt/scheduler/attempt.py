@@ -72,6 +72,7 @@ class Attempt:
         self._options = {}        # provider uuid: Option, planned
         self._ranked = None
         self._exhausted = False
+        self._batches = 0         # how many were taken from _ranked
         self._skipping = False    # whether _ranked leaves out hosts with room
         self._last_cost = 0
         self._first_batch = []
@@ -144,7 +145,9 @@ class Attempt:
                 'mappings': {'': [option.provider_uuid]}}
 
     def _next_options(self):
-        size = self._preemption.conf.shortlist_size
+        # Loading host states has a fixed price: ever more at once.
+        size = self._preemption.conf.shortlist_size * 2 ** self._batches
+        self._batches += 1
         try:
             batch = list(itertools.islice(self._ranked, size))
         except placement_api.PlacementError as exc:
@@ -179,6 +182,7 @@ class Attempt:
                 self.resources, self._may_end, self._now)
         self._ranked = self.candidates.ranked(self._query, skip)
         self._skipping = bool(skip)
+        self._batches = 0
         self._last_cost = 0
 
     def _may_end(self, server):

@@ -68,7 +68,9 @@ class ProviderCache:
 
     def read(self, uuid):
         """The ProviderState, read now; None if the provider is gone."""
-        state = self._placement.get_provider_state(uuid)
+        with self._lock:
+            known = self._states.get(uuid)
+        state = self._placement.get_provider_state(uuid, known)
         with self._lock:
             if state is None:
                 self._states.pop(uuid, None)

@@ -163,7 +163,8 @@ class ServerView:
         with nova_context.target_cell(context, cell) as cell_context:
             instances = objects.InstanceList.get_by_filters(
                 cell_context, filters, expected_attrs=_ATTRS)
-        by_hint = self._hinted([instance.uuid for instance in instances])
+        by_hint = self._hinted([instance.uuid for instance in instances
+                                if not _is_marked(instance)])
         return {instance.uuid: _server(instance, cell.uuid,
                                        instance.uuid in by_hint)
                 for instance in instances}
@@ -181,11 +182,19 @@ class ServerView:
                 self._by_node.setdefault(server.node, set()).add(uuid)
 
 
+def _extra_specs(instance):
+    flavor = instance.flavor
+    return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
+
+
+def _is_marked(instance):
+    return marks.flavor_is_preemptible(_extra_specs(instance))
+
+
 def _server(instance, cell_uuid, by_hint):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
-    extra_specs = flavor.extra_specs if 'extra_specs' in flavor else {}
-    if not (by_hint or marks.flavor_is_preemptible(extra_specs or {})):
+    if not (by_hint or _is_marked(instance)):
         return None
     if instance.deleted or not instance.node:
         return None
@@ -196,7 +205,7 @@ def _server(instance, cell_uuid, by_hint):
         launched_at=instance.launched_at or instance.created_at,
         vm_state=instance.vm_state, task_state=instance.task_state,
         locked=bool(instance.locked),
-        minimum_runtime_s=marks.minimum_runtime_s(extra_specs or {}),
+        minimum_runtime_s=marks.minimum_runtime_s(_extra_specs(instance)),
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         numa_topology=instance.numa_topology)

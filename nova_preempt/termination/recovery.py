@@ -108,18 +108,12 @@ class Recovery:
 
         :returns: True once it is closed
         """
-        for _ in range(_TRIES):
-            try:
-                surplus = self._placement.get_consumer(decision.uuid)
-                if surplus.allocations:
-                    self._placement.post_allocations(
-                        [surplus.with_allocations({})])
-                return self._move(decision, db_api.DONE, new_owner='')
-            except placement_api.Conflict as exc:
-                error = exc
-            except placement_api.PlacementError as exc:
-                error = exc
-                break
+        try:
+            if decision.record.get('surplus'):
+                self._placement.delete_allocations(decision.uuid)
+            return self._move(decision, db_api.DONE, new_owner='')
+        except (placement_api.Conflict, placement_api.PlacementError) as exc:
+            error = exc
         LOG.warning('The surplus of preemption %(uuid)s stays allocated for '
                     'now: %(error)s', {'uuid': decision.uuid, 'error': error})
         self._move(decision, db_api.RELEASING, new_owner='',

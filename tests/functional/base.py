@@ -13,14 +13,11 @@
 
 import datetime
 
-# The first of Nova: it settles whether eventlet patches the process.
-from nova_preempt.embedded import cloud
-
-# isort: split
 from nova import context as nova_context
 from nova import objects
 
 from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
 
 
 class PreemptionTestCase(cloud.EmbeddedTestCase):

@@ -11,15 +11,12 @@
 # under the License.
 """Who is preemptible, who may be a victim now, and at which cost."""
 
-# The first of Nova: it settles whether eventlet patches the process.
-from tests.functional import base
-
-# isort: split
 from nova import exception
 from nova import utils
 from nova.tests.functional.api import client as api_client
 
 from nova_preempt.embedded import cloud
+from tests.functional import base
 
 HINT = {'preemptible': 'true'}
 

@@ -13,16 +13,13 @@
 
 import json
 
-# The first of Nova: it settles whether eventlet patches the process.
-from tests.functional import base
-
-# isort: split
 from nova import objects
 from nova.conf import CONF
 
 from nova_preempt.db import api as db_api
 from nova_preempt.embedded import cloud
 from nova_preempt.embedded import driver
+from tests.functional import base
 
 GOLD = 'CUSTOM_GOLD'
 
