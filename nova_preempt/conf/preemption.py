@@ -46,6 +46,16 @@ nothing as long as there is room. ``always``, which is what López García et al
 ``[filter_scheduler]preemption_weight_multiplier`` weigh a good host with cheap
 victims against a poor one with room.
 """),
+    cfg.FloatOpt(
+        'max_age_s',
+        default=5.0,
+        min=0,
+        help="""
+With ``consider = always``: how old what is known of hosts that need victims
+may be while there are hosts with room, in seconds. It spares most requests
+the reading of what has changed. Nobody ends by old data: before a claim, and
+whenever no host has room, everything is read anew. 0 always reads.
+"""),
     cfg.StrOpt(
         'cost',
         default='partial_hour',

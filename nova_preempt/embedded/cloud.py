@@ -76,6 +76,8 @@ OPTIONS = {
     },
     'preemption': {
         'auth_type': 'admin_token',
+        # No periodic task runs here that keeps what is known fresh.
+        'max_age_s': 0.0,
         # A fake hypervisor ends a server at once.
         'poll_interval_s': 0.02,
     },

@@ -175,12 +175,13 @@ class Attempt:
             if self._one:
                 self._preemption.surplus.look(self.resources, self._waited,
                                               self._preemption.providers)
-        if self._locked:
-            self._preemption.view.refresh()
+        max_age_s = 0 if self._locked else self._preemption.conf.max_age_s
+        self._preemption.view.refresh(max_age_s)
         if self.candidates is None:
             self.candidates = self._preemption.candidates(
                 self.resources, self._may_end, self._now)
-        self._ranked = self.candidates.ranked(self._query, skip)
+        self._ranked = self.candidates.ranked(self._query, skip,
+                                              max_age_s)
         self._skipping = bool(skip)
         self._batches = 0
         self._last_cost = 0

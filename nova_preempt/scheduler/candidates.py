@@ -19,9 +19,6 @@ from nova_preempt.core import ordering
 from nova_preempt.core import victims as core_victims
 from nova_preempt.scheduler.view import Server
 
-# How old a listing of providers may be that decides nobody's end, in seconds.
-_RECENT_S = 5
-
 
 @dataclasses.dataclass(frozen=True)
 class Option:
@@ -66,7 +63,7 @@ class Candidates:
         self._cost_us = cost_us
         self.refusals = {}      # node: why it cannot serve the request
 
-    def ranked(self, params, skip=()):
+    def ranked(self, params, skip=(), max_age_s=0):
         """Options in ascending order of cost, found as they are asked for.
 
         A provider that changed since it was last read is only read again when
@@ -74,12 +71,11 @@ class Candidates:
 
         :param params: of GET /resource_providers
         :param skip: uuids of providers to leave out
+        :param max_age_s: how old the listing of providers may be
         """
         nodes = self._view.nodes()
-        # Where there is room elsewhere nobody has to end: a listing of a
-        # moment ago will do.
         listed = [provider for provider
-                  in self._providers.list(params, _RECENT_S if skip else 0)
+                  in self._providers.list(params, max_age_s)
                   if provider.name in nodes and provider.uuid not in skip]
         for _key, _provider, option in ordering.ascending(
                 listed, self._bound, self._exact):

@@ -34,20 +34,20 @@ class ProviderCache:
         self._lock = threading.Lock()
         self._states = {}
 
-    def list(self, params, recent_s=0):
+    def list(self, params, max_age_s=0):
         """Root providers that satisfy the query.
 
         :param params: [(name, value)] of GET /resource_providers
-        :param recent_s: how old the listing may be, in seconds
+        :param max_age_s: how old the listing may be, in seconds
         """
         key = tuple(params)
         now = self._monotonic()
         when, listing = self._listings.get(key, (None, None))
-        if not recent_s or when is None or now - when > recent_s:
+        if not max_age_s or when is None or now - when > max_age_s:
             listing = self._placement.list_providers(params)
             self._listings = {
                 other: item for other, item in self._listings.items()
-                if now - item[0] <= recent_s}
+                if now - item[0] <= max_age_s}
             self._listings[key] = (now, listing)
         return listing
 

@@ -21,6 +21,7 @@ scheduler where cells have message queues of their own.
 import dataclasses
 import datetime
 import threading
+import time
 
 from nova import context as nova_context
 from nova import objects
@@ -86,11 +87,14 @@ class ServerView:
     :param cells: returns {uuid: CellMapping} of the cells to look into
     :param hinted: given uuids, returns the set of those that are preemptible
         by a hint
+    :param monotonic: the clock by which a reading is recent
     """
 
-    def __init__(self, cells, hinted):
+    def __init__(self, cells, hinted, monotonic=time.monotonic):
         self._cells = cells
         self._hinted = hinted
+        self._monotonic = monotonic
+        self._read_at = None
         self._lock = threading.Lock()
         # One reading at a time, so that an older one never ends up on top.
         self._reading = threading.Lock()
@@ -113,12 +117,18 @@ class ServerView:
             return {uuid: self._servers[uuid]
                     for uuid in self._by_node.get(node, ())}
 
-    def refresh(self):
+    def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
 
         A cell that cannot be read keeps what was known of it.
+
+        :param max_age_s: how old what is known may be, in seconds
         """
+        now = self._monotonic()
+        if max_age_s and self._read_at and now - self._read_at <= max_age_s:
+            return
         with self._reading:
+            self._read_at = now
             for cell in list(self._cells().values()):
                 self._refresh_cell(cell)
 

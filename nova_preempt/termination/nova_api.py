@@ -68,7 +68,7 @@ class NovaAPI:
             interfaces = group.valid_interfaces or ['internal']
             self._client = nova_client.Client(
                 '2.1', session=session, service_type=group.service_type,
-                region_name=group.region_name, interface=interfaces[0],
+                region_name=group.region_name, endpoint_type=interfaces[0],
                 endpoint_override=group.endpoint_override)
         return self._client.servers
 
