@@ -11,8 +11,8 @@
 # under the License.
 """Measure a decision of the scheduler: ours, Nova's own and a retrying one.
 
-    python bench/schedule.py [--hosts 100,1000] [--repetitions N]
-                             [--phases] [--profile CASE]
+    python bench/schedule.py [--hosts 100,1000] [--cases abc]
+                             [--repetitions N] [--phases] [--profile CASE]
 
 All three run in this process on the same real Placement and Nova databases.
 README.rst beside this file says what is measured and what is not.

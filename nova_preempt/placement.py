@@ -127,13 +127,16 @@ class Placement:
     def get_provider_state(self, uuid, known=None):
         """A consistent ProviderState, or None if the provider is gone.
 
-        :param known: what is known of it; given back if it is still so
+        :param known: what is known of it. With the same generation its
+            inventories are what they were; its allocations may not be, for
+            Placement does not count the deletion of a consumer's.
         """
         for _ in range(4):
             allocations = self._get_of_provider(uuid, 'allocations')
             if known and allocations and known.generation == allocations[
                     'resource_provider_generation']:
-                return known
+                return dataclasses.replace(
+                    known, allocations=_by_consumer(allocations))
             inventories = self._get_of_provider(uuid, 'inventories')
             if inventories is None or allocations is None:
                 return None
@@ -150,8 +153,7 @@ class Placement:
                 step_size=item['step_size'],
                 allocation_ratio=item['allocation_ratio'])
              for resource_class, item in inventories['inventories'].items()},
-            {consumer: item['resources'] for consumer, item
-             in allocations['allocations'].items()})
+            _by_consumer(allocations))
 
     def _get_of_provider(self, uuid, what):
         response = self._call('get', f'/resource_providers/{uuid}/{what}',
@@ -179,3 +181,9 @@ class Placement:
     def delete_allocations(self, uuid):
         """Take away whatever a consumer has, if anything."""
         self._call('delete', f'/allocations/{uuid}', ok=(204, 404))
+
+
+def _by_consumer(allocations):
+    """{consumer uuid: {resource class: amount}} of a provider's."""
+    return {consumer: item['resources'] for consumer, item
+            in allocations['allocations'].items()}

@@ -40,11 +40,13 @@ alone. Preemptions that are under way are still finished or rolled back.
         help="""
 When hosts on which preemptible servers would have to end are looked at.
 
-With the default multipliers both choose the same host; ``when_full`` costs
-nothing as long as there is room. ``always``, which is what López García et al.
-(FGCS 2019) describe, lets an operator who lowers
-``[filter_scheduler]preemption_weight_multiplier`` weigh a good host with cheap
-victims against a poor one with room.
+With the default multipliers both choose the same host, unless those with room
+have failed to build servers lately; ``when_full`` costs nothing as long as
+there is room. ``always``, which is what López García et al. (FGCS 2019)
+describe, lets an operator who lowers
+``[filter_scheduler]preemption_weight_multiplier`` and
+``preemption_cost_weight_multiplier`` weigh a good host with cheap victims
+against a poor one with room.
 """),
     cfg.FloatOpt(
         'max_age_s',
@@ -111,8 +113,8 @@ normal server needs goes before idle capacity put to use.
         help="""
 How many hosts that need victims are filtered and weighed at once, the
 cheapest first. When none of them passes the filters the next ones follow,
-twice as many each time, so it bounds work, not the choice; only ties in cost
-beyond this number are not all seen by Nova's weighers.
+twice as many each time, so it bounds work, not the choice by cost; what
+outweighs the cost, or decides ties, is only compared among these.
 """),
     cfg.IntOpt(
         'max_attempts',

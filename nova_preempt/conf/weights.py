@@ -24,12 +24,12 @@ OPTS = [
 Multiplier of ``PreemptionWeigher``: how much a host that has room is
 preferred to a host on which preemptible servers would have to end.
 
-No unit; the weight of a host is 0 if it has room and -1 if not. The default
+No unit; it is taken off the weight of a host that needs victims. The default
 is twice the default of ``preemption_cost_weight_multiplier``, so that a host
 with room always wins, and less than those of the build failure and cross-cell
-weighers (1 000 000), which keep their say. 0 makes hosts compete by the cost
-alone. An aggregate's metadata key of the same name overrides it for the
-aggregate's hosts.
+weighers (1 000 000), which keep their say. With 0 a host that needs victims is
+only put behind by ``preemption_cost_weight_multiplier``. An aggregate's
+metadata key of the same name overrides it for the aggregate's hosts.
 """),
     cfg.FloatOpt(
         'preemption_cost_weight_multiplier',

@@ -44,12 +44,12 @@ class Attempt:
     :param get_operation: returns which operation this is; asked only for the
         record
     :param excluded: uuids of servers that must not be victims
-    :param one: whether it is for one server
+    :param server_uuids: the servers that it is for
     :param waited: uuids of decisions whose surplus was waited for before
     """
 
     def __init__(self, preemption, host_manager, context, spec_obj,
-                 get_operation=str, excluded=(), one=True, waited=()):
+                 get_operation=str, excluded=(), server_uuids=(), waited=()):
         self.context = context
         self.spec_obj = spec_obj
         self.claims = []          # db.Decisions: claims that took victims
@@ -64,7 +64,7 @@ class Attempt:
         self._host_manager = host_manager
         self._get_operation = get_operation
         self._excluded = frozenset(excluded)
-        self._one = one
+        self._server_uuids = list(server_uuids)
         self._waited = frozenset(waited)
         self._now = preemption.clock()
         self._room = {}           # provider uuid: {class: amount} left
@@ -119,7 +119,10 @@ class Attempt:
             self._room[uuid] = {
                 name: item['capacity'] - item['used']
                 for name, item in summary['resources'].items()}
-        if self.refusal or (requests and not self._look_beside_room()):
+        if requests and not self._look_beside_room():
+            return offered
+        self._refuse_hinted()
+        if self.refusal:
             return offered
         self._rank(skip=self._room)
         self._first_batch = self._next_options()
@@ -130,6 +133,15 @@ class Attempt:
                 requests.append(self._allocation_request(option))
                 summaries[option.provider_uuid] = _summary(option)
         return requests, summaries, version
+
+    def _refuse_hinted(self):
+        """A server that a hint made preemptible never preempts.
+
+        Not even where hints are not allowed any more.
+        """
+        if not self.refusal and self._preemption.db.get_preemptible(
+                self._server_uuids):
+            self.refusal = 'it is preemptible itself, by a scheduler hint'
 
     def _look_beside_room(self):
         """Whether hosts without room are weighed beside those with room.
@@ -172,7 +184,7 @@ class Attempt:
         if not self._locked and not skip:
             self._preemption.choosing.acquire()
             self._locked = True
-            if self._one:
+            if len(self._server_uuids) == 1:
                 self._preemption.surplus.look(self.resources, self._waited,
                                               self._preemption.providers)
         max_age_s = 0 if self._locked else self._preemption.conf.max_age_s
@@ -212,7 +224,9 @@ class Attempt:
             chosen = sort(spec_obj, free, index)
         if self.refusal:
             chosen = chosen or sort(spec_obj, free, index)
-        elif not chosen:
+        if not chosen and self._ranked is None:
+            self._refuse_hinted()
+        if not chosen and not self.refusal:
             chosen = self._sort_with_victims(sort, spec_obj, free, index)
         self._note_considered(chosen)
         return chosen
@@ -330,9 +344,8 @@ class Attempt:
 
     def _widen(self, state, option, spec_obj):
         """The cheapest victims with which the host passes every filter."""
-        provider, _fresh = self._preemption.providers.peek(option.host)
         return self.candidates.option(
-            option.node, provider,
+            option.node, self._preemption.providers.read(state.uuid),
             accept=lambda servers: bool(self._filter(
                 [_view(state, servers)], spec_obj)))
 
@@ -421,6 +434,8 @@ class Attempt:
         if option is not None and getattr(state, 'victims', ()):
             host_states.remove(state, option.victims)
         _set_victims(state, None)
+        # It may be looked at again for the next server of the request.
+        self._ranked = None
 
     def alternates(self, hosts):
         """The hosts that may be alternates: those that need no victims.
@@ -455,6 +470,7 @@ class Attempt:
 def _view(state, servers):
     view = host_states.without(state, servers)
     view.victims = tuple(server.uuid for server in servers)
+    view.filtered_as = None
     return view
 
 

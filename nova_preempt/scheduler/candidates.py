@@ -66,8 +66,7 @@ class Candidates:
     def ranked(self, params, skip=(), max_age_s=0):
         """Options in ascending order of cost, found as they are asked for.
 
-        A provider that changed since it was last read is only read again when
-        what was known of it puts it at the top.
+        A provider that changed since it was last read is read again.
 
         :param params: of GET /resource_providers
         :param skip: uuids of providers to leave out
@@ -84,15 +83,17 @@ class Candidates:
     def _bound(self, provider):
         unknown = (0, 0, '', provider.uuid)
         state, fresh = self._providers.peek(provider)
-        if state is None:
+        if not fresh:
+            # It may be cheaper than what is known of it says.
             return unknown
         host, _servers = self._host(provider.name, state)
         missing = capacity.missing(self._resources, host)
         if isinstance(missing, model.Refusal):
-            return None if fresh and self._refuse(host, missing) else unknown
+            self._refuse(host, missing)
+            return None
         bound = core_victims.lower_bound(host.candidates, missing)
         if bound is None:
-            return None if fresh else unknown
+            return None
         return (bound, 0, '', provider.uuid)
 
     def _exact(self, provider):
@@ -126,7 +127,6 @@ class Candidates:
 
     def _refuse(self, host, refusal):
         self.refusals[host.name] = refusal.text
-        return True
 
     def _host(self, node, state):
         servers = {uuid: server for uuid, server

@@ -228,7 +228,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             lambda: request.get_operation(context, spec_obj,
                                           instance_uuids[0]),
             request.protected_servers(spec_obj) | self.preemption.stuck(),
-            len(instance_uuids) == 1, waited)
+            instance_uuids, waited)
 
     def _refused(self, context, instance_uuids, attempt, exc):
         """Keep why preemption could not help, where it was looked at."""

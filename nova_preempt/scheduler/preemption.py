@@ -68,7 +68,8 @@ class Preemption:
         self.nova = nova_api.NovaAPI(conf)
         self.placement = placement_api.Placement(get_client)
         self.providers = providers.ProviderCache(self.placement)
-        self.view = view.ServerView(get_cells, self._hinted)
+        self.view = view.ServerView(get_cells, self._hinted,
+                                    self.providers.left)
         self.claims = claim.Claims(self.placement, self.db, self.owner.name)
         self.records = records.Records(self.conf)
         self.recovery = recovery.Recovery(

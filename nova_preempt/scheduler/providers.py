@@ -9,15 +9,20 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Resource providers as Placement shows them, remembered by generation.
+"""Resource providers as Placement shows them, remembered for a while.
 
 A listing of all providers is one call and gives each one's generation, which
-Placement raises with every change; so what we remember of a provider is
-exactly what Placement has as long as the generation is the same.
+Placement raises with every change but one: the deletion of a consumer's
+allocations, which is how Nova frees the space of a deleted server. So what is
+remembered of a provider holds as long as the generation is the same, no
+server is known to have left it, and it is not too old.
 """
 
 import threading
 import time
+
+# After how long a provider is read again in any case, in seconds.
+MAX_AGE_S = 300
 
 
 class ProviderCache:
@@ -33,6 +38,8 @@ class ProviderCache:
         self._listings = {}
         self._lock = threading.Lock()
         self._states = {}
+        self._read_at = {}        # uuid: when, unless a server left since
+        self._uuids = {}          # by name
 
     def list(self, params, max_age_s=0):
         """Root providers that satisfy the query.
@@ -55,19 +62,25 @@ class ProviderCache:
         """(ProviderState or None, whether it is what Placement has)."""
         with self._lock:
             state = self._states.get(provider.uuid)
-        return state, (state is not None
-                       and state.generation == provider.generation)
+            read_at = self._read_at.get(provider.uuid)
+        return state, (
+            state is not None and state.generation == provider.generation
+            and read_at is not None
+            and self._monotonic() - read_at <= MAX_AGE_S)
 
     def get(self, provider):
         """The ProviderState of a listed provider, read only if it changed.
 
         None if the provider is gone.
         """
+        with self._lock:
+            self._uuids[provider.name] = provider.uuid
         state, fresh = self.peek(provider)
         return state if fresh else self.read(provider.uuid)
 
     def read(self, uuid):
         """The ProviderState, read now; None if the provider is gone."""
+        now = self._monotonic()
         with self._lock:
             known = self._states.get(uuid)
         state = self._placement.get_provider_state(uuid, known)
@@ -76,7 +89,14 @@ class ProviderCache:
                 self._states.pop(uuid, None)
             else:
                 self._states[uuid] = state
+                self._read_at[uuid] = now
         return state
+
+    def left(self, names):
+        """Servers have left these: what is remembered of them is too much."""
+        with self._lock:
+            for name in names:
+                self._read_at.pop(self._uuids.get(name), None)
 
     def refresh(self, names):
         """Read the providers of these names that have changed.
@@ -91,3 +111,4 @@ class ProviderCache:
         with self._lock:
             for uuid in set(self._states) - uuids:
                 del self._states[uuid]
+                self._read_at.pop(uuid, None)

@@ -60,7 +60,7 @@ def _unconsume(state, server):
         except exception.NovaException as exc:
             # The compute's record is older than the server's: nothing is
             # known to become free, so nothing is promised.
-            LOG.warning('Cannot take server %(server)s out of the NUMA '
-                        'topology of host %(host)s: %(exc)s',
-                        {'server': server.uuid, 'host': state.host,
-                         'exc': exc})
+            LOG.debug('Cannot take server %(server)s out of the NUMA '
+                      'topology of host %(host)s: %(exc)s',
+                      {'server': server.uuid, 'host': state.host,
+                       'exc': exc})

@@ -25,6 +25,7 @@ import time
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import vm_states
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
@@ -87,12 +88,16 @@ class ServerView:
     :param cells: returns {uuid: CellMapping} of the cells to look into
     :param hinted: given uuids, returns the set of those that are preemptible
         by a hint
+    :param left: called with the names of nodes that servers, normal ones too,
+        have left
     :param monotonic: the clock by which a reading is recent
     """
 
-    def __init__(self, cells, hinted, monotonic=time.monotonic):
+    def __init__(self, cells, hinted, left=None, monotonic=time.monotonic):
         self._cells = cells
         self._hinted = hinted
+        self._left = left or (lambda nodes: None)
+        self._gone = {}           # uuid: when it was seen to be deleted
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
@@ -173,11 +178,35 @@ class ServerView:
         with nova_context.target_cell(context, cell) as cell_context:
             instances = objects.InstanceList.get_by_filters(
                 cell_context, filters, expected_attrs=_ATTRS)
+        self._note_left(instances)
         by_hint = self._hinted([instance.uuid for instance in instances
                                 if not _is_marked(instance)])
         return {instance.uuid: _server(instance, cell.uuid,
                                        instance.uuid in by_hint)
                 for instance in instances}
+
+    def _note_left(self, instances):
+        """Tell which nodes have lost a server.
+
+        The last ones deleted are read again for a while; each is told of once
+        after its end, when Nova has freed its space.
+        """
+        now = self._monotonic()
+        nodes = set()
+        for instance in instances:
+            with self._lock:
+                old = self._servers.get(instance.uuid)
+            if old is not None and old.node != instance.node:
+                nodes.add(old.node)
+            if instance.node and instance.vm_state == vm_states.DELETED and (
+                    instance.uuid not in self._gone):
+                nodes.add(instance.node)
+                if instance.deleted:
+                    self._gone[instance.uuid] = now
+        self._gone = {uuid: when for uuid, when in self._gone.items()
+                      if now - when <= 4 * OVERLAP_S}
+        if nodes:
+            self._left(nodes)
 
     def _update(self, found):
         for uuid, server in found.items():

@@ -94,3 +94,16 @@ class TestCreate(base.PreemptionTestCase):
             server['id'] for server in self.servers()
             if server['status'] == 'ACTIVE'})
         self.assert_consistent()
+
+    def test_space_of_a_deleted_server_counts(self):
+        """Placement does not tell of it by the provider's generation."""
+        self.add_host('host1', 4, 4096, 40)
+        normal = self.boot_normal('n1', self.big)['id']
+        self.boot_normal('n2')
+        spot = self.boot_spot('a', 'host1')
+        self.scheduler.preemption.refresh()
+        self.delete(normal)
+        large = self.create_flavor('large', 3, 3072, 30)
+        self.boot_normal('n3', large)
+        self.assertNotIn(spot, {item['id'] for item in self.servers()})
+        self.assert_consistent()

@@ -28,21 +28,22 @@ nova_preempt.conf.register_opts(CONF)
 
 
 class PreemptionWeigher(weights.BaseHostWeigher):
-    """0 if the host has room, -1 if preemptible servers would have to end.
+    """1 if preemptible servers would have to end, 0 if the host has room.
 
-    With fixed bounds the difference is always the whole multiplier.
+    With fixed bounds the difference is always the whole multiplier, which is
+    negated: it counts against the host that needs victims.
     """
 
-    minval = -1
-    maxval = 0
+    minval = 0
+    maxval = 1
 
     def weight_multiplier(self, host_state):
-        return utils.get_weight_multiplier(
+        return -1 * utils.get_weight_multiplier(
             host_state, 'preemption_weight_multiplier',
             CONF.filter_scheduler.preemption_weight_multiplier)
 
     def _weigh_object(self, host_state, weight_properties):
-        return -1 if getattr(host_state, 'victims', ()) else 0
+        return 1 if getattr(host_state, 'victims', ()) else 0
 
 
 class PreemptionCostWeigher(weights.BaseHostWeigher):

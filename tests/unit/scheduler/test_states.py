@@ -165,7 +165,7 @@ class TestNUMA(unittest.TestCase):
 
     def test_what_the_host_has_not_pinned_is_not_promised(self):
         """The host's record may be older than the server's."""
-        with self.assertLogs(states.LOG.logger, 'WARNING') as logs:
+        with self.assertLogs(states.LOG.logger, 'DEBUG') as logs:
             left = states.without(self.state, [
                 server('new', pinned_to(1, 3)), server('a', pinned_to(0, 1))])
         self.assertEqual([{0}, {2}], self.pinned(left))
