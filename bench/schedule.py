@@ -324,6 +324,8 @@ class Schedulers:
         self.ours.preemption.terminator = FreeTerminator()
         self.ours.preemption.refresh()
         cloud.case.flags(group='filter_scheduler', **_nova_defaults())
+        # The default, which the embedded cloud lowers.
+        cloud.case.flags(group='preemption', max_age_s=5.0)
         self.stock = nova_manager.SchedulerManager()
         self.retry = RetryScheduler(self.ours.preemption)
         for scheduler in (self.stock, self.ours, self.retry):
