@@ -82,7 +82,7 @@ class Preemption:
         self._stuck = {}          # server uuid: monotonic time
         # One thread chooses victims at a time: two would choose the same.
         self.choosing = threading.Lock()
-        self.surplus = surplus.Surplus(self.db, self.placement, self.conf)
+        self.surplus = surplus.Surplus(self.db, self.conf)
 
     def _sync_database(self, conf):
         """Make the tables of a SQLite file; check those of a server."""

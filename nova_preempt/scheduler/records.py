@@ -38,8 +38,7 @@ class Records:
 
         Its record is JSON: {operation, flavor, resources, consider, cost,
         missing, surplus, optimal, steps, considered: [{host, node, victims,
-        cost_us}],
-        runner_up, why}.
+        cost_us}], runner_up, why}.
         """
         costs = {victim.uuid: victim.cost
                  for victim in option.victim_set.victims}

@@ -39,15 +39,13 @@ class Surplus:
     """Finds surplus that is coming, and waits for it.
 
     :param db: a nova_preempt.db.Database
-    :param placement: a nova_preempt.placement.Placement
     :param options: [preemption] of the configuration
     :param monotonic, sleep: the clock to wait by
     """
 
-    def __init__(self, db, placement, options, monotonic=time.monotonic,
+    def __init__(self, db, options, monotonic=time.monotonic,
                  sleep=time.sleep):
         self._db = db
-        self._placement = placement
         self._options = options
         self._monotonic = monotonic
         self._sleep = sleep
