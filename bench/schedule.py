@@ -457,9 +457,10 @@ class Phases(contextlib.AbstractContextManager):
             'get_host_states_by_uuids',)),
         'filters, weighers': (host_manager.HostManager, (
             'get_filtered_hosts', 'get_weighed_hosts')),
-        'servers': (view.ServerView, ('refresh', 'reload')),
+        'servers': (view.ServerView, ('refresh',)),
         'our database': (db_api.Database, (
-            'create_decision', 'update_decision', 'get_preemptible')),
+            'create_decision', 'update_decision', 'get_preemptible',
+            'get_decisions')),
         'bounds': (candidates.Candidates, ('_bound',)),
         'victims': (candidates.Candidates, ('option',)),
         'copies': (copy, ('deepcopy',)),

@@ -33,21 +33,27 @@ from nova_preempt.db import models
 
 # Statuses of a decision. Those in OPEN need somebody to finish them.
 INTENT = 'intent'              # written, the space may be ours or not
-CLAIMED = 'claimed'            # the space is ours, nobody was touched
-TERMINATING = 'terminating'    # victims are being ended
+CLAIMED = 'claimed'            # the space is ours, the victims are ending
 ROLLING_BACK = 'rolling_back'  # the space is being given back
-RELEASING = 'releasing'        # victims gone, their surplus still allocated
 DONE = 'done'                  # victims gone, the server may be built
 ROLLED_BACK = 'rolled_back'    # given back, as far as victims still live
 ABORTED = 'aborted'            # nothing had happened yet
 REFUSED = 'refused'            # a record only: preemption could not help
-OPEN = (INTENT, CLAIMED, TERMINATING, ROLLING_BACK, RELEASING)
+OPEN = (INTENT, CLAIMED, ROLLING_BACK)
 
 # Statuses of a victim.
 PENDING = 'pending'            # chosen, its space taken, not touched yet
 ENDING = 'ending'              # its end was asked for
 GONE = 'gone'
 KEPT = 'kept'                  # lives on, with its space
+
+
+class AlreadyEnding(Exception):
+    """Servers end for another decision."""
+
+    def __init__(self, uuids):
+        super().__init__(f'end already: {", ".join(sorted(uuids))}')
+
 
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
@@ -131,6 +137,10 @@ class Database:
     # -- decisions -------------------------------------------------------
 
     def create_decision(self, decision):
+        """Write a new decision.
+
+        :raises AlreadyEnding: an open one has a victim of it already
+        """
         now = timeutils.utcnow()
         values = _columns(decision)
         values.pop('victims')
@@ -143,6 +153,23 @@ class Database:
             row.victims.append(models.Victim(**values))
         with self._writer() as session:
             session.add(row)
+            session.flush()
+            if decision.victims and decision.status in OPEN:
+                # After the write: see there what the class says.
+                self._check_ending(session, decision)
+
+    @staticmethod
+    def _check_ending(session, decision):
+        query = (sa.select(models.Victim.server_uuid)
+                 .join(models.Decision,
+                       models.Decision.uuid == models.Victim.decision_uuid)
+                 .where(models.Victim.server_uuid.in_(
+                     [victim.server_uuid for victim in decision.victims]))
+                 .where(models.Decision.status.in_(OPEN))
+                 .where(models.Decision.uuid != decision.uuid))
+        ending = set(session.execute(query).scalars())
+        if ending:
+            raise AlreadyEnding(ending)
 
     def update_decision(self, uuid, owner, status, *, new_owner=None,
                         from_status=None, **values):
@@ -164,13 +191,16 @@ class Database:
             return session.execute(query.values(**values)).rowcount == 1
 
     def touch(self, uuids, owner):
-        """Give a sign of life for decisions that are being worked on."""
+        """Give a sign of life for decisions that are being worked on.
+
+        :returns: False if some of them are not ours any more
+        """
         query = (sa.update(models.Decision)
                  .where(models.Decision.uuid.in_(list(uuids)))
                  .where(models.Decision.owner == owner)
                  .values(updated_at=timeutils.utcnow()))
         with self._writer() as session:
-            session.execute(query)
+            return session.execute(query).rowcount == len(uuids)
 
     def update_victim(self, decision_uuid, server_uuid, status):
         query = (sa.update(models.Victim)

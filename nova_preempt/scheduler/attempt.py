@@ -19,14 +19,19 @@ It adds the hosts on which victims would make room.
 import contextvars
 import functools
 import itertools
+import time
 
 from oslo_log import log as logging
 
 from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states as host_states
 
 LOG = logging.getLogger(__name__)
+
+# Nova's records of servers are read anew before a claim if they are older.
+_LATEST_S = 1
 
 _CURRENT = contextvars.ContextVar('nova_preempt_attempt', default=None)
 
@@ -60,6 +65,7 @@ class Attempt:
         self.refusal = ''         # why preemption cannot serve the request
         self.resources = None     # {class: amount} of one server
         self.candidates = None
+        self.since = time.monotonic()
         self._preemption = preemption
         self._host_manager = host_manager
         self._get_operation = get_operation
@@ -139,8 +145,9 @@ class Attempt:
 
         Not even where hints are not allowed any more.
         """
-        if not self.refusal and self._preemption.db.get_preemptible(
-                self._server_uuids):
+        if self.refusal or self.operation == 'create':
+            return
+        if self._preemption.db.get_preemptible(self._server_uuids):
             self.refusal = 'it is preemptible itself, by a scheduler hint'
 
     def _look_beside_room(self):
@@ -184,9 +191,7 @@ class Attempt:
         if not self._locked and not skip:
             self._preemption.choosing.acquire()
             self._locked = True
-            if len(self._server_uuids) == 1:
-                self._preemption.surplus.look(self.resources, self._waited,
-                                              self._preemption.providers)
+            self._look_for_surplus()
         max_age_s = 0 if self._locked else self._preemption.conf.max_age_s
         self._preemption.view.refresh(max_age_s)
         if self.candidates is None:
@@ -197,6 +202,16 @@ class Attempt:
         self._skipping = bool(skip)
         self._batches = 0
         self._last_cost = 0
+
+    def _look_for_surplus(self):
+        """Leave out those who are ending; perhaps they free enough."""
+        decisions = self._preemption.db.get_decisions(statuses=db_api.OPEN)
+        self._excluded |= {victim.server_uuid for decision in decisions
+                           for victim in decision.victims}
+        if len(self._server_uuids) == 1:
+            self._preemption.surplus.look(decisions, self.resources,
+                                          self._waited,
+                                          self._preemption.providers)
 
     def _may_end(self, server):
         return (server.uuid not in self._excluded and server.may_end(
@@ -412,9 +427,7 @@ class Attempt:
 
     def _latest(self, state, planned):
         """The option of a host on data read now, from Placement and Nova."""
-        self._preemption.view.reload(
-            state.cell_uuid,
-            list(self._preemption.view.on_node(planned.node)))
+        self._preemption.view.refresh(_LATEST_S)
         provider = self._preemption.providers.read(state.uuid)
         option = self.candidates.option(planned.node, provider)
         if option is None:
@@ -433,6 +446,7 @@ class Attempt:
         option = self._options.pop(state.uuid, None)
         if option is not None and getattr(state, 'victims', ()):
             host_states.remove(state, option.victims)
+            self._excluded |= set(state.victims)
         _set_victims(state, None)
         # It may be looked at again for the next server of the request.
         self._ranked = None

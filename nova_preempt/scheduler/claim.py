@@ -49,7 +49,7 @@ class Claims:
         """
         provider_uuid = option.provider_uuid
         consumers, victims = self._read_victims(option, decision)
-        target = self._placement.get_consumer(decision.server_uuid)
+        target = self._read_target(decision)
         if target.resources_on(provider_uuid):
             raise placement_api.Conflict(
                 f'server {decision.server_uuid} has allocations on provider '
@@ -60,20 +60,22 @@ class Claims:
             target.uuid,
             target.allocations | {provider_uuid: {'resources': resources}},
             target.generation, decision.project_id, decision.user_id)
-        changes = [consumer.with_allocations({}) for consumer in consumers]
+        kept = get_kept(option)
+        changes = [_reduced(consumer, provider_uuid, kept[consumer.uuid])
+                   for consumer in consumers]
         changes.append(target)
-        surplus = get_surplus(option)
-        if surplus:
-            changes.append(placement_api.Consumer(
-                decision.uuid, {provider_uuid: {'resources': surplus}}, None,
-                consumers[0].project_id, consumers[0].user_id))
 
         decision = dataclasses.replace(
             decision, owner=self._owner, victims=victims,
             status=db_api.INTENT,
-            record={**decision.record, 'surplus': surplus})
+            record={**decision.record, 'surplus': _total(kept.values())})
         self.active.add(decision.uuid)
-        self._db.create_decision(decision)
+        try:
+            # After the victims' space was read: another scheduler writes its
+            # intent before it takes any.
+            self._db.create_decision(decision)
+        except db_api.AlreadyEnding as exc:
+            raise placement_api.Conflict(str(exc)) from exc
         try:
             self._placement.post_allocations(changes)
         except placement_api.Conflict as exc:
@@ -91,6 +93,13 @@ class Claims:
                 from_status=db_api.INTENT):
             raise LostDecision(decision.uuid)
         return dataclasses.replace(decision, status=db_api.CLAIMED)
+
+    def _read_target(self, decision):
+        """The Consumer of the server that the host is taken for."""
+        if decision.operation == 'create':
+            # If it has allocations after all, Placement refuses the claim.
+            return placement_api.Consumer(decision.server_uuid, {})
+        return self._placement.get_consumer(decision.server_uuid)
 
     def _read_victims(self, option, decision):
         """([Consumer], [Victim]) as Placement has them now."""
@@ -110,28 +119,45 @@ class Claims:
         return consumers, tuple(victims)
 
 
+def get_kept(option):
+    """What each victim keeps until it is gone: {uuid: {class: amount}}.
+
+    Only what is missing is taken from them. The rest stays allocated as long
+    as they live: until then it is not free, and a rollback needs it. What a
+    provider would refuse as an allocation (less than min_unit, not a multiple
+    of step_size) cannot be kept.
+    """
+    missing = dict(option.missing)
+    kept = {}
+    for victim in option.victim_set.victims:
+        rest = kept[victim.uuid] = {}
+        for name, amount in victim.resources.items():
+            taken = min(amount, missing.get(name, 0))
+            missing[name] = missing.get(name, 0) - taken
+            inventory = option.host.inventories[name]
+            amount = min(amount - taken, inventory.max_unit)
+            amount -= amount % inventory.step_size
+            if amount >= max(1, inventory.min_unit):
+                rest[name] = amount
+    return kept
+
+
+def _reduced(consumer, provider_uuid, kept):
+    """The consumer with only this on the provider."""
+    allocations = {uuid: item for uuid, item in consumer.allocations.items()
+                   if uuid != provider_uuid}
+    if kept:
+        allocations[provider_uuid] = {'resources': kept}
+    return consumer.with_allocations(allocations)
+
+
+def _total(resources):
+    total = {}
+    for item in resources:
+        for name, amount in item.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
 class LostDecision(Exception):
     """The recovery of another scheduler has taken the decision over."""
-
-
-def get_surplus(option):
-    """What the victims free beyond what is missing, {class: amount}.
-
-    It stays allocated, to the decision itself, until they are gone: until
-    then it is not free, and a rollback needs it. What a provider would refuse
-    as an allocation (less than min_unit, not a multiple of step_size) cannot
-    be kept.
-    """
-    freed = {}
-    for victim in option.victim_set.victims:
-        for name, amount in victim.resources.items():
-            freed[name] = freed.get(name, 0) + amount
-    surplus = {}
-    for name, amount in freed.items():
-        inventory = option.host.inventories[name]
-        amount -= option.missing.get(name, 0)
-        amount = min(amount, inventory.max_unit)
-        amount -= amount % inventory.step_size
-        if amount >= max(1, inventory.min_unit):
-            surplus[name] = amount
-    return surplus

@@ -265,7 +265,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                            *args, **kwargs)
             attempt.stop_choosing()
             if attempt.claims:
-                self.preemption.finish(attempt.claims)
+                self.preemption.finish(attempt.claims, attempt.since)
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():

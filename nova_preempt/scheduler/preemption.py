@@ -76,7 +76,7 @@ class Preemption:
             self.placement, self.nova, self.db, self.owner, self.conf,
             self.claims.active)
         self.terminator = terminator.Terminator(
-            self.nova, self.db, self.owner.name, self.conf)
+            self.nova, self.placement, self.db, self.owner.name, self.conf)
         self._cost = load_cost(self.conf.cost)
         self._cost_options = model.CostOptions(self.conf.billing_period_s)
         self._stuck = {}          # server uuid: monotonic time
@@ -123,15 +123,17 @@ class Preemption:
 
     # -- from the claims to the answer -----------------------------------
 
-    def finish(self, decisions):
+    def finish(self, decisions, since):
         """End the victims of these claims; return when they are gone.
 
+        :param since: the monotonic time when the first may have been made
         :raises VictimsStuck: some did not end; everything is taken back, as
             far as victims still live
         :raises LostDecision: another scheduler took this for dead
         """
-        for decision in decisions:
-            self._move(decision, db_api.TERMINATING)
+        if time.monotonic() - since > terminator.TOUCH_S and not self.db.touch(
+                [decision.uuid for decision in decisions], self.owner.name):
+            raise claim.LostDecision('before the end of its victims')
         stuck = self.terminator.end(decisions)
         if stuck:
             now = time.monotonic()
@@ -142,13 +144,9 @@ class Preemption:
                        'time': self.conf.termination_timeout_s})
             raise VictimsStuck(stuck)
         for decision in decisions:
-            # Whether its surplus can be freed now or later, it is done.
-            self.recovery.release(decision)
-
-    def _move(self, decision, status):
-        if not self.db.update_decision(decision.uuid, self.owner.name,
-                                       status):
-            raise claim.LostDecision(decision.uuid)
+            if not self.db.update_decision(decision.uuid, self.owner.name,
+                                           db_api.DONE, new_owner=''):
+                raise claim.LostDecision(decision.uuid)
 
     def give_back(self, decisions, reason):
         """Take claims back: the request that they were for has failed."""

@@ -11,8 +11,8 @@
 # under the License.
 """Room that is coming: what victims free beyond what they end for.
 
-Until the victims of a decision are gone their surplus stays allocated, to the
-decision. A request that fits there needs no victims of its own: it waits for
+Until the victims of a decision are gone their surplus stays allocated, to
+them. A request that fits there needs no victims of its own: it waits for
 those and then finds room like any other.
 """
 
@@ -22,8 +22,6 @@ import time
 from nova_preempt.core import capacity
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
-
-_COMING = (db_api.CLAIMED, db_api.TERMINATING)
 
 
 class RoomComing(Exception):
@@ -52,33 +50,39 @@ class Surplus:
         self._lock = threading.Lock()
         self._taken = {}     # decision uuid: [resources] of who waits for it
 
-    def look(self, resources, waited, providers):
+    def look(self, decisions, resources, waited, providers):
         """Raise RoomComing if there is surplus for a server of this size.
 
         No more requests of this process wait for a surplus than it has room
         for. The host may still not suit; so nobody waits for the same one
         twice.
 
+        :param decisions: the open db.Decisions
         :param resources: {class: amount}
         :param waited: the uuids of decisions that were waited for before
         :param providers: a ProviderCache
         """
-        for decision in self._db.get_decisions(statuses=_COMING):
-            if decision.uuid in waited or not decision.record['surplus']:
+        for decision in decisions:
+            if (decision.status != db_api.CLAIMED or decision.uuid in waited
+                    or not decision.record['surplus']):
                 continue
             state = providers.read(decision.provider_uuid)
-            if state is None or decision.uuid not in state.allocations:
+            if state is None:
                 continue
             with self._lock:
                 wanted = [*self._taken.get(decision.uuid, ()), resources]
-                if self._fits(state, decision.uuid, wanted):
+                if self._fits(state, decision, wanted):
                     self._taken[decision.uuid] = wanted
                     raise RoomComing(decision, resources)
 
     @staticmethod
-    def _fits(state, decision_uuid, requests):
-        surplus = model.Candidate(
-            decision_uuid, state.allocations[decision_uuid], 0)
+    def _fits(state, decision, requests):
+        kept = {}
+        for victim in decision.victims:
+            for name, amount in state.allocations.get(victim.server_uuid,
+                                                      {}).items():
+                kept[name] = kept.get(name, 0) + amount
+        surplus = model.Candidate(decision.uuid, kept, 0)
         host = model.Host(state.uuid, '', state.inventories, state.used,
                           (surplus,))
         total = {}
@@ -100,7 +104,8 @@ class Surplus:
         try:
             while self._monotonic() < end:
                 decision = self._db.get_decision(uuid)
-                if decision is None or decision.status not in _COMING:
+                if decision is None or (
+                        decision.status != db_api.CLAIMED):
                     return
                 self._sleep(self._options.poll_interval_s)
         finally:

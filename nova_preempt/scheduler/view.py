@@ -154,24 +154,6 @@ class ServerView:
             self._update(found)
         self._since[cell.uuid] = started
 
-    def reload(self, cell_uuid, uuids):
-        """Read these servers anew, now. Returns {uuid: Server}.
-
-        Those that are gone, or not preemptible any more, are not in it.
-        """
-        cell = self._cells().get(cell_uuid)
-        if cell is None or not uuids:
-            return {}
-        filters = {'uuid': sorted(uuids), 'deleted': False,
-                   'soft_deleted': True}
-        with self._reading:
-            found = self._read(cell, filters)
-            for uuid in uuids:
-                found.setdefault(uuid, None)
-            with self._lock:
-                self._update(found)
-        return {uuid: server for uuid, server in found.items() if server}
-
     def _read(self, cell, filters):
         """{uuid: Server, or None if it is not (or no longer) one}."""
         context = nova_context.get_admin_context()

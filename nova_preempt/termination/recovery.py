@@ -84,8 +84,6 @@ class Recovery:
             stays open, without an owner, for a later repair
         """
         decision = self._db.get_decision(decision_uuid)
-        if decision.status == db_api.RELEASING:
-            return self.release(decision)
         if decision.status != db_api.INTENT and not self._move(
                 decision, db_api.ROLLING_BACK, reason=reason):
             return False
@@ -101,25 +99,6 @@ class Recovery:
             return False
         return self._move(decision, status, new_owner='', reason=reason)
 
-    def release(self, decision):
-        """Free the surplus of a decision of ours whose victims are gone.
-
-        The server has its host; nothing is taken back.
-
-        :returns: True once it is closed
-        """
-        try:
-            if decision.record.get('surplus'):
-                self._placement.delete_allocations(decision.uuid)
-            return self._move(decision, db_api.DONE, new_owner='')
-        except (placement_api.Conflict, placement_api.PlacementError) as exc:
-            error = exc
-        LOG.warning('The surplus of preemption %(uuid)s stays allocated for '
-                    'now: %(error)s', {'uuid': decision.uuid, 'error': error})
-        self._move(decision, db_api.RELEASING, new_owner='',
-                   reason=str(error))
-        return False
-
     def _move(self, decision, status, **values):
         return self._db.update_decision(decision.uuid, self._owner.name,
                                         status, **values)
@@ -130,8 +109,8 @@ class Recovery:
         Can be done again after it failed half-way.
         """
         for _ in range(_TRIES):
-            survivors = self._survivors(decision)
-            changes = self._release(decision) + _restored(survivors)
+            alive = self._alive(decision)
+            changes = self._release(decision) + self._restored(alive)
             try:
                 if changes:
                     self._placement.post_allocations(changes)
@@ -142,11 +121,10 @@ class Recovery:
             LOG.warning('Preemption %(uuid)s cannot be taken back as a '
                         'whole: %(exc)s',
                         {'uuid': decision.uuid, 'exc': conflict})
-            survivors = self._undo_in_parts(decision, survivors)
+            alive = self._undo_in_parts(decision, alive)
+        self._close_victims(decision, alive)
         if decision.status == db_api.INTENT and not changes:
-            self._close_victims(decision, decision.victims)
             return db_api.ABORTED
-        self._close_victims(decision, survivors)
         return db_api.ROLLED_BACK
 
     def _close_victims(self, decision, kept):
@@ -156,33 +134,41 @@ class Recovery:
                 decision.uuid, victim.server_uuid,
                 db_api.KEPT if victim.server_uuid in kept else db_api.GONE)
 
-    def _survivors(self, decision):
-        """Victims that live, will not end, and have lost their space."""
-        survivors = []
+    def _alive(self, decision):
+        """The victims that live and will not end."""
+        alive = []
         for victim in decision.victims:
-            if victim.status == db_api.GONE:
-                continue
-            server = self._nova.get(victim.server_uuid)
-            if server is None or server.ending:
-                continue
-            if not self._placement.get_consumer(
-                    victim.server_uuid).allocations:
-                survivors.append(victim)
-        return survivors
+            if victim.status != db_api.GONE:
+                server = self._nova.get(victim.server_uuid)
+                if server is not None and not server.ending:
+                    alive.append(victim)
+        return alive
 
     def _release(self, decision):
-        """What takes the space back from the server and the decision."""
-        changes = []
+        """What takes the space back from the server."""
         target = self._placement.get_consumer(decision.server_uuid)
-        if (target.resources_on(decision.provider_uuid)
-                and not self._is_used(decision)):
-            changes.append(target.with_allocations(
-                {uuid: item for uuid, item in target.allocations.items()
-                 if uuid != decision.provider_uuid}))
-        surplus = self._placement.get_consumer(decision.uuid)
-        if surplus.allocations:
-            changes.append(surplus.with_allocations({}))
-        return changes
+        if (not target.resources_on(decision.provider_uuid)
+                or self._is_used(decision)):
+            return []
+        return [target.with_allocations(
+            {uuid: item for uuid, item in target.allocations.items()
+             if uuid != decision.provider_uuid})]
+
+    def _restored(self, victims):
+        """What gives victims back what was taken from them.
+
+        One that has allocations elsewhere was moved since: it has its space.
+        """
+        restored = []
+        for victim in victims:
+            consumer = self._placement.get_consumer(victim.server_uuid)
+            had, has = (_resources(item) for item in (
+                victim.allocations, consumer.allocations))
+            if has != had and has.keys() <= had.keys():
+                restored.append(placement_api.Consumer(
+                    victim.server_uuid, victim.allocations,
+                    consumer.generation, victim.project_id, victim.user_id))
+        return restored
 
     def _is_used(self, decision):
         """Whether the server has come to that host in another way since."""
@@ -194,16 +180,18 @@ class Recovery:
         return (server is not None and server.host == decision.host
                 and server.status != 'ERROR')
 
-    def _undo_in_parts(self, decision, survivors):
+    def _undo_in_parts(self, decision, victims):
         """Restore one by one what fits; a server without space must end."""
         release = self._release(decision)
         if release:
             self._placement.post_allocations(release)
-        restored = []
-        for victim in survivors:
+        kept = []
+        for victim in victims:
             try:
-                self._placement.post_allocations(_restored([victim]))
-                restored.append(victim)
+                restored = self._restored([victim])
+                if restored:
+                    self._placement.post_allocations(restored)
+                kept.append(victim)
             except placement_api.Conflict:
                 LOG.error('The space of preemptible server %(server)s was '
                           'taken before preemption %(uuid)s could be taken '
@@ -211,10 +199,8 @@ class Recovery:
                           {'server': victim.server_uuid,
                            'uuid': decision.uuid})
                 self._nova.force_delete(victim.server_uuid)
-        return restored
+        return kept
 
 
-def _restored(victims):
-    return [placement_api.Consumer(victim.server_uuid, victim.allocations,
-                                   None, victim.project_id, victim.user_id)
-            for victim in victims]
+def _resources(allocations):
+    return {uuid: item['resources'] for uuid, item in allocations.items()}

@@ -15,6 +15,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import nova_api
 
@@ -30,15 +31,17 @@ class Terminator:
     """Ends servers.
 
     :param nova: a NovaAPI
+    :param placement: a nova_preempt.placement.Placement
     :param db: a nova_preempt.db.Database
     :param owner: the name under which this process owns decisions
     :param options: [preemption] of the configuration
     :param monotonic, sleep: the clock to wait by
     """
 
-    def __init__(self, nova, db, owner, options, monotonic=time.monotonic,
-                 sleep=time.sleep):
+    def __init__(self, nova, placement, db, owner, options,
+                 monotonic=time.monotonic, sleep=time.sleep):
         self._nova = nova
+        self._placement = placement
         self._db = db
         self._owner = owner
         self._options = options
@@ -48,7 +51,7 @@ class Terminator:
     def end(self, decisions):
         """End all victims of these decisions and wait until they are gone.
 
-        :param decisions: db.Decisions, TERMINATING
+        :param decisions: db.Decisions, CLAIMED
         :returns: the uuids of those that are still there after
             [preemption]termination_timeout_s
         """
@@ -75,9 +78,9 @@ class Terminator:
         """Ask for the end of a server where needed; say whether it is gone."""
         try:
             server = self._nova.get(uuid) if uuid in asked else _UNKNOWN
-            if server is None:
-                return True
             now = self._monotonic()
+            if server is None:
+                return self._is_free(uuid, asked.setdefault(uuid, now))
             if uuid not in asked or (not server.ending and
                                      now - asked[uuid] >= ASK_AGAIN_S):
                 if uuid not in asked:
@@ -88,6 +91,25 @@ class Terminator:
             LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
                         {'uuid': uuid, 'exc': exc})
         return False
+
+
+    def _is_free(self, uuid, asked_at):
+        """Whether a server that Nova knows no more has given up its space.
+
+        Nova frees it just after. What it forgets, since Placement was away at
+        that time, we free.
+        """
+        try:
+            if not self._placement.get_consumer(uuid).allocations:
+                return True
+            if self._monotonic() - asked_at < ASK_AGAIN_S:
+                return False
+            self._placement.delete_allocations(uuid)
+        except (placement_api.Conflict, placement_api.PlacementError) as exc:
+            # It does not live any more; that is what the others wait for.
+            LOG.warning('Cannot see whether victim %(uuid)s has freed its '
+                        'space: %(exc)s', {'uuid': uuid, 'exc': exc})
+        return True
 
 
 _UNKNOWN = object()

@@ -138,6 +138,17 @@ class TestSQLite(unittest.TestCase):
             self.assertLess(age_s, 3600)
         self.db.touch(['d0'], 'me')
 
+    def test_a_victim_ends_once(self):
+        self.db.create_decision(decision())
+        again = decision(uuid='d2', victims=(db.Victim('v2'),
+                                             db.Victim('v3')))
+        with self.assertRaisesRegex(api.AlreadyEnding, 'already: v2$'):
+            self.db.create_decision(again)
+        self.assertIsNone(self.db.get_decision('d2'))
+        self.db.update_decision('d1', 'me', api.ROLLED_BACK)
+        self.db.create_decision(again)
+        self.assertEqual(2, len(self.db.get_decision('d2').victims))
+
     def test_find(self):
         self.db.create_decision(decision(request_id='r1'))
         self.db.create_decision(decision(

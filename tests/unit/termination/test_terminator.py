@@ -16,10 +16,13 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt import placement as placement_api
 from nova_preempt.db import api
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terminator
 
+FREE = placement_api.Consumer('a', {})
+HOLDING = placement_api.Consumer('a', {'rp': {'resources': {'VCPU': 1}}}, 1)
 ALIVE = nova_api.ServerStatus('ACTIVE', None, 'host1')
 ENDING = nova_api.ServerStatus('ACTIVE', 'deleting', 'host1')
 ERROR = nova_api.ServerStatus('ERROR', None, 'host1')
@@ -63,6 +66,8 @@ class TestTerminator(unittest.TestCase):
         super().setUp()
         self.clock = Clock()
         self.db = mock.Mock(spec=db.Database)
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_consumer.return_value = FREE
 
     def end(self, nova, *uuids):
         options = types.SimpleNamespace(termination_timeout_s=60,
@@ -70,7 +75,7 @@ class TestTerminator(unittest.TestCase):
         decision = db.Decision('d', 's', victims=tuple(
             db.Victim(uuid) for uuid in uuids))
         return terminator.Terminator(
-            nova, self.db, 'me', options, lambda: self.clock.now,
+            nova, self.placement, self.db, 'me', options, lambda: self.clock.now,
             self.clock.sleep).end([decision])
 
     def statuses(self, uuid):
@@ -110,3 +115,20 @@ class TestTerminator(unittest.TestCase):
         nova.get.side_effect = [nova_api.NovaError('502')] * 5 + [None]
         self.assertEqual(set(), self.end(nova, 'a'))
         self.assertEqual(1, nova.force_delete.call_count)
+
+    def test_waits_until_nova_has_freed_the_space(self):
+        self.placement.get_consumer.side_effect = [HOLDING, HOLDING, FREE]
+        self.assertEqual(set(), self.end(FakeNova(self.clock, {'a': 1}), 'a'))
+        self.assertEqual(103.0, self.clock.now)
+        self.placement.delete_allocations.assert_not_called()
+
+    def test_space_that_nova_forgets_is_freed(self):
+        self.placement.get_consumer.return_value = HOLDING
+        self.assertEqual(set(), self.end(FakeNova(self.clock, {'a': 1}), 'a'))
+        self.placement.delete_allocations.assert_called_once_with('a')
+
+    def test_placement_away(self):
+        self.placement.get_consumer.side_effect = (
+            placement_api.PlacementError('503'))
+        self.assertEqual(set(), self.end(FakeNova(self.clock, {'a': 1}), 'a'))
+        self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
