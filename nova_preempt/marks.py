@@ -21,6 +21,10 @@ from oslo_utils import strutils
 ENABLED = 'preemptible:enabled'
 BLAZAR = 'blazar:preemptible'
 MINIMUM_RUNTIME = 'preemptible:minimum_runtime_s'
+MAXIMUM_RUNTIME = 'preemptible:maximum_runtime_s'
+NOTICE = 'preemptible:notice_s'
+ACTION = 'preemptible:action'
+RESTORE = 'preemptible:restore'
 HINT = 'preemptible'
 
 
@@ -38,12 +42,36 @@ def hint_is_preemptible(scheduler_hints):
 
 
 def minimum_runtime_s(extra_specs):
-    """The flavor's promise in seconds, 0 where it gives none.
+    """The flavor's promise in seconds, 0 where it gives none."""
+    return _seconds(extra_specs, MINIMUM_RUNTIME) or 0
 
-    nova-api refuses anything but a number (see nova_preempt.validators), but
-    only with microversion 2.86 or later.
+
+def maximum_runtime_s(extra_specs):
+    """After how many seconds servers of the flavor end, None if never."""
+    return _seconds(extra_specs, MAXIMUM_RUNTIME)
+
+
+def notice_s(extra_specs):
+    """How long before their end they are told, None if it does not say."""
+    return _seconds(extra_specs, NOTICE)
+
+
+def action(extra_specs):
+    """What their end is, '' if the flavor does not say."""
+    return extra_specs.get(ACTION, '')
+
+
+def restore(extra_specs):
+    """Whether they come back once there is room."""
+    return strutils.bool_from_string(extra_specs.get(RESTORE))
+
+
+def _seconds(extra_specs, key):
+    """nova-api refuses anything but a number (see nova_preempt.validators).
+
+    But only with microversion 2.86 or later; what is none counts as unset.
     """
     try:
-        return max(0, int(extra_specs.get(MINIMUM_RUNTIME, 0)))
-    except ValueError:
-        return 0
+        return max(0, int(extra_specs[key]))
+    except (KeyError, ValueError):
+        return None

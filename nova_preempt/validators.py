@@ -19,6 +19,7 @@ the namespace ``preemptible`` with 400 (microversion 2.86 or later).
 from nova.api.validation.extra_specs import base
 
 from nova_preempt import marks
+from nova_preempt.conf.preemption import ACTIONS
 
 
 def register():
@@ -44,6 +45,50 @@ def register():
                 'type': int,
                 'description': 'A number of seconds.',
                 'min': 0,
+            },
+        ),
+        base.ExtraSpecValidator(
+            name=marks.MAXIMUM_RUNTIME,
+            description=(
+                'How long a preemptible server of this flavor runs at most, '
+                'in seconds. It then gets notice and ends.'),
+            value={
+                'type': int,
+                'description': 'A number of seconds.',
+                'min': 1,
+            },
+        ),
+        base.ExtraSpecValidator(
+            name=marks.NOTICE,
+            description=(
+                'How long before its end a preemptible server of this flavor '
+                'is told, in seconds, within [preemption]minimum_notice_s '
+                'and maximum_notice_s. The default is [preemption]notice_s.'),
+            value={
+                'type': int,
+                'description': 'A number of seconds.',
+                'min': 0,
+            },
+        ),
+        base.ExtraSpecValidator(
+            name=marks.ACTION,
+            description=(
+                'What happens to a preemptible server of this flavor when it '
+                'has to give way, if [preemption]actions allows it.'),
+            value={
+                'type': str,
+                'description': 'An action.',
+                'enum': list(ACTIONS),
+            },
+        ),
+        base.ExtraSpecValidator(
+            name=marks.RESTORE,
+            description=(
+                'Whether a preemptible server of this flavor that was shelved '
+                'comes back by itself once there is room.'),
+            value={
+                'type': bool,
+                'description': 'Whether servers come back.',
             },
         ),
     ]

@@ -20,6 +20,8 @@ GROUP = 'preemption'
 OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
               'evacuate')
 
+ACTIONS = ('delete', 'shelve', 'stop', 'migrate')
+
 OPTS = [
     cfg.BoolOpt(
         'enabled',
@@ -97,6 +99,68 @@ How long a preemptible server runs at least before it may have to end, in
 seconds. The flavor extra spec ``preemptible:minimum_runtime_s`` can only
 lengthen it. 0, the default, gives no such promise.
 """),
+    cfg.IntOpt(
+        'notice_s',
+        default=30,
+        min=0,
+        help="""
+How long before its end a preemptible server gets notice, in seconds. The
+guest finds it in its metadata, under the key ``preemption``; a server that is
+powered off earlier is taken at its word. The request that ends it waits as
+long. The flavor extra spec ``preemptible:notice_s`` overrides it.
+
+The default is the shortest notice that public clouds give.
+"""),
+    cfg.IntOpt(
+        'minimum_notice_s',
+        default=0,
+        min=0,
+        help='The shortest notice that a flavor may give, in seconds. A '
+             'shorter ``preemptible:notice_s`` counts as this. 0 allows a '
+             'flavor for work that needs none.'),
+    cfg.IntOpt(
+        'maximum_notice_s',
+        default=300,
+        min=0,
+        help="""
+The longest notice that a flavor may give, in seconds. A longer
+``preemptible:notice_s`` counts as this. Together with
+``termination_timeout_s`` it must be below Nova's ``long_rpc_timeout``
+(1800 s), within which the conductor waits for the scheduler.
+"""),
+    cfg.ListOpt(
+        'actions',
+        default=['delete', 'shelve', 'stop'],
+        item_type=cfg.types.String(choices=ACTIONS),
+        help="""
+What may happen to preemptible servers when they have to give way. A flavor
+chooses with the extra spec ``preemptible:action``; one that chooses nothing,
+or what is not in this list, gets the first of the list that is not
+``migrate``.
+
+* ``delete``: the server is deleted;
+* ``shelve``: it is shelved and offloaded, and can be unshelved;
+* ``stop``: it is stopped and locked, keeps its disk, and is deleted after
+  ``stop_retention_s``;
+* ``migrate``: if this is in the list, every victim is first live-migrated
+  where another host has room, and meets its own action only if that fails.
+
+``migrate`` is not there by default: it needs computes that can live-migrate,
+and takes longer than an end.
+"""),
+    cfg.IntOpt(
+        'migrate_timeout_s',
+        default=60,
+        min=1,
+        help='How long a live migration of a victim may take before its own '
+             'action is taken instead, in seconds. It is waited for after '
+             'the notice.'),
+    cfg.IntOpt(
+        'stop_retention_s',
+        default=86400,
+        min=0,
+        help='How long a stopped victim is kept before it is deleted, in '
+             'seconds. A day lets its owner save what is on its disk.'),
     cfg.ListOpt(
         'preempting_operations',
         default=list(OPERATIONS),
@@ -135,6 +199,22 @@ not gone by then gets its space back and another host is tried. It must be
 well below Nova's ``long_rpc_timeout`` (1800 s), within which the conductor
 waits for the scheduler.
 """),
+    cfg.ListOpt(
+        'notification_topics',
+        default=['notifications'],
+        help='The topics of the notifications ``preemption.*``. They are sent '
+             'by the driver in ``[oslo_messaging_notifications]``, by default '
+             'none. The topic is the one that most consumers listen to.'),
+    cfg.PortOpt(
+        'metrics_port',
+        default=0,
+        help='The port on which Prometheus metrics are served over HTTP. 0, '
+             'the default, serves none.'),
+    cfg.StrOpt(
+        'metrics_address',
+        default='127.0.0.1',
+        help='The address on which metrics are served. By default only this '
+             'host can read them.'),
     cfg.FloatOpt(
         'poll_interval_s',
         default=0.5,

@@ -18,6 +18,7 @@ it changed has lost it to the recovery.
 """
 
 import dataclasses
+import datetime
 import json
 import os
 
@@ -43,9 +44,18 @@ OPEN = (INTENT, CLAIMED, ROLLING_BACK)
 
 # Statuses of a victim.
 PENDING = 'pending'            # chosen, its space taken, not touched yet
-ENDING = 'ending'              # its end was asked for
-GONE = 'gone'
+NOTICED = 'noticed'            # has notice until its deadline
+ENDING = 'ending'              # its action was asked for
+GONE = 'gone'                  # deleted
+SHELVED = 'shelved'            # shelved and offloaded
+STOPPED = 'stopped'            # stopped and locked, to be deleted later
+MIGRATED = 'migrated'          # lives on another host
 KEPT = 'kept'                  # lives on, with its space
+RESTORED = 'restored'          # was shelved, and has come back
+LEFT = 'left'                  # was shelved, and is left to its owner
+
+# Of victims that need nothing more for their decision.
+ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
 
 
 class AlreadyEnding(Exception):
@@ -68,6 +78,15 @@ class Victim:
     # {provider uuid: {'resources': {class: amount}}}
     allocations: dict = dataclasses.field(default_factory=dict)
     status: str = PENDING
+    # Times are naive and UTC, as Nova's are.
+    launched_at: datetime.datetime | None = None
+    action: str = 'delete'
+    notice_s: int = 0
+    deadline: datetime.datetime | None = None
+    ended_at: datetime.datetime | None = None
+    restore: bool = False
+    tries: int = 0
+    next_try_at: datetime.datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,11 +221,11 @@ class Database:
         with self._writer() as session:
             return session.execute(query).rowcount == len(uuids)
 
-    def update_victim(self, decision_uuid, server_uuid, status):
+    def update_victim(self, decision_uuid, server_uuid, status, **values):
         query = (sa.update(models.Victim)
                  .where(models.Victim.decision_uuid == decision_uuid)
                  .where(models.Victim.server_uuid == server_uuid)
-                 .values(status=status))
+                 .values(status=status, **values))
         with self._writer() as session:
             session.execute(query)
 
@@ -231,6 +250,19 @@ class Database:
         with self._reader() as session:
             return [_decision(row) for row in
                     session.execute(query).unique().scalars()]
+
+    def get_victims(self, status):
+        """[(decision uuid, Victim)] of victims with this status.
+
+        Those that ended first come first.
+        """
+        query = (sa.select(models.Victim)
+                 .where(models.Victim.status == status)
+                 .order_by(models.Victim.ended_at,
+                           models.Victim.server_uuid))
+        with self._reader() as session:
+            return [(row.decision_uuid, _victim(row))
+                    for row in session.execute(query).scalars()]
 
     def get_open_decisions(self):
         """[(Decision, age_s)]: those that somebody must finish, oldest first.

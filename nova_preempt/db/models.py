@@ -64,6 +64,7 @@ class Victim(Base):
     __tablename__ = 'victims'
     __table_args__ = (
         sa.Index('victims_server_uuid_idx', 'server_uuid'),
+        sa.Index('victims_status_idx', 'status'),
     )
 
     decision_uuid = sa.Column(
@@ -77,6 +78,17 @@ class Victim(Base):
     cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
     # JSON: its allocations in Placement, to be given back in a rollback.
     allocations = sa.Column(JSON_TEXT, nullable=False, default='{}')
+    launched_at = sa.Column(sa.DateTime)
+    action = sa.Column(sa.String(20), nullable=False, default='delete')
+    notice_s = sa.Column(sa.Integer, nullable=False, default=0)
+    # When its action is taken at the latest; set with the notice.
+    deadline = sa.Column(sa.DateTime)
+    # When it had gone, or was kept.
+    ended_at = sa.Column(sa.DateTime)
+    # Whether it comes back; how often that was tried, and when it is next.
+    restore = sa.Column(sa.Boolean, nullable=False, default=False)
+    tries = sa.Column(sa.Integer, nullable=False, default=0)
+    next_try_at = sa.Column(sa.DateTime)
 
 
 class PreemptibleServer(Base):

@@ -23,10 +23,12 @@ import time
 
 from oslo_log import log as logging
 
+from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states as host_states
+from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
@@ -214,8 +216,10 @@ class Attempt:
                                           self._preemption.providers)
 
     def _may_end(self, server):
-        return (server.uuid not in self._excluded and server.may_end(
-            self._now, self._preemption.conf.minimum_runtime_s))
+        conf = self._preemption.conf
+        return (server.uuid not in self._excluded
+                and server.may_end(self._now, conf.minimum_runtime_s)
+                and terms.is_possible(server, conf))
 
     # -- where Nova sorts hosts ------------------------------------------
 
@@ -392,6 +396,7 @@ class Attempt:
             claim = None
         if claim is None:
             self.conflicts += 1
+            metrics.CONFLICTS.inc()
             self._options.pop(state.uuid, None)
             return False
         self.claims.append(claim)
@@ -423,6 +428,7 @@ class Attempt:
                                               self.resources)
         _set_victims(state, option)
         self._preemption.records.log(claim)
+        self._preemption.events.start(claim)
         return claim
 
     def _latest(self, state, planned):

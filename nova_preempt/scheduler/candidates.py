@@ -32,8 +32,9 @@ class Option:
     host: model.Host
     missing: dict[str, int]
     victim_set: model.VictimSet
-    # Those that may end, by uuid.
+    # Those that may end, by uuid, and what each has on this provider.
     servers: dict[str, Server]
+    allocated: dict[str, dict[str, int]]
 
     @property
     def victims(self):
@@ -53,14 +54,17 @@ class Candidates:
     :param resources: {class: amount} of one server
     :param may_end: given a Server, whether it may be a victim now
     :param cost_us: given (Server, resources), what its end costs
+    :param freed: given the same, what of its resources its end frees
     """
 
-    def __init__(self, providers, view, resources, may_end, cost_us):
+    def __init__(self, providers, view, resources, may_end, cost_us,
+                 freed=lambda server, resources: resources):
         self._providers = providers
         self._view = view
         self._resources = resources
         self._may_end = may_end
         self._cost_us = cost_us
+        self._freed = freed
         self.refusals = {}      # node: why it cannot serve the request
 
     def ranked(self, params, skip=(), max_age_s=0):
@@ -123,7 +127,8 @@ class Candidates:
                 [servers[victim.uuid] for victim in chosen])))
         if victim_set is None:
             return None
-        return Option(host.uuid, node, host, missing, victim_set, servers)
+        return Option(host.uuid, node, host, missing, victim_set, servers,
+                      {uuid: state.allocations[uuid] for uuid in servers})
 
     def _refuse(self, host, refusal):
         self.refusals[host.name] = refusal.text
@@ -133,7 +138,8 @@ class Candidates:
                    in self._view.on_node(node).items()
                    if uuid in state.allocations and self._may_end(server)}
         candidates = tuple(
-            model.Candidate(uuid, state.allocations[uuid],
+            model.Candidate(uuid,
+                            self._freed(server, state.allocations[uuid]),
                             self._cost_us(server, state.allocations[uuid]))
             for uuid, server in sorted(servers.items()))
         return model.Host(state.uuid, node, state.inventories, state.used,

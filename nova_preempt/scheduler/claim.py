@@ -104,8 +104,7 @@ class Claims:
     def _read_victims(self, option, decision):
         """([Consumer], [Victim]) as Placement has them now."""
         consumers, victims = [], []
-        expected = {candidate.uuid: dict(candidate.resources)
-                    for candidate in option.victim_set.victims}
+        expected = option.allocated
         for victim in decision.victims:
             consumer = self._placement.get_consumer(victim.server_uuid)
             found = consumer.resources_on(option.provider_uuid)
@@ -131,8 +130,8 @@ def get_kept(option):
     kept = {}
     for victim in option.victim_set.victims:
         rest = kept[victim.uuid] = {}
-        for name, amount in victim.resources.items():
-            taken = min(amount, missing.get(name, 0))
+        for name, amount in option.allocated[victim.uuid].items():
+            taken = min(victim.resources.get(name, 0), missing.get(name, 0))
             missing[name] = missing.get(name, 0) - taken
             inventory = option.host.inventories[name]
             amount = min(amount - taken, inventory.max_unit)

@@ -23,6 +23,8 @@ from oslo_utils import timeutils
 import stevedore
 
 from nova_preempt import db as database
+from nova_preempt import events
+from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
@@ -36,6 +38,8 @@ from nova_preempt.termination import nova_api
 from nova_preempt.termination import owner
 from nova_preempt.termination import recovery
 from nova_preempt.termination import terminator
+from nova_preempt.termination import terms
+from nova_preempt.termination import watch
 
 LOG = logging.getLogger(__name__)
 
@@ -58,6 +62,7 @@ class Preemption:
 
     def __init__(self, conf, host, get_client, get_cells, clock):
         self.conf = conf.preemption
+        self._check_times(conf)
         self.clock = clock
         self.observers = []
         self.always = self.conf.consider == 'always'
@@ -70,13 +75,15 @@ class Preemption:
         self.providers = providers.ProviderCache(self.placement)
         self.view = view.ServerView(get_cells, self._hinted,
                                     self.providers.left)
+        self.events = events.Events(conf, host)
         self.claims = claim.Claims(self.placement, self.db, self.owner.name)
         self.records = records.Records(self.conf)
         self.recovery = recovery.Recovery(
             self.placement, self.nova, self.db, self.owner, self.conf,
             self.claims.active)
         self.terminator = terminator.Terminator(
-            self.nova, self.placement, self.db, self.owner.name, self.conf)
+            self.nova, watch.Watch(get_cells, self.conf.poll_interval_s),
+            self.placement, self.db, self.owner.name, self.conf, self.events)
         self._cost = load_cost(self.conf.cost)
         self._cost_options = model.CostOptions(self.conf.billing_period_s)
         self._stuck = {}          # server uuid: monotonic time
@@ -97,6 +104,16 @@ class Preemption:
                 f'{self.db.latest_revision()}; run "nova-preempt-manage db '
                 'sync".')
 
+    def _check_times(self, conf):
+        longest_s = (self.conf.maximum_notice_s
+                     + self.conf.termination_timeout_s)
+        if longest_s >= conf.long_rpc_timeout:
+            raise exception.InvalidConfiguration(
+                '[preemption]maximum_notice_s and termination_timeout_s are '
+                f'{longest_s} s together; they must be below '
+                f'[DEFAULT]long_rpc_timeout, {conf.long_rpc_timeout} s, '
+                'within which the conductor waits for the scheduler.')
+
     def _hinted(self, uuids):
         if not uuids:
             return set()
@@ -111,8 +128,12 @@ class Preemption:
                 server.uuid, server.uptime_us(now), server_resources,
                 server.project_id, server.flavor), self._cost_options)
 
+        def freed(server, server_resources):
+            return terms.freed(server_resources, terms.get_terms(
+                server, self.conf).action)
+
         return candidates.Candidates(self.providers, self.view, resources,
-                                     may_end, cost_us)
+                                     may_end, cost_us, freed)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""
@@ -134,7 +155,8 @@ class Preemption:
         if time.monotonic() - since > terminator.TOUCH_S and not self.db.touch(
                 [decision.uuid for decision in decisions], self.owner.name):
             raise claim.LostDecision('before the end of its victims')
-        stuck = self.terminator.end(decisions)
+        with metrics.PHASES.labels('end').time():
+            stuck = self.terminator.end(decisions)
         if stuck:
             now = time.monotonic()
             self._stuck.update(dict.fromkeys(stuck, now))
@@ -142,6 +164,11 @@ class Preemption:
                       '%(time)s s; looking for other victims.',
                       {'servers': ', '.join(sorted(stuck)),
                        'time': self.conf.termination_timeout_s})
+            for decision in decisions:
+                for victim in decision.victims:
+                    if victim.server_uuid in stuck:
+                        self.events.error(decision, victim,
+                                          'it did not end in time')
             raise VictimsStuck(stuck)
         for decision in decisions:
             if not self.db.update_decision(decision.uuid, self.owner.name,
@@ -155,6 +182,7 @@ class Preemption:
 
     def note_refusal(self, attempt, server_uuid, reason):
         """Keep the record of a request that preemption could not help."""
+        metrics.REFUSALS.inc()
         try:
             self.db.create_decision(
                 self.records.refused(attempt, server_uuid, reason))

@@ -16,6 +16,7 @@ import uuid
 from oslo_log import log as logging
 
 from nova_preempt.db import api as db_api
+from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
@@ -43,8 +44,7 @@ class Records:
         costs = {victim.uuid: victim.cost
                  for victim in option.victim_set.victims}
         victims = tuple(
-            db_api.Victim(server.uuid, server.project_id, server.user_id,
-                          server.flavor, costs[server.uuid])
+            make_victim(server, self._options, costs[server.uuid])
             for server in option.victims)
         return db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
@@ -109,6 +109,15 @@ class Records:
             'runner_up': runner_up,
             'why': _why(state, option, runner_up),
         }
+
+
+def make_victim(server, options, cost_us=0):
+    """The db.Victim of a nova_preempt.scheduler.view.Server."""
+    ends = terms.get_terms(server, options)
+    return db_api.Victim(
+        server.uuid, server.project_id, server.user_id, server.flavor,
+        cost_us, launched_at=server.launched_at.replace(tzinfo=None),
+        action=ends.action, notice_s=ends.notice_s, restore=ends.restore)
 
 
 def _why(state, option, runner_up):

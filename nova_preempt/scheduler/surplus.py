@@ -100,7 +100,8 @@ class Surplus:
     def wait(self, coming):
         """Wait until the decision is closed, however it ends."""
         uuid = coming.decision_uuid
-        end = self._monotonic() + self._options.termination_timeout_s
+        end = (self._monotonic() + self._options.maximum_notice_s
+               + self._options.termination_timeout_s)
         try:
             while self._monotonic() < end:
                 decision = self._db.get_decision(uuid)

@@ -67,6 +67,11 @@ class Server:
     vcpus: int
     memory_mb: int
     disk_mb: int
+    maximum_runtime_s: int | None = None
+    # What the flavor says of its end; None and '' where it does not.
+    notice_s: int | None = None
+    action: str = ''
+    restore: bool = False
     numa_topology: object = dataclasses.field(default=None, compare=False)
 
     def uptime_us(self, now):
@@ -215,6 +220,7 @@ def _is_marked(instance):
 def _server(instance, cell_uuid, by_hint):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
+    extra_specs = _extra_specs(instance)
     if not (by_hint or _is_marked(instance)):
         return None
     if instance.deleted or not instance.node:
@@ -226,7 +232,11 @@ def _server(instance, cell_uuid, by_hint):
         launched_at=instance.launched_at or instance.created_at,
         vm_state=instance.vm_state, task_state=instance.task_state,
         locked=bool(instance.locked),
-        minimum_runtime_s=marks.minimum_runtime_s(_extra_specs(instance)),
+        minimum_runtime_s=marks.minimum_runtime_s(extra_specs),
+        maximum_runtime_s=marks.maximum_runtime_s(extra_specs),
+        notice_s=marks.notice_s(extra_specs),
+        action=marks.action(extra_specs),
+        restore=marks.restore(extra_specs),
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         numa_topology=instance.numa_topology)

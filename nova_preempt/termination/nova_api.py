@@ -12,16 +12,29 @@
 """Nova's API, as far as ending servers needs it."""
 
 import dataclasses
+import json
 
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 from novaclient import client as nova_client
 from novaclient import exceptions as nova_exc
+from oslo_log import log as logging
 
 from nova_preempt.conf import preemption
 
 # The task states of a server that is on its way out.
+LOG = logging.getLogger(__name__)
+
+# lock with a reason; what live_migrate chooses by itself is older.
+VERSION = '2.73'
+
+# The key of a server's metadata in which the guest finds its notice.
+NOTICE_KEY = 'preemption'
+
 _ENDING = frozenset(('deleting', 'soft-deleting'))
+_SHELVING = frozenset((
+    'shelving', 'shelving_image_pending_upload', 'shelving_image_uploading',
+    'shelving_offloading'))
 
 
 class NovaError(Exception):
@@ -39,6 +52,12 @@ class ServerStatus:
     @property
     def ending(self):
         return self.task_state in _ENDING or self.status == 'DELETED'
+
+    @property
+    def is_shelved(self):
+        """Whether it has no host, or will soon have none."""
+        return (self.status == 'SHELVED_OFFLOADED'
+                or self.task_state in _SHELVING)
 
 
 class NovaAPI:
@@ -59,6 +78,9 @@ class NovaAPI:
         return bool(group.auth_type or group.auth_section)
 
     def _servers(self):
+        return self._get_client().servers
+
+    def _get_client(self):
         if self._client is None:
             group = self._conf[preemption.GROUP]
             auth = ks_loading.load_auth_from_conf_options(
@@ -67,14 +89,14 @@ class NovaAPI:
                 self._conf, preemption.GROUP, auth=auth)
             interfaces = group.valid_interfaces or ['internal']
             self._client = nova_client.Client(
-                '2.1', session=session, service_type=group.service_type,
+                VERSION, session=session, service_type=group.service_type,
                 region_name=group.region_name, endpoint_type=interfaces[0],
                 endpoint_override=group.endpoint_override)
-        return self._client.servers
+        return self._client
 
-    def _call(self, method, uuid):
+    def _call(self, method, uuid, *args, **kwargs):
         try:
-            return getattr(self._servers(), method)(uuid)
+            return getattr(self._servers(), method)(uuid, *args, **kwargs)
         except nova_exc.NotFound:
             return None
         except (nova_exc.ClientException, ks_exc.ClientException) as exc:
@@ -100,3 +122,53 @@ class NovaAPI:
         return ServerStatus(
             server.status, getattr(server, 'OS-EXT-STS:task_state', None),
             getattr(server, 'OS-EXT-SRV-ATTR:host', None))
+
+    # All of these raise NovaError where Nova does not accept what is asked.
+
+    def set_notice(self, uuid, action, deadline, reason, decision_uuid):
+        """Show the guest that its end is near, in its metadata.
+
+        :param deadline: a naive datetime in UTC
+        """
+        self._call('set_meta', uuid, {NOTICE_KEY: json.dumps({
+            'action': action, 'deadline': f'{deadline:%Y-%m-%dT%H:%M:%SZ}',
+            'reason': reason, 'preemption_id': decision_uuid})})
+
+    def clear_notice(self, uuid):
+        """Take the notice back, if there is one."""
+        try:
+            self._call('delete_meta', uuid, [NOTICE_KEY])
+        except NovaError as exc:
+            LOG.warning('The notice of server %(uuid)s cannot be taken back: '
+                        '%(exc)s', {'uuid': uuid, 'exc': exc})
+
+    def shelve(self, uuid):
+        self._call('shelve', uuid)
+
+    def shelve_offload(self, uuid):
+        self._call('shelve_offload', uuid)
+
+    def unshelve(self, uuid):
+        self._call('unshelve', uuid)
+
+    def stop(self, uuid):
+        self._call('stop', uuid)
+
+    def lock(self, uuid, reason):
+        self._call('lock', uuid, reason=reason)
+
+    def unlock(self, uuid):
+        self._call('unlock', uuid)
+
+    def live_migrate(self, uuid):
+        """Move it to a host of the scheduler's choice."""
+        self._call('live_migrate', uuid, host=None, block_migration='auto')
+
+    def abort_migration(self, uuid):
+        """Give a live migration up that takes too long."""
+        try:
+            migrations = self._get_client().server_migrations
+            for migration in migrations.list(uuid):
+                migrations.live_migration_abort(uuid, migration.id)
+        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+            raise NovaError(f'abort of migration of {uuid}: {exc}') from exc

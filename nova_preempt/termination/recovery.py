@@ -18,7 +18,9 @@ asked to end, ends.
 """
 
 from oslo_log import log as logging
+from oslo_utils import timeutils
 
+from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import nova_api
@@ -65,8 +67,9 @@ class Recovery:
                         {'uuid': decision.uuid, 'host': decision.host,
                          'server': decision.server_uuid,
                          'status': decision.status})
-            repaired += self.roll_back(decision.uuid,
-                                       'its scheduler stopped')
+            if self.roll_back(decision.uuid, 'its scheduler stopped'):
+                repaired += 1
+                metrics.REPAIRED.labels('decision').inc()
         return repaired
 
     def _is_orphan(self, decision, age_s):
@@ -97,6 +100,7 @@ class Recovery:
             self._move(decision, current.status, new_owner='',
                        reason=f'{reason}; {exc}')
             return False
+        metrics.ROLLED_BACK.inc()
         return self._move(decision, status, new_owner='', reason=reason)
 
     def _move(self, decision, status, **values):
@@ -130,18 +134,28 @@ class Recovery:
     def _close_victims(self, decision, kept):
         kept = {victim.server_uuid for victim in kept}
         for victim in decision.victims:
-            self._db.update_victim(
-                decision.uuid, victim.server_uuid,
-                db_api.KEPT if victim.server_uuid in kept else db_api.GONE)
+            if victim.status in db_api.ENDED:
+                continue
+            status = db_api.KEPT
+            if victim.server_uuid not in kept:
+                server = self._nova.get(victim.server_uuid)
+                status = (db_api.SHELVED if server is not None
+                          and server.is_shelved else db_api.GONE)
+            elif victim.notice_s:
+                self._nova.clear_notice(victim.server_uuid)
+            self._db.update_victim(decision.uuid, victim.server_uuid, status,
+                                   ended_at=timeutils.utcnow())
 
     def _alive(self, decision):
-        """The victims that live and will not end."""
+        """The victims that live, where they were, and will not end."""
         alive = []
         for victim in decision.victims:
-            if victim.status != db_api.GONE:
-                server = self._nova.get(victim.server_uuid)
-                if server is not None and not server.ending:
-                    alive.append(victim)
+            if victim.status in db_api.ENDED:
+                continue
+            server = self._nova.get(victim.server_uuid)
+            if server is not None and not (server.ending
+                                           or server.is_shelved):
+                alive.append(victim)
         return alive
 
     def _release(self, decision):

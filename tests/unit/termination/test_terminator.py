@@ -75,8 +75,8 @@ class TestTerminator(unittest.TestCase):
         decision = db.Decision('d', 's', victims=tuple(
             db.Victim(uuid) for uuid in uuids))
         return terminator.Terminator(
-            nova, self.placement, self.db, 'me', options, lambda: self.clock.now,
-            self.clock.sleep).end([decision])
+            nova, self.placement, self.db, 'me', options,
+            lambda: self.clock.now, self.clock.sleep).end([decision])
 
     def statuses(self, uuid):
         return [call.args[2] for call in self.db.update_victim.mock_calls

@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Prometheus metrics of one process, on an endpoint of its own."""
+
+from oslo_log import log as logging
+import prometheus_client
+
+LOG = logging.getLogger(__name__)
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+DECISIONS = prometheus_client.Counter(
+    'nova_preempt_decisions', 'Decisions that end somebody.', ['operation'])
+REFUSALS = prometheus_client.Counter(
+    'nova_preempt_refusals', 'Requests that preemption could not serve.')
+VICTIMS = prometheus_client.Counter(
+    'nova_preempt_victims', 'Victims that have given their space up.',
+    ['action', 'status'])
+STUCK = prometheus_client.Counter(
+    'nova_preempt_stuck_victims', 'Victims that did not end in time.')
+CONFLICTS = prometheus_client.Counter(
+    'nova_preempt_conflicts', 'Claims on which somebody else was faster.')
+ROLLED_BACK = prometheus_client.Counter(
+    'nova_preempt_rolled_back', 'Decisions that were taken back.')
+REPAIRED = prometheus_client.Counter(
+    'nova_preempt_orphans_repaired',
+    'Things that a crash left behind and that were put right.', ['kind'])
+RESTORED = prometheus_client.Counter(
+    'nova_preempt_restored', 'Shelved victims that came back.')
+PHASES = prometheus_client.Histogram(
+    'nova_preempt_phase_seconds', 'Duration of the parts of a preemption.',
+    ['phase'], buckets=_SECONDS)
+
+
+def serve(port, address):
+    """Serve them at http://address:port/metrics, unless the port is 0."""
+    if not port:
+        return None
+    LOG.info('Metrics at http://%(address)s:%(port)s/metrics',
+             {'address': address, 'port': port})
+    return prometheus_client.start_http_server(port, address)

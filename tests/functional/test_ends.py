@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How preemptible servers end: notice, and each action."""
+
+import json
+
+from nova import objects
+from nova.api.metadata import base as metadata
+from nova.network import model as network_model
+from oslo_messaging.notify import _impl_test
+
+from nova_preempt.db import api as db_api
+from nova_preempt.termination import nova_api
+from tests.functional import base
+
+
+class EndsTestCase(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.add_hosts('host1')
+
+    def fill(self, host='host1', **extra_specs):
+        """Two servers on the host, the cheaper one first."""
+        flavor = self.create_flavor('ends', 1, 1024, 10, preemptible=True,
+                                    **extra_specs)
+        return [self.boot_spot('a', host, 100, flavor),
+                self.boot_spot('b', host, 1000, flavor)]
+
+    def victim(self):
+        victim, = self.last_decision().victims
+        return victim
+
+
+class TestNotice(EndsTestCase):
+
+    def read_as_guest(self, server_id):
+        """What the guest's metadata service says, as meta_data.json."""
+        with self.cell_context() as context:
+            instance = self.get_instance(context, server_id)
+            data = metadata.InstanceMetadata(
+                instance, network_info=network_model.NetworkInfo())
+            return json.loads(data.lookup('/openstack/latest/meta_data.json'))
+
+    def get_instance(self, context, server_id):
+        return objects.Instance.get_by_uuid(
+            context, server_id,
+            expected_attrs=['ec2_ids', 'flavor', 'info_cache', 'metadata',
+                            'system_metadata', 'security_groups', 'keypairs',
+                            'device_metadata', 'numa_topology'])
+
+    def boot_and_wait_for_notice(self, victim):
+        normal = self.boot('normal', self.small)
+
+        def notice():
+            return self.api.get_server(victim)['metadata'].get(
+                nova_api.NOTICE_KEY)
+
+        return normal, json.loads(self.wait_for(notice, 'the notice'))
+
+    def test_guest_sees_it_before_it_ends(self):
+        cheap, other = self.fill(**{'preemptible:notice_s': '3'})
+        normal, notice = self.boot_and_wait_for_notice(cheap)
+        seen = self.read_as_guest(cheap)['meta'][nova_api.NOTICE_KEY]
+        self.assertEqual(notice, json.loads(seen))
+        self.assertEqual('delete', notice['action'])
+        self.assertEqual('create', notice['reason'])
+        self.assertRegex(notice['deadline'], r'^\d{4}-\d\d-\d\dT.*Z$')
+        self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
+        self.assertEqual('BUILD', self.api.get_server(normal)['status'])
+        self.wait(normal)
+        self.wait_gone(cheap)
+        self.assert_consistent()
+        self.assertEqual(notice['preemption_id'], self.last_decision().uuid)
+        self.assertEqual((db_api.GONE, 3), (self.victim().status,
+                                            self.victim().notice_s))
+        self.assertNotIn(nova_api.NOTICE_KEY,
+                         self.api.get_server(other)['metadata'])
+
+    def test_guest_that_powers_off_is_taken_at_its_word(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.api.post_server_action(cheap, {'os-stop': None})
+        self.wait(normal)
+        self.assertEqual({cheap}, self.last_victims())
+        self.assert_consistent()
+
+    def test_others_do_not_wait(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.add_host('host2', 1, 1024, 10)
+        self.assertEqual('host2', self.boot_normal('free')[
+            'OS-EXT-SRV-ATTR:host'])
+        self.assertEqual('BUILD', self.api.get_server(normal)['status'])
+        self.api.post_server_action(cheap, {'os-stop': None})
+        self.wait(normal)
+
+    def test_notice_is_taken_back(self):
+        self.flags(termination_timeout_s=1, group='preemption')
+        cheap, other = self.fill(**{'preemptible:notice_s': '1'})
+        nova = self.scheduler.preemption.nova
+
+        def refuse(uuid):
+            if uuid == cheap:
+                raise nova_api.NovaError('500')
+            return type(nova).force_delete(nova, uuid)
+
+        nova.force_delete = refuse
+        self.boot_normal()
+        server = self.api.get_server(cheap)
+        self.assertEqual('ACTIVE', server['status'])
+        self.assertNotIn(nova_api.NOTICE_KEY, server['metadata'])
+        self.assertEqual({other}, self.last_victims())
+        self.assert_consistent()
+
+    def test_notifications(self):
+        self.flags(driver=['test'], group='oslo_messaging_notifications')
+        self.addCleanup(_impl_test.reset)
+        self.restart_scheduler()
+        cheap, _other = self.fill(**{'preemptible:notice_s': '1'})
+        self.boot_normal()
+        sent = [message for _context, message, _priority, _retry
+                in _impl_test.NOTIFICATIONS
+                if message['event_type'].startswith('preemption.')]
+        self.assertEqual(
+            ['preemption.start', 'preemption.notice', 'preemption.end'],
+            [message['event_type'] for message in sent])
+        decision = self.last_decision()
+        for message in sent:
+            self.assertEqual(decision.uuid, message['payload']['decision_id'])
+        self.assertEqual(cheap, sent[2]['payload']['victim']['uuid'])
+
+
+class TestActions(EndsTestCase):
+
+    def test_shelve(self):
+        cheap, _other = self.fill(**{'preemptible:action': 'shelve'})
+        normal = self.boot_normal()
+        self.assertEqual('host1', normal['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(cheap)['status'])
+        self.assertEqual(db_api.SHELVED, self.victim().status)
+        self.assert_consistent()
+
+    def test_shelve_where_nova_offloads_later(self):
+        self.flags(shelved_offload_time=3600)
+        cheap, _other = self.fill(**{'preemptible:action': 'shelve'})
+        self.boot_normal()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(cheap)['status'])
+        self.assert_consistent()
+
+    def test_stop(self):
+        self.add_host('host2', 2, 2048, 40)
+        flavor = self.create_flavor(
+            'stops', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'stop'})
+        cheap = self.boot_spot('c', 'host2', 100, flavor)
+        self.boot_spot('d', 'host2', 1000, flavor)
+        self.boot_normal(host='host2')
+        server = self.api.get_server(cheap)
+        self.assertEqual(('SHUTOFF', True),
+                         (server['status'], server['locked']))
+        self.assertEqual({'DISK_GB': 10}, self.allocations()['host2'][cheap])
+        self.assertEqual(db_api.STOPPED, self.victim().status)
+
+    def test_stop_keeps_the_disk(self):
+        """What only its disk would make room for is not served."""
+        self.fill(**{'preemptible:action': 'stop'})
+        self.boot_in_vain()
+
+    def test_an_action_that_is_not_allowed(self):
+        self.flags(actions=['shelve'], group='preemption')
+        cheap, _other = self.fill(**{'preemptible:action': 'delete'})
+        self.boot_normal()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(cheap)['status'])
+
+    def test_migrate(self):
+        self.flags(actions=['migrate', 'delete'], group='preemption')
+        cheap, _other = self.fill()
+        self.add_hosts('host2')
+        self.boot_normal(host='host1')
+        server = self.api.get_server(cheap)
+        self.assertEqual(('ACTIVE', 'host2'), (
+            server['status'], server['OS-EXT-SRV-ATTR:host']))
+        self.assertEqual(db_api.MIGRATED, self.victim().status)
+        self.assert_consistent()
+
+    def test_migrate_without_room(self):
+        self.flags(actions=['migrate', 'delete'], group='preemption')
+        cheap, _other = self.fill()
+        self.boot_normal()
+        self.wait_gone(cheap)
+        self.assertEqual(db_api.GONE, self.victim().status)
+        self.assert_consistent()
