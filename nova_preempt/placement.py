@@ -167,6 +167,17 @@ class Placement:
                         body.get('consumer_generation'),
                         body.get('project_id', ''), body.get('user_id', ''))
 
+    def has_room(self, resources):
+        """Whether some provider has this free now.
+
+        :param resources: {class: amount}
+        """
+        url = '/allocation_candidates?' + urllib.parse.urlencode({
+            'limit': 1, 'resources': ','.join(
+                f'{name}:{amount}'
+                for name, amount in sorted(resources.items()))})
+        return bool(self._call('get', url).json()['allocation_requests'])
+
     def post_allocations(self, consumers):
         """Make these the allocations of these consumers, all or none.
 

@@ -16,11 +16,12 @@ They live in nova.conf beside Nova's own: the scheduler reads one file.
 """
 
 from nova_preempt.conf import database
+from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import weights
 
 
 def register_opts(conf):
     """Register every option on conf; calling it again changes nothing."""
-    for module in (database, preemption, weights):
+    for module in (database, engine, preemption, weights):
         module.register_opts(conf)

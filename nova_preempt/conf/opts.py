@@ -13,6 +13,7 @@
 """The options, for oslo-config-generator and the documentation."""
 
 from nova_preempt.conf import database
+from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import weights
 
@@ -21,6 +22,7 @@ def list_opts():
     """Return [(group, options)] of everything that nova_preempt reads."""
     return [
         (database.GROUP, database.list_opts()),
+        (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),
         (weights.GROUP, weights.OPTS),
     ]

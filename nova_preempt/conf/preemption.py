@@ -99,6 +99,27 @@ How long a preemptible server runs at least before it may have to end, in
 seconds. The flavor extra spec ``preemptible:minimum_runtime_s`` can only
 lengthen it. 0, the default, gives no such promise.
 """),
+    cfg.StrOpt(
+        'headroom',
+        default='',
+        help="""
+What ``nova-preempt-engine`` keeps free in the whole cloud by ending
+preemptible servers ahead of demand, so that a normal server need not wait for
+a notice: a list of ``CLASS:AMOUNT`` or ``CLASS:PERCENT%``, such as
+``VCPU:5%,MEMORY_MB:65536``. An aggregate may have one of its own in its
+metadata, ``preemptible:headroom``. Empty, the default, keeps nothing free:
+idle capacity is put to use.
+"""),
+    cfg.IntOpt(
+        'maximum_runtime_s',
+        default=0,
+        min=0,
+        help="""
+After how long a preemptible server gets notice and ends even if nobody needs
+its place, in seconds, by ``nova-preempt-engine``. The flavor extra spec
+``preemptible:maximum_runtime_s`` overrides it. 0, the default, sets no such
+time; 86400 is the classic product of a day.
+"""),
     cfg.IntOpt(
         'notice_s',
         default=30,

@@ -236,7 +236,8 @@ class Database:
             return row and _decision(row)
 
     def get_decisions(self, *, statuses=None, server_uuid=None,
-                      request_id=None, provider_uuid=None):
+                      request_id=None, provider_uuid=None,
+                      victim_uuid=None):
         """Decisions, oldest first."""
         query = sa.select(models.Decision).order_by(
             models.Decision.created_at, models.Decision.uuid)
@@ -245,6 +246,9 @@ class Database:
                               ('provider_uuid', provider_uuid)):
             if value is not None:
                 query = query.where(getattr(models.Decision, column) == value)
+        if victim_uuid is not None:
+            query = query.where(models.Decision.victims.any(
+                models.Victim.server_uuid == victim_uuid))
         if statuses is not None:
             query = query.where(models.Decision.status.in_(statuses))
         with self._reader() as session:

@@ -31,6 +31,7 @@ import oslo_messaging as messaging
 from oslo_service import periodic_task
 from oslo_utils import excutils
 
+from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
@@ -92,6 +93,12 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
         self._check_weighers()
+        try:
+            metrics.serve(CONF.preemption.metrics_port,
+                          CONF.preemption.metrics_address)
+        except OSError as exc:
+            # Another worker has the port.
+            LOG.warning('No metrics of this process: %s', exc)
         self._repair()
 
     def _check_weighers(self):

@@ -64,6 +64,7 @@ class Preemption:
         self.conf = conf.preemption
         self._check_times(conf)
         self.clock = clock
+        self.get_cells = get_cells
         self.observers = []
         self.always = self.conf.consider == 'always'
         self.db = database.Database(conf)
@@ -124,16 +125,21 @@ class Preemption:
     def candidates(self, resources, may_end, now):
         """A Candidates for one request."""
         def cost_us(server, server_resources):
-            return self._cost(model.PreemptibleServer(
-                server.uuid, server.uptime_us(now), server_resources,
-                server.project_id, server.flavor), self._cost_options)
-
-        def freed(server, server_resources):
-            return terms.freed(server_resources, terms.get_terms(
-                server, self.conf).action)
+            return self.cost_us(server, server_resources, now)
 
         return candidates.Candidates(self.providers, self.view, resources,
-                                     may_end, cost_us, freed)
+                                     may_end, cost_us, self.freed)
+
+    def cost_us(self, server, resources, now):
+        """What the end of a server with these resources costs now."""
+        return self._cost(model.PreemptibleServer(
+            server.uuid, server.uptime_us(now), resources, server.project_id,
+            server.flavor), self._cost_options)
+
+    def freed(self, server, resources):
+        """What of a server's resources its end frees."""
+        return terms.freed(resources,
+                           terms.get_terms(server, self.conf).action)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""
@@ -144,15 +150,17 @@ class Preemption:
 
     # -- from the claims to the answer -----------------------------------
 
-    def finish(self, decisions, since):
+    def finish(self, decisions, since=None):
         """End the victims of these claims; return when they are gone.
 
-        :param since: the monotonic time when the first may have been made
+        :param since: the monotonic time when the first may have been made;
+            just now if None
         :raises VictimsStuck: some did not end; everything is taken back, as
             far as victims still live
         :raises LostDecision: another scheduler took this for dead
         """
-        if time.monotonic() - since > terminator.TOUCH_S and not self.db.touch(
+        age_s = 0 if since is None else time.monotonic() - since
+        if age_s > terminator.TOUCH_S and not self.db.touch(
                 [decision.uuid for decision in decisions], self.owner.name):
             raise claim.LostDecision('before the end of its victims')
         with metrics.PHASES.labels('end').time():

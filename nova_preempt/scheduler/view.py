@@ -121,6 +121,12 @@ class ServerView:
         with self._lock:
             return set(self._by_node)
 
+    def servers(self):
+        """All of them, the oldest first."""
+        with self._lock:
+            return sorted(self._servers.values(), key=lambda server: (
+                server.launched_at, server.uuid))
+
     def on_node(self, node):
         """{uuid: Server} of a node."""
         with self._lock:

@@ -160,6 +160,8 @@ class Recovery:
 
     def _release(self, decision):
         """What takes the space back from the server."""
+        if not decision.server_uuid:
+            return []
         target = self._placement.get_consumer(decision.server_uuid)
         if (not target.resources_on(decision.provider_uuid)
                 or self._is_used(decision)):

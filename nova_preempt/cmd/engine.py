@@ -1,0 +1,81 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-engine: what has to be done while nobody asks for a server.
+
+Reads the same nova.conf as the scheduler. Several may run; one acts.
+"""
+
+import os
+
+# As nova-scheduler and nova-conductor do from 2026.2 on.
+os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+
+import signal
+import sys
+
+from nova import config
+from nova import context as nova_context
+from nova import objects
+import nova.conf
+from nova.scheduler.client import report
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+import nova_preempt.conf
+from nova_preempt.conf import engine as conf_engine
+from nova_preempt.engine import service
+from nova_preempt.scheduler import preemption
+from nova_preempt.termination import nova_api
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+def get_cells():
+    """{uuid: CellMapping} of the cells in which servers are."""
+    context = nova_context.get_admin_context()
+    return {cell.uuid: cell
+            for cell in objects.CellMappingList.get_all(context)
+            if not cell.is_cell0() and not cell.disabled}
+
+
+def make_engine(conf, cells=get_cells, clock=preemption.utcnow):
+    """A nova_preempt.engine.service.Engine."""
+    parts = preemption.Preemption(
+        conf, conf.host, report.report_client_singleton, cells, clock)
+    options = conf[conf_engine.GROUP]
+    return service.Engine(parts, options, service.Leadership(
+        options.backend_url, parts.owner.name))
+
+
+def main():
+    nova_preempt.conf.register_opts(CONF)
+    config.parse_args(sys.argv)
+    logging.setup(CONF, 'nova')
+    objects.register_all()
+    if not nova_api.NovaAPI.is_configured(CONF):
+        print('nova-preempt-engine: [preemption]auth_type is not set: '
+              'without credentials for Nova no server can be ended.',
+              file=sys.stderr)
+        return 1
+    engine = make_engine(CONF)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_args: engine.stop())
+    metrics.serve(CONF.preemption.metrics_port,
+                  CONF.preemption.metrics_address)
+    LOG.info('nova-preempt-engine %s works.', CONF.host)
+    engine.run()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[preemption_engine]: what the engine does in the background, and when."""
+
+from oslo_config import cfg
+
+GROUP = 'preemption_engine'
+
+OPTS = [
+    cfg.StrOpt(
+        'backend_url',
+        default='file://$state_path/nova-preempt-coordination',
+        help="""
+The tooz backend by which several engines agree which of them acts.
+
+The default, a directory under ``[DEFAULT]state_path``, serves the engines of
+one host. For engines on several hosts name what all of them reach, such as
+``mysql://user:password@host/database``, ``etcd3+http://host:2379`` or
+``redis://host:6379``.
+"""),
+    cfg.IntOpt(
+        'interval_s',
+        default=10,
+        min=1,
+        help='How often the engine looks for something to do, in seconds. '
+             'Short, so that a maximum run time is kept to the second that '
+             'matters to people; each look reads only what has changed.'),
+    cfg.IntOpt(
+        'threads',
+        default=64,
+        min=1,
+        help='How many ends of servers the engine waits for at once: those '
+             'at a maximum run time, for headroom, and simulated ones.'),
+    cfg.IntOpt(
+        'restore_interval_s',
+        default=60,
+        min=1,
+        help='How long after a failed return of a shelved server the next is '
+             'tried, in seconds; twice as long each time, an hour at most.'),
+    cfg.IntOpt(
+        'restore_timeout_s',
+        default=7 * 86400,
+        min=1,
+        help='How long after its end a shelved server is tried to be '
+             'restored, in seconds. After a week it is left to its owner, '
+             'who can still unshelve it.'),
+    cfg.IntOpt(
+        'audit_interval_s',
+        default=300,
+        min=10,
+        help='How often servers are compared with their allocations, in '
+             'seconds. What disagrees twice in a row is put right.'),
+]
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Ends of servers that no other server waits for.
+
+At a maximum run time, for headroom, or as a simulation. They are decisions
+too, with a record, but without a server that takes the space.
+"""
+
+import concurrent.futures
+import uuid
+
+from oslo_log import log as logging
+
+from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import records
+from nova_preempt.termination import terms
+
+LOG = logging.getLogger(__name__)
+
+
+class Ends:
+    """Ends servers, each in a thread of its own.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param threads: how many at once
+    """
+
+    def __init__(self, preemption, threads):
+        self._preemption = preemption
+        self._pool = concurrent.futures.ThreadPoolExecutor(
+            threads, thread_name_prefix='ends')
+
+    def begin(self, server, operation, reason, restore=True, cost_us=0):
+        """Give a server notice; its end follows.
+
+        :param server: a nova_preempt.scheduler.view.Server
+        :param operation: why, in one word
+        :param restore: False if it must not come back
+        :returns: the uuid of the decision
+        :raises AlreadyEnding: it does
+        """
+        preemption = self._preemption
+        victim = records.make_victim(server, preemption.conf, cost_us)
+        consumer = preemption.placement.get_consumer(server.uuid)
+        decision = db_api.Decision(
+            uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
+            status=db_api.CLAIMED, owner=preemption.owner.name,
+            host=server.host, cost_us=cost_us, reason=reason,
+            victims=(db_api.Victim(**{
+                **vars(victim), 'allocations': consumer.allocations,
+                'restore': victim.restore and restore}),),
+            record={'operation': operation, 'why': reason})
+        preemption.claims.active.add(decision.uuid)
+        try:
+            preemption.db.create_decision(decision)
+        except Exception:
+            preemption.claims.active.discard(decision.uuid)
+            raise
+        LOG.info('Server %(server)s on host %(host)s ends: %(reason)s '
+                 '(%(operation)s %(uuid)s)',
+                 {'server': server.uuid, 'host': server.host,
+                  'reason': reason, 'operation': operation,
+                  'uuid': decision.uuid})
+        preemption.events.start(decision)
+        self._pool.submit(self._finish, decision)
+        return decision.uuid
+
+    def _finish(self, decision):
+        try:
+            self._preemption.finish([decision])
+        except Exception as exc:  # noqa: BLE001 (a thread's last resort)
+            LOG.warning('The end of %(server)s came to nothing: %(exc)s',
+                        {'server': decision.victims[0].server_uuid,
+                         'exc': exc})
+            self._preemption.give_back([decision], str(exc))
+        finally:
+            self._preemption.claims.active.discard(decision.uuid)
+
+    def ending(self, operation):
+        """The db.Victims that are ending for this now."""
+        return [victim for decision in self._preemption.db.get_decisions(
+                    statuses=[db_api.CLAIMED])
+                if decision.operation == operation
+                for victim in decision.victims]
+
+    def is_possible(self, server):
+        """Whether it is in a state in which it can end."""
+        return (server.task_state is None
+                and terms.is_possible(server, self._preemption.conf))
+
+    def close(self):
+        """Wait for nobody: what is open is for the next engine to repair."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

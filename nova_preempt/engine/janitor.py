@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Putting right what crashes and lost messages have left."""
+
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler import utils
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
+from nova_preempt.termination import audit
+
+LOG = logging.getLogger(__name__)
+
+
+class Janitor:
+    """Repairs what two audits in a row have found.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param ends: a nova_preempt.engine.ends.Ends
+    :param audits: a nova_preempt.termination.audit.Audit
+    """
+
+    def __init__(self, preemption, ends, audits):
+        self._preemption = preemption
+        self._ends = ends
+        self._audit = audits
+        self._suspects = set()
+
+    def repair_decisions(self):
+        """Roll back what dead schedulers and engines have left."""
+        self._preemption.repair()
+
+    def clean(self):
+        """Repair what is found for the second time."""
+        problems = self._audit.look()
+        for problem in problems:
+            if problem in self._suspects:
+                self._repair(problem)
+        self._suspects = set(problems)
+
+    def _repair(self, problem):
+        if problem.kind == audit.NO_ALLOCATION:
+            repaired = self._allocate(problem.uuid)
+        elif problem.kind == audit.NO_SERVER:
+            repaired = self._free(problem.uuid)
+        else:
+            repaired = False
+        if repaired:
+            LOG.warning('Put right: %s.', problem.text)
+            metrics.REPAIRED.labels(problem.kind).inc()
+        else:
+            LOG.warning('Cannot put right: %s.', problem.text)
+
+    def _allocate(self, uuid):
+        """Give a server the space that it uses, or end it."""
+        server = next(server for server in self._preemption.view.servers()
+                      if server.uuid == uuid)
+        cell = self._preemption.get_cells()[server.cell_uuid]
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, cell) as cell_context:
+            instance = objects.Instance.get_by_uuid(
+                cell_context, uuid, expected_attrs=['flavor'])
+            resources = utils.resources_from_flavor(instance, instance.flavor)
+            node = objects.ComputeNode.get_by_host_and_nodename(
+                cell_context, server.host, server.node)
+        placement = self._preemption.placement
+        consumer = placement.get_consumer(uuid)
+        try:
+            placement.post_allocations([placement_api.Consumer(
+                uuid, {**consumer.allocations,
+                       node.uuid: {'resources': resources}},
+                consumer.generation, server.project_id, server.user_id)])
+        except placement_api.Conflict:
+            try:
+                self._ends.begin(server, 'repair',
+                                 'it ran without an allocation, and its '
+                                 'space was taken')
+            except db_api.AlreadyEnding:
+                return False
+        return True
+
+    def _free(self, uuid):
+        """Free what we have allocated, or taken; the rest is not ours."""
+        database = self._preemption.db
+        if not (database.get_decisions(server_uuid=uuid)
+                or database.get_decisions(victim_uuid=uuid)):
+            return False
+        self._preemption.placement.delete_allocations(uuid)
+        return True

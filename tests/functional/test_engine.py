@@ -1,0 +1,244 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the engine does in the background."""
+
+import datetime
+from unittest import mock
+
+from nova_preempt import placement as placement_api
+from nova_preempt.cmd import engine as cmd_engine
+from nova_preempt.db import api as db_api
+from nova_preempt.termination import nova_api
+from tests.functional import base
+
+
+class EngineTestCase(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.add_hosts('host1')
+        self.engine = self.start_engine()
+
+    def start_engine(self):
+        engine = cmd_engine.make_engine(
+            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
+            lambda: self.now)
+        self.addCleanup(engine.ends.close)
+        self.addCleanup(engine._leadership.close)
+        return engine
+
+    def run_engine(self):
+        self.engine.run_once()
+        self.wait_for(lambda: not self.db.get_open_decisions(),
+                      'decisions to be closed')
+
+    def shelvable(self, **extra_specs):
+        return self.create_flavor(
+            'shelvable', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'shelve', 'preemptible:restore': 'true',
+               **extra_specs})
+
+
+class TestReturns(EngineTestCase):
+
+    def shelve(self):
+        """Two shelved victims, the one that ended first before the other."""
+        flavor = self.shelvable()
+        first = self.boot_spot('a', 'host1', 100, flavor)
+        second = self.boot_spot('b', 'host1', 1000, flavor)
+        self.normal = [self.boot_normal('n1')['id'],
+                       self.boot_normal('n2')['id']]
+        for server in (first, second):
+            self.assertEqual('SHELVED_OFFLOADED',
+                             self.api.get_server(server)['status'])
+        return first, second
+
+    def status(self, server):
+        victim, = self.db.get_decisions(victim_uuid=server)[-1].victims
+        return victim.status
+
+    def test_returns_when_there_is_room(self):
+        first, second = self.shelve()
+        self.run_engine()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(first)['status'])
+        self.delete(self.normal[0])
+        self.run_engine()
+        self.wait(first)
+        self.run_engine()
+        self.assertEqual(db_api.RESTORED, self.status(first))
+        self.assertEqual(db_api.SHELVED, self.status(second))
+        self.assertIn(self.normal[1], self.alive())
+        self.assert_consistent()
+
+    def test_backs_off_and_gives_up(self):
+        first, _second = self.shelve()
+        unshelve = mock.Mock()
+        nova = self.engine._preemption.nova
+        with mock.patch.object(nova, 'unshelve', unshelve), \
+                mock.patch.object(self.engine._preemption.placement,
+                                  'has_room', return_value=True):
+            self.run_engine()
+            self.run_engine()
+            # One is on its way or backs off, then comes the other's turn.
+            self.assertEqual(2, unshelve.call_count)
+            self.run_engine()
+            self.assertEqual(2, unshelve.call_count)
+            self.flags(restore_timeout_s=1, group='preemption_engine')
+            later = (datetime.datetime.now(datetime.timezone.utc)
+                     .replace(tzinfo=None) + datetime.timedelta(hours=1))
+            with mock.patch('oslo_utils.timeutils.utcnow',
+                            return_value=later):
+                self.engine.run_once()
+        self.assertEqual(db_api.LEFT, self.status(first))
+
+    def test_deleted_by_its_owner(self):
+        first, _second = self.shelve()
+        self.delete(first)
+        self.run_engine()
+        self.assertEqual(db_api.GONE, self.status(first))
+
+
+class TestLifetimes(EngineTestCase):
+
+    def test_maximum_runtime(self):
+        flavor = self.create_flavor(
+            'day', 1, 1024, 10, preemptible=True,
+            **{'preemptible:maximum_runtime_s': '3600'})
+        old = self.boot_spot('old', 'host1', 3600, flavor)
+        young = self.boot_spot('young', 'host1', 3599, flavor)
+        self.run_engine()
+        self.wait_gone(old)
+        self.assertEqual('ACTIVE', self.api.get_server(young)['status'])
+        self.assertEqual('maximum_runtime', self.last_decision().operation)
+        self.assertEqual({old}, self.last_victims())
+        self.assert_consistent()
+
+    def test_stopped_victims_are_deleted_in_the_end(self):
+        flavor = self.create_flavor(
+            'stops', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'stop',
+               'preemptible:maximum_runtime_s': '10'})
+        server = self.boot_spot('a', 'host1', 100, flavor)
+        self.run_engine()
+        self.assertEqual('SHUTOFF', self.api.get_server(server)['status'])
+        self.assertEqual({'DISK_GB': 10},
+                         self.allocations()['host1'][server])
+        self.flags(stop_retention_s=0, group='preemption')
+        self.run_engine()
+        self.wait_gone(server)
+        self.run_engine()
+        self.wait_consistent()
+
+
+class TestHeadroom(EngineTestCase):
+
+    def test_keeps_the_cloud(self):
+        self.flags(headroom='VCPU:50%', group='preemption')
+        self.engine._leadership.close()
+        self.engine = self.start_engine()
+        cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.run_engine()
+        self.wait_gone(cheap)
+        self.wait_consistent()
+        self.run_engine()
+        self.assertEqual(1, len(self.servers()))
+        self.assertEqual('headroom', self.last_decision().operation)
+
+    def test_of_an_aggregate(self):
+        self.add_hosts('host2')
+        self.add_aggregate('spare', ['host2'], **{
+            'preemptible:headroom': 'VCPU:1,MEMORY_MB:1024'})
+        self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 100)
+        cheap = self.boot_spot('c', 'host2', 200)
+        self.boot_spot('d', 'host2', 1000)
+        self.run_engine()
+        self.wait_gone(cheap)
+        self.assertEqual(3, len(self.servers()))
+
+
+class TestJanitor(EngineTestCase):
+
+    def clean(self, times=2):
+        self.flags(audit_interval_s=10, group='preemption_engine')
+        for _ in range(times):
+            self.engine._done_at.clear()
+            self.run_engine()
+
+    def test_server_without_allocation(self):
+        server = self.boot_spot('a', 'host1')
+        placement = self.engine._preemption.placement
+        placement.delete_allocations(server)
+        self.clean(1)
+        self.assertNotIn(server, self.allocations()['host1'])
+        self.clean(1)
+        self.assert_consistent()
+
+    def test_server_whose_space_was_taken(self):
+        server = self.boot_spot('a', 'host1')
+        self.engine._preemption.placement.delete_allocations(server)
+        normal = self.boot_normal(flavor=self.big)
+        self.clean()
+        self.wait_gone(server)
+        self.assertEqual({normal['id']}, self.alive())
+        self.wait_consistent()
+
+    def test_allocation_without_server(self):
+        cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        normal = self.boot_normal()['id']
+        self.wait_gone(cheap)
+        self.delete(normal)
+        placement = self.engine._preemption.placement
+        provider = self.providers()['host1']
+        for uuid in (cheap, '11111111-1111-4111-8111-111111111111'):
+            placement.post_allocations([placement_api.Consumer(
+                uuid, {provider: {'resources': {'DISK_GB': 1}}}, None,
+                'project', 'user')])
+        self.clean()
+        self.assertNotIn(cheap, self.allocations()['host1'])
+        # Not ours: it is reported and left alone.
+        self.assertIn('11111111-1111-4111-8111-111111111111',
+                      self.allocations()['host1'])
+        self.assertIn('Cannot put right: consumer 11111111',
+                      self.stdlog.logger.output)
+
+    def test_services_away(self):
+        """A task that fails does not keep the others from their work."""
+        flavor = self.create_flavor(
+            'day', 1, 1024, 10, preemptible=True,
+            **{'preemptible:maximum_runtime_s': '10'})
+        server = self.boot_spot('a', 'host1', 100, flavor)
+        with mock.patch.object(
+                placement_api.Placement, '_call',
+                side_effect=placement_api.PlacementError('away')):
+            self.engine.run_once()
+        with mock.patch.object(nova_api.NovaAPI, '_call',
+                               side_effect=nova_api.NovaError('away')):
+            self.engine.run_once()
+            self.assertIn(server, self.alive())
+        self.engine._done_at.clear()
+        self.run_engine()
+        self.wait_gone(server)
+        self.assert_consistent()
+
+    def test_one_engine_acts(self):
+        server = self.boot_spot('a', 'host1')
+        other = self.start_engine()
+        self.assertTrue(self.engine._leadership.holds())
+        self.assertFalse(other._leadership.holds())
+        self.engine._leadership.close()
+        self.assertTrue(other._leadership.holds())
+        self.assertFalse(self.engine._leadership.holds())
+        self.assertIn(server, self.alive())
