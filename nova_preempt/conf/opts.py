@@ -14,6 +14,7 @@
 
 from nova_preempt.conf import database
 from nova_preempt.conf import preemption
+from nova_preempt.conf import quota
 from nova_preempt.conf import weights
 
 
@@ -22,5 +23,6 @@ def list_opts():
     return [
         (database.GROUP, database.list_opts()),
         (preemption.GROUP, preemption.list_opts()),
+        (quota.GROUP, quota.OPTS),
         (weights.GROUP, weights.OPTS),
     ]
