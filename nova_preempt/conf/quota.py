@@ -114,6 +114,20 @@ its own in which nobody boots servers. Empty, the default, leaves allocations
 with the project that the server belongs to. Which project it belongs to, for
 everybody but Placement, never changes.
 """),
+    cfg.ListOpt(
+        'restored_resources',
+        default=[],
+        item_type=types.String(choices=('VCPU', 'MEMORY_MB', 'DISK_GB')),
+        help="""
+The resource classes that the scheduler claims as a preemptible flavor's size
+says although its extra specs ask for none (``resources:VCPU=0``).
+
+With unified limits Nova's API checks what the extra specs ask for, so that
+such a flavor is not held against the limits of normal servers. Never name a
+class here while a ``nova-scheduler`` may still run: it would place servers of
+such a flavor without any space of that class. Empty by default: extra specs
+mean what they say.
+"""),
 ]
 
 

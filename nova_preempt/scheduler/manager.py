@@ -44,6 +44,7 @@ from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import usage
+from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.termination import nova_api
 
@@ -146,6 +147,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if spec_obj is self._sentinel:
             spec_obj = objects.RequestSpec.from_primitives(
                 context, request_spec, filter_properties)
+        zeroed.restore(spec_obj, CONF.preemption_quota.restored_resources)
 
         def select(spec):
             try:

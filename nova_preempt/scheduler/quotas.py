@@ -193,7 +193,10 @@ class Quotas:
         """The Amounts of other servers, and of those of the request."""
         # In this order: a server goes from the requests into a cell.
         requests = self._servers.requests(project_id)
-        servers = self._servers.servers(project_id)
+        servers = self._servers.servers(
+            # A cell that is down must not stop what Nova lets in; idle
+            # capacity is not owed to anybody.
+            project_id, partial=not preemptible)
         admitted = self._still_admitted(project_id, requests, servers)
         # Of requests that are being scheduled, the earlier ones count. By
         # this rule two schedulers agree on who comes first.

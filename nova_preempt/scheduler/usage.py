@@ -18,11 +18,13 @@ from nova import exception
 from nova import objects
 from nova.compute import vm_states
 import nova.conf
+from oslo_log import log as logging
 
 from nova_preempt import marks
 from nova_preempt.scheduler import request
 
 CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Amounts:
 class Server:
     """A server in a cell.
 
-    amounts has more than one item while it is resized. busy says that it
-    may be about to change.
+    amounts has more than one item while it is resized. busy says that Nova
+    works on it.
     """
 
     amounts: list[Amounts]
@@ -68,21 +70,34 @@ class ProjectServers:
         self._get_cells = get_cells
         self._hinted = hinted
 
-    def servers(self, project_id):
-        """{uuid: Server} of those in cells."""
+    def servers(self, project_id, partial=False):
+        """{uuid: Server} of those in cells.
+
+        :param partial: whether to do without cells that cannot be read
+        :raises CellTimeout: a cell cannot be read
+        """
         instances = []
-        for cell in list(self._get_cells().values()):
-            context = nova_context.get_admin_context()
-            with nova_context.target_cell(context, cell) as cell_context:
-                instances.extend(objects.InstanceList.get_by_filters(
-                    cell_context, {'project_id': project_id,
-                                   'deleted': False},
-                    expected_attrs=['flavor']))
+        for uuid, found in self._read(project_id).items():
+            if not nova_context.is_cell_failure_sentinel(found):
+                instances.extend(found)
+            elif partial:
+                LOG.warning('Cannot read the servers of cell %s; they do not '
+                            'count for now.', uuid)
+            else:
+                raise exception.CellTimeout
         hinted = self._hinted([instance.uuid for instance in instances])
         return {instance.uuid: _server(instance, instance.uuid in hinted)
                 for instance in instances
                 # A server that was never placed, and will not be.
                 if instance.host or instance.vm_state != vm_states.ERROR}
+
+    def _read(self, project_id):
+        return nova_context.scatter_gather_cells(
+            nova_context.get_admin_context(),
+            list(self._get_cells().values()), nova_context.CELL_TIMEOUT,
+            objects.InstanceList.get_by_filters,
+            {'project_id': project_id, 'deleted': False},
+            expected_attrs=['flavor'])
 
     def requests(self, project_id):
         """{uuid: Request} of those that are being scheduled, or will be."""
@@ -112,13 +127,12 @@ class ProjectServers:
 
 
 def _server(instance, by_hint):
-    flavors = [instance.flavor]
-    if instance.new_flavor is not None:
-        flavors.append(instance.new_flavor)
-    return Server(
-        [_amounts(flavor, by_hint) for flavor in flavors],
-        instance.task_state is not None
-        or instance.vm_state == vm_states.RESIZED)
+    # While a resize is not confirmed there are two, either of which may stay.
+    flavors = [flavor for flavor in (
+        instance.flavor, instance.new_flavor, instance.old_flavor)
+        if flavor is not None]
+    return Server([_amounts(flavor, by_hint) for flavor in flavors],
+                  instance.task_state is not None)
 
 
 def _amounts(flavor, by_hint):

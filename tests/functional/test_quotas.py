@@ -13,6 +13,7 @@
 
 import threading
 
+from nova.limit import utils as limit_utils
 from nova.tests.functional.api import client as api_client
 from oslo_limit import fixture as limit_fixture
 
@@ -321,3 +322,74 @@ class TestKeystone(QuotaTestCase):
         self.register({'preemptible_servers': 5, 'preemptible_vcpus': 5})
         self.assertIn('preemptible_memory_mb: limit 0, used 0, '
                       'requested 1024', self.refuse(self.spot))
+
+
+class TestUnifiedLimits(QuotaTestCase):
+    """Nova counts nothing of preemptible servers but their number."""
+
+    def setUp(self):
+        super().setUp()
+        limits = {'servers': -1, 'class:VCPU': 2, 'class:MEMORY_MB': 2048,
+                  'class:DISK_GB': -1, 'preemptible_servers': 4,
+                  'preemptible_vcpus': -1, 'preemptible_memory_mb': -1,
+                  'normal_servers': 2, 'normal_vcpus': -1,
+                  'normal_memory_mb': -1}
+        self.useFixture(limit_fixture.LimitFixture(limits, {}))
+        self.flags(group='quota', driver=limit_utils.UNIFIED_LIMITS_DRIVER)
+        self.limit(driver='oslo_limit',
+                   allocation_project_id=PREEMPTIBLE_PROJECT,
+                   restored_resources=['VCPU', 'MEMORY_MB'])
+        self.zeroed = self.create_flavor(
+            'zeroed', 1, 1024, 10, preemptible=True,
+            **{'resources:VCPU': '0', 'resources:MEMORY_MB': '0'})
+
+    def refuse_at_once(self, flavor):
+        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
+                                'r', flavor)
+        self.assertEqual(403, exc.response.status_code)
+        return exc.response.text
+
+    def test_two_quotas(self):
+        for name in 'ab':
+            self.boot_normal(name)
+        self.assertIn('class:VCPU', self.refuse_at_once(self.small))
+        # Beyond the normal quota, and bounded.
+        spots = [self.boot_spot(name, 'host1', flavor=self.zeroed)
+                 for name in 'cdef']
+        self.assertEqual([PREEMPTIBLE_PROJECT] * 4, self.projects_of(*spots))
+        self.assertEqual({'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 40},
+                         self.project_usage(PREEMPTIBLE_PROJECT))
+        self.assertIn('preemptible_servers: limit 4, used 4, requested 1',
+                      self.refuse(self.zeroed))
+        self.assertIn('class:VCPU', self.refuse_at_once(self.small))
+        self.assertEqual({'VCPU': 2, 'MEMORY_MB': 2048, 'DISK_GB': 20},
+                         self.project_usage(self.project))
+        self.assert_consistent()
+
+    def test_operations(self):
+        self.add_host('host2', 10, 10240, 100)
+        spot = self.boot_spot('a', 'host1', flavor=self.zeroed)
+        larger = self.create_flavor(
+            'l', 3, 1024, 10, preemptible=True,
+            **{'resources:VCPU': '0', 'resources:MEMORY_MB': '0'})
+        for action, arguments in (
+                ('migrate', None), ('revertResize', None),
+                ('resize', {'flavorRef': larger}), ('confirmResize', None),
+                ('shelve', None), ('unshelve', None),
+                ('os-migrateLive', {'host': None,
+                                    'block_migration': 'auto'})):
+            self.act(spot, action, arguments)
+            if action in ('confirmResize', 'revertResize'):
+                self.wait(spot)
+        self.wait_consistent()
+        self.assertEqual({}, self.project_usage(self.project))
+        self.assertEqual({'VCPU': 3, 'MEMORY_MB': 1024, 'DISK_GB': 10},
+                         self.project_usage(PREEMPTIBLE_PROJECT))
+
+    def test_it_gives_way(self):
+        for number in range(4):
+            self.boot_spot(f's{number}', 'host1', flavor=self.zeroed)
+        large = self.create_flavor('large', 1, 1024, 70)
+        self.boot_normal('n', flavor=large)
+        self.assertEqual(1, len(self.last_victims()))
+        self.assert_consistent()
