@@ -123,6 +123,7 @@ class Quotas:
         self._servers = servers
         self._note = note
         self._admitted = {}       # project: {uuid: Amounts}
+        self._locks = lockutils.Semaphores()
 
     @contextlib.contextmanager
     def admitted(self, context, spec_obj, instance_uuids, preemptible):
@@ -137,7 +138,7 @@ class Quotas:
             return
         # One at a time of each project: what one of two requests is given
         # must count for the other.
-        with lockutils.lock(f'nova-preempt-quota-{project_id}'):
+        with self._lock(project_id):
             reason = self._refusal(project_id, spec_obj.flavor,
                                    instance_uuids, preemptible)
             if not reason:
@@ -154,13 +155,16 @@ class Quotas:
             self._forget(project_id, instance_uuids)
             raise
 
+    def _lock(self, project_id):
+        return lockutils.lock(project_id, semaphores=self._locks)
+
     def _remember(self, project_id, flavor, uuids, preemptible):
         amounts = usage.Amounts(preemptible, flavor.vcpus, flavor.memory_mb)
         self._admitted.setdefault(project_id, {}).update(
             dict.fromkeys(uuids, amounts))
 
     def _forget(self, project_id, uuids):
-        with lockutils.lock(f'nova-preempt-quota-{project_id}'):
+        with self._lock(project_id):
             admitted = self._admitted.get(project_id, {})
             for uuid in uuids:
                 admitted.pop(uuid, None)
