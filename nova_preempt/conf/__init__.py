@@ -18,10 +18,11 @@ They live in nova.conf beside Nova's own: the scheduler reads one file.
 from nova_preempt.conf import database
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
+from nova_preempt.conf import quota
 from nova_preempt.conf import weights
 
 
 def register_opts(conf):
     """Register every option on conf; calling it again changes nothing."""
-    for module in (database, engine, preemption, weights):
+    for module in (database, engine, preemption, quota, weights):
         module.register_opts(conf)

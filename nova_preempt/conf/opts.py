@@ -15,6 +15,7 @@
 from nova_preempt.conf import database
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
+from nova_preempt.conf import quota
 from nova_preempt.conf import weights
 
 
@@ -24,5 +25,6 @@ def list_opts():
         (database.GROUP, database.list_opts()),
         (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),
+        (quota.GROUP, quota.OPTS),
         (weights.GROUP, weights.OPTS),
     ]

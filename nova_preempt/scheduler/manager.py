@@ -35,13 +35,17 @@ from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
+from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import observation
 from nova_preempt.scheduler import preemption
+from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import surplus
+from nova_preempt.scheduler import usage
+from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.termination import nova_api
 
@@ -64,7 +68,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     @property
     def placement_client(self):
-        client = self._client or report.report_client_singleton()
+        client = allocation_project.client(
+            self._client or report.report_client_singleton())
         if attempts.current() is None:
             return client
         return PreemptingClient(client)
@@ -92,6 +97,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
+        self.quotas = quotas.Quotas(
+            CONF.preemption_quota, usage.ProjectServers(
+                lambda: self.host_manager.cells,
+                self.preemption.db.get_preemptible), self._over_quota)
+        self.corrector = allocation_project.Corrector(
+            CONF.preemption_quota.allocation_project_id,
+            self.preemption.placement, self.preemption.view)
         self._check_weighers()
         try:
             metrics.serve(CONF.preemption.metrics_port,
@@ -115,6 +127,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _refresh_preemptible_servers(self, context):
         if self.preemption is not None:
             self.preemption.refresh()
+            self.corrector.run()
 
     @periodic_task.periodic_task(spacing=CONF.preemption.recovery_interval_s)
     def _repair_preemptions(self, context):
@@ -141,6 +154,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if spec_obj is self._sentinel:
             spec_obj = objects.RequestSpec.from_primitives(
                 context, request_spec, filter_properties)
+        zeroed.restore(spec_obj, CONF.preemption_quota.restored_resources)
 
         def select(spec):
             try:
@@ -159,9 +173,12 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
                                            instance_uuids)
-        if not self._may_preempt(context, spec_obj, instance_uuids):
-            return select(spec_obj)
-        return self._place_normal(context, select, spec_obj, instance_uuids)
+        with self.quotas.admitted(context, spec_obj, instance_uuids,
+                                  preemptible=False):
+            if not self._may_preempt(context, spec_obj, instance_uuids):
+                return select(spec_obj)
+            return self._place_normal(context, select, spec_obj,
+                                      instance_uuids)
 
     def _place_preemptible(self, context, select, spec_obj, instance_uuids):
         """A preemptible request takes what is free and never preempts."""
@@ -171,7 +188,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             # preemptible would never give way.
             self.preemption.db.add_preemptible(instance_uuids)
         try:
-            selections = select(spec_obj)
+            with self.quotas.admitted(
+                    context, spec_obj, instance_uuids, preemptible=True
+            ), allocation_project.claiming_under(
+                    CONF.preemption_quota.allocation_project_id):
+                selections = select(spec_obj)
         except exception.NoValidHost as exc:
             if hinted:
                 self._forget_hint(context, spec_obj, instance_uuids)
@@ -250,6 +271,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             LOG.info('Preemption cannot help server %(server)s: %(reason)s',
                      {'server': instance_uuids[0], 'reason': reason})
             self.preemption.note_refusal(attempt, instance_uuids[0], reason)
+
+    def _over_quota(self, context, spec_obj, instance_uuids, reason):
+        self.preemption.note_refusal(
+            self._attempt(context, spec_obj, instance_uuids, ()),
+            instance_uuids[0], reason)
 
     def _observe(self, context, instance_uuids, attempt, selections=None,
                  error=None):

@@ -1,0 +1,135 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Under which project the allocations of preemptible servers stand.
+
+Nova counts what a project uses from Placement by the project that allocations
+stand under. Those of preemptible servers can stand under another one
+([preemption_quota]allocation_project_id): it is given where the scheduler
+claims, and put right afterwards where others have claimed.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import time
+
+from oslo_log import log as logging
+
+from nova_preempt import placement as placement_api
+
+LOG = logging.getLogger(__name__)
+
+# Nothing tells us of a change by "nova-manage placement heal_allocations", so
+# each server is looked at again after this time, in seconds.
+RECHECK_S = 3600
+
+# How many servers are looked at in one go.
+BATCH = 500
+
+_CURRENT = contextvars.ContextVar('nova_preempt_allocation_project',
+                                  default='')
+
+
+@contextlib.contextmanager
+def claiming_under(project_id):
+    """Within, this thread claims for this project ('': for the server's)."""
+    token = _CURRENT.set(project_id)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def client(placement_client):
+    """Nova's Placement client, as this thread shall see it."""
+    project_id = _CURRENT.get()
+    if not project_id:
+        return placement_client
+    return _Client(placement_client, project_id)
+
+
+class _Client:
+
+    def __init__(self, placement_client, project_id):
+        self._client = placement_client
+        self._project_id = project_id
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def claim_resources(self, context, consumer_uuid, alloc_request,
+                        project_id, user_id, *args, **kwargs):
+        return self._client.claim_resources(
+            context, consumer_uuid, alloc_request, self._project_id, user_id,
+            *args, **kwargs)
+
+
+class Corrector:
+    """Puts the allocations of preemptible servers under the project.
+
+    Nova's conductor claims by itself when a build or a resize goes to an
+    alternate host, and so does a move to a forced host; and there are the
+    servers from before the option was set.
+
+    :param project_id: the project, '' to correct nothing
+    :param placement: a nova_preempt.placement.Placement
+    :param view: a nova_preempt.scheduler.view.ServerView
+    :param monotonic: a clock, in seconds
+    """
+
+    def __init__(self, project_id, placement, view, monotonic=time.monotonic):
+        self._project_id = project_id
+        self._placement = placement
+        self._view = view
+        self._monotonic = monotonic
+        self._checked = {}        # uuid: (what it was like, when)
+
+    def run(self):
+        """Look at the servers that have changed, or not for long."""
+        if not self._project_id:
+            return
+        now = self._monotonic()
+        servers = {uuid: server for node in self._view.nodes()
+                   for uuid, server in self._view.on_node(node).items()}
+        self._checked = {uuid: (seen, when) for uuid, (seen, when)
+                         in self._checked.items()
+                         if uuid in servers and now - when < RECHECK_S}
+        # Not while Nova works on it: it would lose the race for the
+        # consumer's generation, and fail.
+        due = [server for uuid, server in servers.items()
+               if server.task_state is None
+               and self._checked.get(uuid, (None,))[0] != _seen(server)]
+        for server in due[:BATCH]:
+            try:
+                self._correct(server)
+            except placement_api.Conflict:
+                continue          # somebody is at work: next time
+            except placement_api.PlacementError as exc:
+                LOG.warning('Cannot look after the project of allocations, '
+                            'trying again later: %s', exc)
+                return
+            self._checked[server.uuid] = (_seen(server), now)
+
+    def _correct(self, server):
+        consumer = self._placement.get_consumer(server.uuid)
+        if not consumer.allocations or (
+                consumer.project_id == self._project_id):
+            return
+        self._placement.post_allocations([
+            dataclasses.replace(consumer, project_id=self._project_id)])
+        LOG.info('The allocations of preemptible server %(server)s now stand '
+                 'under project %(project)s.',
+                 {'server': server.uuid, 'project': self._project_id})
+
+
+def _seen(server):
+    return server.node, server.vm_state

@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a project has: its servers, and its requests for servers."""
+
+import dataclasses
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import vm_states
+import nova.conf
+from oslo_log import log as logging
+
+from nova_preempt import marks
+from nova_preempt.scheduler import request
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Amounts:
+    """What one server counts, by its flavor as in Nova's own quota."""
+
+    preemptible: bool
+    vcpus: int
+    memory_mb: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A server in a cell.
+
+    amounts has more than one item while it is resized. busy says that Nova
+    works on it.
+    """
+
+    amounts: list[Amounts]
+    busy: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A server that is in no cell yet. Those of one request share an order.
+    """
+
+    amounts: Amounts
+    order: int
+
+
+class ProjectServers:
+    """Reads Nova's records of the servers of a project.
+
+    :param get_cells: returns {uuid: CellMapping}, without cell0: what is
+        there was never placed
+    :param hinted: given uuids, returns the set of those that are preemptible
+        by a hint
+    """
+
+    def __init__(self, get_cells, hinted):
+        self._get_cells = get_cells
+        self._hinted = hinted
+
+    def servers(self, project_id, partial=False):
+        """{uuid: Server} of those in cells.
+
+        :param partial: whether to do without cells that cannot be read
+        :raises CellTimeout: a cell cannot be read
+        """
+        instances = []
+        for uuid, found in self._read(project_id).items():
+            if not nova_context.is_cell_failure_sentinel(found):
+                instances.extend(found)
+            elif partial:
+                LOG.warning('Cannot read the servers of cell %s; they do not '
+                            'count for now.', uuid)
+            else:
+                raise exception.CellTimeout
+        hinted = self._hinted([instance.uuid for instance in instances])
+        return {instance.uuid: _server(instance, instance.uuid in hinted)
+                for instance in instances
+                # A server that was never placed, and will not be.
+                if instance.host or instance.vm_state != vm_states.ERROR}
+
+    def _read(self, project_id):
+        return nova_context.scatter_gather_cells(
+            nova_context.get_admin_context(),
+            list(self._get_cells().values()), nova_context.CELL_TIMEOUT,
+            objects.InstanceList.get_by_filters,
+            {'project_id': project_id, 'deleted': False},
+            expected_attrs=['flavor'])
+
+    def requests(self, project_id):
+        """{uuid: Request} of those that are being scheduled, or will be."""
+        # A context that is not an admin's: of this project only.
+        context = nova_context.RequestContext(project_id=project_id,
+                                              is_admin=False)
+        found = list(objects.BuildRequestList.get_all(context))
+        orders = {}
+        for item in found:
+            key = item.instance.reservation_id
+            orders[key] = min(item.id, orders.get(key, item.id))
+        return {item.instance_uuid: Request(
+            _amounts(item.instance.flavor, self._asks_by_hint(item)),
+            orders[item.instance.reservation_id]) for item in found}
+
+    @staticmethod
+    def _asks_by_hint(build_request):
+        if not CONF.preemption.allow_hint:
+            return False
+        try:
+            spec_obj = objects.RequestSpec.get_by_instance_uuid(
+                nova_context.get_admin_context(),
+                build_request.instance_uuid)
+        except exception.RequestSpecNotFound:
+            return False
+        return request.is_hinted(spec_obj)
+
+
+def _server(instance, by_hint):
+    # While a resize is not confirmed there are two, either of which may stay.
+    flavors = [flavor for flavor in (
+        instance.flavor, instance.new_flavor, instance.old_flavor)
+        if flavor is not None]
+    return Server([_amounts(flavor, by_hint) for flavor in flavors],
+                  instance.task_state is not None)
+
+
+def _amounts(flavor, by_hint):
+    extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
+                   else None) or {}
+    return Amounts(by_hint or marks.flavor_is_preemptible(extra_specs),
+                   flavor.vcpus, flavor.memory_mb)

@@ -1,0 +1,402 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The two quotas, on the real Nova and Placement."""
+
+import threading
+
+from nova.limit import utils as limit_utils
+from nova.tests.functional.api import client as api_client
+from oslo_limit import fixture as limit_fixture
+
+from nova_preempt.embedded import cloud
+from tests.functional import base
+
+PREEMPTIBLE_PROJECT = 'preemptible-allocations'
+
+
+class QuotaTestCase(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.project = self.api_fixture.project_id
+        self.add_host('host1', 10, 10240, 100)
+
+    def limit(self, driver='options', **values):
+        self.flags(group='preemption_quota', driver=driver, **values)
+        self.restart_scheduler()
+
+    def refuse(self, flavor, **kwargs):
+        """Boot in vain; return what the user sees."""
+        return self.fault(self.boot_in_vain(flavor=flavor, **kwargs))
+
+    def fault(self, server_id):
+        # Nova writes the state first and then the fault.
+        return self.wait_for(
+            lambda: self.api.get_server(server_id).get('fault'),
+            f'the fault of {server_id}')['message']
+
+    def boot_many(self, count, flavor):
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=flavor, networks='none')
+        body.update(min_count=count, max_count=count)
+        before = {server['id'] for server in self.servers()}
+        self.api.post_server({'server': body})
+        return [self.settle(server['id']) for server in self.servers()
+                if server['id'] not in before]
+
+    def project_usage(self, project_id):
+        return self.placement.get(f'/usages?project_id={project_id}',
+                                  version='1.9').body['usages']
+
+    def projects_of(self, *servers):
+        return [self.placement.get(f'/allocations/{server}',
+                                   version='1.28').body['project_id']
+                for server in servers]
+
+
+class TestPreemptible(QuotaTestCase):
+
+    def test_refusal(self):
+        self.limit(servers=2)
+        self.boot_spot('a', 'host1')
+        self.boot_spot('b', 'host1')
+        fault = self.refuse(self.spot)
+        self.assertEqual(
+            'No valid host was found. Quota of preemptible servers exceeded '
+            f'for project {self.project}: servers: limit 2, used 2, '
+            'requested 1.', fault)
+        self.assertIn('Quota of preemptible servers exceeded',
+                      self.stdlog.logger.output)
+        self.assertIn('limit 2, used 2', self.last_decision().reason)
+        # Normal ones are not bounded by it, and one that failed counts
+        # nothing.
+        normal = self.boot_normal()['id']
+        self.delete(normal)
+        self.delete(self.boot('c', self.small))
+
+    def test_a_failed_one_counts_nothing(self):
+        self.limit(servers=1, vcpus=1)
+        big = self.create_flavor('b', 11, 1024, 10, preemptible=True)
+        self.assertIn('vcpus: limit 1, used 0, requested 11',
+                      self.refuse(big))
+        spot = self.boot_spot('a', 'host1')
+        self.refuse(self.spot)
+        self.delete(spot)
+        self.boot_spot('b', 'host1')
+
+    def test_amounts(self):
+        self.limit(vcpus=3, memory_mb=3000)
+        big = self.create_flavor('b', 2, 1024, 10, preemptible=True)
+        self.boot_spot('a', 'host1', flavor=big)
+        self.assertIn('vcpus: limit 3, used 2, requested 2',
+                      self.refuse(big))
+        ram = self.create_flavor('r', 1, 2048, 10, preemptible=True)
+        fault = self.refuse(ram)
+        self.assertIn('memory_mb: limit 3000, used 1024, requested 2048',
+                      fault)
+        self.assertNotIn('vcpus', fault)
+
+    def test_of_a_project(self):
+        self.limit(servers=5, project_limits=[
+            {'project_id': self.project, 'servers': '1'},
+            {'project_id': 'other', 'vcpus': '7'}])
+        self.boot_spot('a', 'host1')
+        self.assertIn('limit 1, used 1', self.refuse(self.spot))
+
+    def test_several_at_once(self):
+        """All or nothing."""
+        self.limit(servers=3)
+        self.assertEqual(['ERROR'] * 4, [
+            server['status'] for server in self.boot_many(4, self.spot)])
+        self.wait_for(lambda: not self.alive(), 'them to fail')
+        servers = self.boot_many(3, self.spot)
+        self.assertEqual(['ACTIVE'] * 3,
+                         [server['status'] for server in servers])
+        self.assertIn('limit 3, used 3', self.refuse(self.spot))
+
+    def test_hints(self):
+        self.flags(allow_hint=True, group='preemption')
+        self.limit(servers=1)
+        hint = {'preemptible': 'true'}
+        self.boot_spot('a', 'host1', flavor=self.small, hints=hint)
+        self.assertIn('limit 1, used 1',
+                      self.refuse(self.small, hints=hint))
+        self.boot_normal('n')
+
+    def test_many_at_the_same_time(self):
+        """As many as the limit lets in, never more, and not fewer."""
+        self.limit(servers=4)
+        # Nova's tests have but one; here two take turns.
+        self._service_fixture_count['scheduler'] = 0
+        second = self.start_service('scheduler', host='scheduler2')
+        second.manager.clock = self.clock
+        booted = []
+
+        def boot(name):
+            booted.append(self.boot(name, self.spot))
+
+        threads = [threading.Thread(target=boot, args=(f's{number}',))
+                   for number in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        statuses = [self.settle(server)['status'] for server in booted]
+        self.assertEqual(10, len(statuses))
+        self.assertEqual(4, statuses.count('ACTIVE'))
+
+    def test_operations(self):
+        """What moves adds nothing; what grows, the difference."""
+        self.add_host('host2', 10, 10240, 100)
+        self.limit(servers=1, vcpus=2)
+        spot = self.boot_spot('a', 'host1')
+        larger = self.create_flavor('l', 2, 1024, 10, preemptible=True)
+        largest = self.create_flavor('xl', 3, 1024, 10, preemptible=True)
+        self.act(spot, 'migrate')
+        self.confirm(spot)
+        self.act(spot, 'shelve')
+        self.act(spot, 'unshelve')
+        self.resize(spot, largest, 'Error')
+        self.assertIn('vcpus: limit 2, used 1, requested 2',
+                      self.last_decision().reason)
+        self.resize(spot, larger)
+        self.confirm(spot)
+        self.assertEqual(2, self.api.get_server(spot)['flavor']['vcpus'])
+        # Down, and to a normal one, always.
+        self.resize(spot, self.small)
+        self.confirm(spot)
+        self.boot_spot('b', 'host1')
+        self.resize(spot, self.spot, 'Error')
+        self.assertIn('servers: limit 1, used 1, requested 1',
+                      self.last_decision().reason)
+        self.wait_consistent()
+
+    def confirm(self, server):
+        self.act(server, 'confirmResize')
+        self.wait(server)
+
+    def resize(self, server, flavor, result='Success'):
+        self.act(server, 'resize', {'flavorRef': flavor})
+        event = self.api.api_get(
+            f'/servers/{server}/os-instance-actions').body['instanceActions']
+        action = self.api.api_get(
+            f'/servers/{server}/os-instance-actions/{event[0]["request_id"]}'
+        ).body['instanceAction']
+        self.assertEqual('resize', action['action'])
+        self.assertIn(result, [item['result'] for item in action['events']])
+        return action
+
+
+class TestNormal(QuotaTestCase):
+
+    def test_left_to_nova(self):
+        self.limit(servers=0, normal_servers=0)
+        self.boot_normal('a')
+        self.flags(group='quota', instances=1)
+        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
+                                'b', self.small)
+        self.assertEqual(403, exc.response.status_code)
+
+    def test_bounded_here(self):
+        """The API lets in the sum; each kind gets its part."""
+        self.flags(group='quota', instances=3, cores=3, ram=3072)
+        self.limit(enforce_normal=True, normal_servers=2, normal_vcpus=2,
+                   normal_memory_mb=2048, servers=1)
+        self.boot_normal('a')
+        self.boot_normal('b')
+        self.assertIn(
+            'Quota of normal servers exceeded for project '
+            f'{self.project}: servers: limit 2, used 2, requested 1; vcpus: '
+            'limit 2, used 2, requested 1; memory_mb: limit 2048, used 2048, '
+            'requested 1024.', self.refuse(self.small))
+        # Until it is deleted, what was refused counts for Nova's API.
+        failed, = (server['id'] for server in self.servers()
+                   if server['status'] == 'ERROR')
+        self.delete(failed)
+        self.boot_spot('c', 'host1')
+
+    def test_a_normal_server_still_preempts(self):
+        self.limit(enforce_normal=True, normal_vcpus=10, vcpus=10)
+        for number in range(10):
+            self.boot_spot(f's{number}', 'host1')
+        self.boot_normal('n')
+        self.assertEqual(1, len(self.last_victims()))
+        self.assert_consistent()
+
+
+class TestAllocationProject(QuotaTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(group='quota', count_usage_from_placement=True)
+        self.limit(allocation_project_id=PREEMPTIBLE_PROJECT)
+
+    def test_normal_cores_are_left(self):
+        self.flags(group='quota', cores=2, ram=2048)
+        spots = [self.boot_spot(name, 'host1') for name in 'abcd']
+        self.assertEqual([PREEMPTIBLE_PROJECT] * 4, self.projects_of(*spots))
+        self.assertEqual(4, self.project_usage(PREEMPTIBLE_PROJECT)['VCPU'])
+        limits = self.api.api_get('/limits').body['limits']['absolute']
+        self.assertEqual((0, 0, 4), (
+            limits['totalCoresUsed'], limits['totalRAMUsed'],
+            limits['totalInstancesUsed']))
+        normal = self.boot_normal('n1')['id']
+        self.assertEqual([self.project], self.projects_of(normal))
+        self.boot_normal('n2')
+        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
+                                'n3', self.small)
+        self.assertEqual(403, exc.response.status_code)
+        # What remains impossible: each request is checked alone.
+        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
+                                'e', self.spot)
+        self.assertEqual(403, exc.response.status_code)
+
+    def test_operations(self):
+        self.add_host('host2', 10, 10240, 100)
+        spot = self.boot_spot('a', 'host1')
+        larger = self.create_flavor('l', 2, 1024, 10, preemptible=True)
+        for action, arguments in (
+                ('migrate', None), ('revertResize', None),
+                ('resize', {'flavorRef': larger}), ('confirmResize', None),
+                ('shelve', None), ('unshelve', None),
+                ('os-migrateLive', {'host': None,
+                                    'block_migration': 'auto'})):
+            self.act(spot, action, arguments)
+            if action in ('confirmResize', 'revertResize'):
+                self.wait(spot)
+            if action != 'shelve':
+                self.assertEqual([PREEMPTIBLE_PROJECT],
+                                 self.projects_of(spot), action)
+                self.assertEqual({}, self.project_usage(self.project))
+        self.wait_consistent()
+
+    def test_a_victim_and_its_end(self):
+        for number in range(10):
+            self.boot_spot(f's{number}', 'host1')
+        self.boot_normal('n')
+        self.assertEqual({'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10},
+                         self.project_usage(self.project))
+        self.assertEqual(9, self.project_usage(PREEMPTIBLE_PROJECT)['VCPU'])
+        self.assert_consistent()
+
+    def test_put_right(self):
+        """Servers from before, and what Nova's conductor has claimed."""
+        self.limit(allocation_project_id='')
+        spot = self.boot_spot('a', 'host1')
+        normal = self.boot_normal('n')['id']
+        self.assertEqual([self.project] * 2, self.projects_of(spot, normal))
+        self.limit(allocation_project_id=PREEMPTIBLE_PROJECT)
+        self.scheduler._refresh_preemptible_servers(None)
+        self.assertEqual([PREEMPTIBLE_PROJECT, self.project],
+                         self.projects_of(spot, normal))
+        self.assert_consistent()
+
+
+class TestKeystone(QuotaTestCase):
+
+    def register(self, limits, projects=None):
+        self.useFixture(limit_fixture.LimitFixture(limits, projects or {}))
+        self.limit(driver='oslo_limit')
+
+    def test_limits(self):
+        self.register({'preemptible_servers': 1, 'preemptible_vcpus': -1,
+                       'preemptible_memory_mb': 99999})
+        self.boot_spot('a', 'host1')
+        self.assertIn('preemptible_servers: limit 1, used 1, requested 1',
+                      self.refuse(self.spot))
+        self.boot_normal('n')
+
+    def test_of_a_project(self):
+        self.register(
+            {'preemptible_servers': 0, 'preemptible_vcpus': 0,
+             'preemptible_memory_mb': -1},
+            {self.project: {'preemptible_servers': 5,
+                            'preemptible_vcpus': 1}})
+        self.boot_spot('a', 'host1')
+        self.assertIn('preemptible_vcpus: limit 1, used 1, requested 1',
+                      self.refuse(self.spot))
+
+    def test_not_registered(self):
+        self.register({'preemptible_servers': 5, 'preemptible_vcpus': 5})
+        self.assertIn('preemptible_memory_mb: limit 0, used 0, '
+                      'requested 1024', self.refuse(self.spot))
+
+
+class TestUnifiedLimits(QuotaTestCase):
+    """Nova counts nothing of preemptible servers but their number."""
+
+    def setUp(self):
+        super().setUp()
+        limits = {'servers': -1, 'class:VCPU': 2, 'class:MEMORY_MB': 2048,
+                  'class:DISK_GB': -1, 'preemptible_servers': 4,
+                  'preemptible_vcpus': -1, 'preemptible_memory_mb': -1,
+                  'normal_servers': 2, 'normal_vcpus': -1,
+                  'normal_memory_mb': -1}
+        self.useFixture(limit_fixture.LimitFixture(limits, {}))
+        self.flags(group='quota', driver=limit_utils.UNIFIED_LIMITS_DRIVER)
+        self.limit(driver='oslo_limit',
+                   allocation_project_id=PREEMPTIBLE_PROJECT,
+                   restored_resources=['VCPU', 'MEMORY_MB'])
+        self.zeroed = self.create_flavor(
+            'zeroed', 1, 1024, 10, preemptible=True,
+            **{'resources:VCPU': '0', 'resources:MEMORY_MB': '0'})
+
+    def refuse_at_once(self, flavor):
+        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
+                                'r', flavor)
+        self.assertEqual(403, exc.response.status_code)
+        return exc.response.text
+
+    def test_two_quotas(self):
+        for name in 'ab':
+            self.boot_normal(name)
+        self.assertIn('class:VCPU', self.refuse_at_once(self.small))
+        # Beyond the normal quota, and bounded.
+        spots = [self.boot_spot(name, 'host1', flavor=self.zeroed)
+                 for name in 'cdef']
+        self.assertEqual([PREEMPTIBLE_PROJECT] * 4, self.projects_of(*spots))
+        self.assertEqual({'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 40},
+                         self.project_usage(PREEMPTIBLE_PROJECT))
+        self.assertIn('preemptible_servers: limit 4, used 4, requested 1',
+                      self.refuse(self.zeroed))
+        self.assertIn('class:VCPU', self.refuse_at_once(self.small))
+        self.assertEqual({'VCPU': 2, 'MEMORY_MB': 2048, 'DISK_GB': 20},
+                         self.project_usage(self.project))
+        self.assert_consistent()
+
+    def test_operations(self):
+        self.add_host('host2', 10, 10240, 100)
+        spot = self.boot_spot('a', 'host1', flavor=self.zeroed)
+        larger = self.create_flavor(
+            'l', 3, 1024, 10, preemptible=True,
+            **{'resources:VCPU': '0', 'resources:MEMORY_MB': '0'})
+        for action, arguments in (
+                ('migrate', None), ('revertResize', None),
+                ('resize', {'flavorRef': larger}), ('confirmResize', None),
+                ('shelve', None), ('unshelve', None),
+                ('os-migrateLive', {'host': None,
+                                    'block_migration': 'auto'})):
+            self.act(spot, action, arguments)
+            if action in ('confirmResize', 'revertResize'):
+                self.wait(spot)
+        self.wait_consistent()
+        self.assertEqual({}, self.project_usage(self.project))
+        self.assertEqual({'VCPU': 3, 'MEMORY_MB': 1024, 'DISK_GB': 10},
+                         self.project_usage(PREEMPTIBLE_PROJECT))
+
+    def test_it_gives_way(self):
+        for number in range(4):
+            self.boot_spot(f's{number}', 'host1', flavor=self.zeroed)
+        large = self.create_flavor('large', 1, 1024, 70)
+        self.boot_normal('n', flavor=large)
+        self.assertEqual(1, len(self.last_victims()))
+        self.assert_consistent()

@@ -1,0 +1,130 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Under which project the allocations of preemptible servers stand."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt import placement as placement_api
+from nova_preempt.scheduler import allocation_project
+
+
+class TestClient(unittest.TestCase):
+
+    def claim(self):
+        real = mock.Mock()
+        client = allocation_project.client(real)
+        client.claim_resources('context', 'uuid', {}, 'own', 'user',
+                               allocation_request_version='1.36')
+        client.get('/x')
+        real.get.assert_called_once_with('/x')
+        (args, kwargs), = real.claim_resources.call_args_list
+        self.assertEqual({'allocation_request_version': '1.36'}, kwargs)
+        self.assertEqual(('context', 'uuid', {}, 'user'),
+                         args[:3] + args[4:])
+        return args[3]
+
+    def test_only_within(self):
+        self.assertEqual('own', self.claim())
+        with allocation_project.claiming_under('other'):
+            self.assertEqual('other', self.claim())
+            with allocation_project.claiming_under(''):
+                self.assertEqual('own', self.claim())
+        self.assertEqual('own', self.claim())
+
+
+class FakePlacement:
+
+    def __init__(self, **projects):
+        self.projects = projects
+        self.asked = []
+        self.error = None
+
+    def get_consumer(self, uuid):
+        self.asked.append(uuid)
+        return placement_api.Consumer(
+            uuid, {'rp': {'resources': {'VCPU': 1}}}, 7,
+            self.projects[uuid], 'user')
+
+    def post_allocations(self, consumers):
+        if self.error:
+            raise self.error
+        for consumer in consumers:
+            assert consumer.generation == 7
+            assert consumer.user_id == 'user'
+            self.projects[consumer.uuid] = consumer.project_id
+
+
+class TestCorrector(unittest.TestCase):
+
+    def setUp(self):
+        self.placement = FakePlacement(a='own', b='other', busy='own')
+        self.servers = {
+            uuid: types.SimpleNamespace(uuid=uuid, node='n', task_state=None,
+                                        vm_state='active')
+            for uuid in ('a', 'b', 'busy')}
+        self.servers['busy'].task_state = 'migrating'
+        self.now = 1000
+        view = mock.Mock()
+        view.nodes.return_value = {'n'}
+        view.on_node.side_effect = lambda node: self.servers
+        self.view = view
+        self.corrector = self.make('other')
+
+    def make(self, project_id):
+        return allocation_project.Corrector(
+            project_id, self.placement, self.view, lambda: self.now)
+
+    def run_it(self):
+        self.placement.asked = []
+        self.corrector.run()
+        return sorted(self.placement.asked)
+
+    def test_once(self):
+        self.assertEqual(['a', 'b'], self.run_it())
+        self.assertEqual({'a': 'other', 'b': 'other', 'busy': 'own'},
+                         self.placement.projects)
+        self.assertEqual([], self.run_it())
+        self.servers['busy'].task_state = None
+        self.assertEqual(['busy'], self.run_it())
+        self.servers['a'].node = 'm'
+        self.assertEqual(['a'], self.run_it())
+
+    def test_again_after_long(self):
+        self.run_it()
+        self.now += allocation_project.RECHECK_S
+        self.assertEqual(['a', 'b'], self.run_it())
+
+    def test_not_wanted(self):
+        self.corrector = self.make('')
+        self.assertEqual([], self.run_it())
+
+    def test_lost_race(self):
+        self.placement.error = placement_api.Conflict()
+        self.run_it()
+        self.placement.error = None
+        self.assertEqual(['a'], self.run_it())
+
+    def test_placement_is_down(self):
+        self.placement.error = placement_api.PlacementError('down')
+        with self.assertLogs('nova_preempt.scheduler.allocation_project'):
+            self.run_it()
+        self.placement.error = None
+        self.run_it()
+        self.assertEqual('other', self.placement.projects['a'])
+
+    def test_a_batch(self):
+        with mock.patch.object(allocation_project, 'BATCH', 1):
+            self.assertEqual(1, len(self.run_it()))
+            self.assertEqual(1, len(self.run_it()))
+            self.assertEqual([], self.run_it())

@@ -1,0 +1,296 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who is admitted, by the two quotas."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova import exception
+from nova import objects
+from oslo_config import cfg
+from oslo_limit import fixture as limit_fixture
+from oslo_limit import limit
+
+from nova_preempt.conf import quota as quota_conf
+from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import usage
+from nova_preempt.scheduler import zeroed
+
+objects.register_all()
+
+
+def amounts(preemptible=True, vcpus=1, memory_mb=1024):
+    return usage.Amounts(preemptible, vcpus, memory_mb)
+
+
+def server(*sizes, busy=False):
+    return usage.Server(list(sizes) or [amounts()], busy)
+
+
+class FakeServers:
+    """What Nova has recorded, as {uuid: Server} and {uuid: Request}."""
+
+    def __init__(self):
+        self.in_cells = {}
+        self.waiting = {}
+        self.partial = None
+
+    def servers(self, project_id, partial=False):
+        self.partial = partial
+        return dict(self.in_cells)
+
+    def requests(self, project_id):
+        return dict(self.waiting)
+
+
+class QuotasTestCase(unittest.TestCase):
+
+    def setUp(self):
+        self.conf = cfg.ConfigOpts()
+        quota_conf.register_opts(self.conf)
+        self.conf([])
+        self.servers = FakeServers()
+        self.notes = []
+
+    def make(self, driver='options', **values):
+        for name, value in {'driver': driver, **values}.items():
+            self.conf.set_override(name, value, quota_conf.GROUP)
+        return quotas.Quotas(self.conf.preemption_quota, self.servers,
+                             lambda *args: self.notes.append(args))
+
+    def ask(self, quota, *uuids, preemptible=True, vcpus=1, memory_mb=1024,
+            error=None):
+        spec_obj = types.SimpleNamespace(
+            project_id='p', flavor=types.SimpleNamespace(
+                vcpus=vcpus, memory_mb=memory_mb))
+        with quota.admitted(None, spec_obj, list(uuids), preemptible):
+            if error:
+                raise error
+
+    def refuse(self, *args, **kwargs):
+        """Ask in vain; return the reason."""
+        with self.assertRaises(exception.NoValidHost) as caught:
+            self.ask(*args, **kwargs)
+        self.assertEqual(self.notes.pop()[-1],
+                         caught.exception.kwargs['reason'])
+        return caught.exception.kwargs['reason']
+
+
+class TestOptions(QuotasTestCase):
+
+    def test_by_default_nobody_is_asked(self):
+        quota = quotas.Quotas(self.conf.preemption_quota, None)
+        self.ask(quota, 'a', vcpus=1000)
+        self.ask(quota, 'a', preemptible=False)
+
+    def test_without_limits_nothing_is_counted(self):
+        quota = self.make(servers=-1, enforce_normal=True)
+        self.servers.servers = self.servers.requests = None
+        self.ask(quota, 'a')
+        self.ask(quota, 'a', preemptible=False)
+
+    def test_message(self):
+        quota = self.make(servers=2, vcpus=3, memory_mb=4096)
+        self.servers.in_cells = {
+            'a': server(amounts(vcpus=2)), 'n': server(amounts(False, 99))}
+        self.ask(quota, 'b')
+        self.assertEqual(
+            'Quota of preemptible servers exceeded for project p: servers: '
+            'limit 2, used 1, requested 3; vcpus: limit 3, used 2, requested '
+            '6.', self.refuse(quota, 'c', 'd', 'e', vcpus=2, memory_mb=1))
+
+    def test_zero(self):
+        self.assertIn('servers: limit 0, used 0, requested 1',
+                      self.refuse(self.make(servers=0), 'a'))
+
+    def test_normal(self):
+        quota = self.make(servers=0, normal_servers=1, enforce_normal=True)
+        self.servers.in_cells = {'s': server()}
+        self.ask(quota, 'a', preemptible=False)
+        self.servers.in_cells['a'] = server(amounts(False))
+        self.assertIn('Quota of normal servers exceeded for project p: '
+                      'servers: limit 1, used 1, requested 1',
+                      self.refuse(quota, 'b', preemptible=False))
+        self.assertTrue(self.servers.partial)
+        self.refuse(quota, 'b')
+        self.assertFalse(self.servers.partial)
+
+    def test_normal_is_left_alone(self):
+        self.ask(self.make(normal_servers=0), 'a', preemptible=False)
+
+    def test_of_projects(self):
+        self.conf.set_override('project_limits', [
+            {'project_id': 'p', 'servers': '3', 'normal_vcpus': '-1'},
+            {'project_id': 'q', 'servers': '9'}], quota_conf.GROUP)
+        quota = self.make(servers=1, enforce_normal=True, normal_vcpus=0)
+        self.ask(quota, 'a', 'b', 'c')
+        self.refuse(quota, 'a', 'b', 'c', 'd')
+        self.ask(quota, 'e', preemptible=False)
+
+    def test_bad_lines(self):
+        for line in ({'servers': '3'}, {'project_id': 'p', 'cores': '3'},
+                     {'project_id': 'p', 'servers': 'many'}):
+            self.assertRaisesRegex(
+                exception.InvalidConfiguration, 'project_limits has',
+                self.make, project_limits=[line])
+
+    def test_cannot_count(self):
+        quota = self.make(servers=1)
+        self.servers.servers = mock.Mock(side_effect=exception.CellTimeout)
+        with self.assertLogs('nova_preempt.scheduler.quotas'):
+            self.assertIn('cannot be counted', self.refuse(quota, 'a'))
+
+
+class TestCounting(QuotasTestCase):
+
+    def test_what_moves(self):
+        """It adds nothing, even where the project is over its limit."""
+        quota = self.make(servers=1, vcpus=2)
+        self.servers.in_cells = {
+            'a': server(amounts(vcpus=2)), 'b': server(amounts(vcpus=4))}
+        self.ask(quota, 'a', vcpus=2)
+        self.ask(quota, 'a', vcpus=1)
+
+    def test_what_grows(self):
+        quota = self.make(servers=2, vcpus=6)
+        self.servers.in_cells = {'a': server(busy=True), 'b': server(
+            amounts(vcpus=2), busy=True)}
+        self.assertIn('vcpus: limit 6, used 3, requested 4',
+                      self.refuse(quota, 'a', vcpus=5))
+        self.ask(quota, 'a', vcpus=4)
+        # Nova's record of it is still the old one.
+        self.assertIn('vcpus: limit 6, used 6, requested 1',
+                      self.refuse(quota, 'b', vcpus=3))
+        # It failed after all.
+        self.servers.in_cells['a'] = server()
+        self.ask(quota, 'b', vcpus=3)
+
+    def test_what_changes_its_kind(self):
+        quota = self.make(servers=1, normal_servers=1, enforce_normal=True)
+        self.servers.in_cells = {'a': server(), 'n': server(amounts(False))}
+        self.assertIn('limit 1, used 1, requested 1', self.refuse(quota, 'n'))
+        self.assertIn('limit 1, used 1, requested 1',
+                      self.refuse(quota, 'a', preemptible=False))
+
+    def test_either_size_may_stay(self):
+        quota = self.make(vcpus=5)
+        self.servers.in_cells = {'a': server(
+            amounts(vcpus=1), amounts(vcpus=4), amounts(False, 9))}
+        self.assertIn('limit 5, used 4', self.refuse(quota, 'b', vcpus=2))
+
+    def test_earlier_requests_count(self):
+        quota = self.make(servers=2)
+        self.servers.waiting = {
+            uuid: usage.Request(amounts(), order)
+            for uuid, order in (('a', 1), ('b', 2), ('c', 3))}
+        self.servers.waiting['n'] = usage.Request(amounts(False), 0)
+        self.assertIn('used 2', self.refuse(quota, 'c'))
+        self.ask(quota, 'b')
+        self.ask(quota, 'a')
+
+    def test_admitted_requests_count(self):
+        """A later request was seen before an earlier one was to be seen."""
+        quota = self.make(servers=1)
+        self.servers.waiting = {'b': usage.Request(amounts(), 2)}
+        self.ask(quota, 'b')
+        self.servers.waiting['a'] = usage.Request(amounts(), 1)
+        self.assertIn('used 1', self.refuse(quota, 'a'))
+
+    def test_a_request_that_found_no_host(self):
+        quota = self.make(servers=1)
+        self.servers.waiting = {'b': usage.Request(amounts(), 2)}
+        self.assertRaises(exception.NoValidHost, self.ask, quota, 'b',
+                          error=exception.NoValidHost(reason='full'))
+        self.servers.waiting['a'] = usage.Request(amounts(), 1)
+        self.ask(quota, 'a')
+
+    def test_a_request_has_one_place(self):
+        quota = self.make(servers=2)
+        self.servers.waiting = {
+            'a1': usage.Request(amounts(), 1), 'b': usage.Request(
+                amounts(), 2), 'a2': usage.Request(amounts(), 1)}
+        self.refuse(quota, 'b')
+        self.ask(quota, 'a1', 'a2')
+
+    def test_it_went_into_a_cell(self):
+        quota = self.make(servers=1)
+        self.servers.waiting = {'a': usage.Request(amounts(), 1)}
+        self.servers.in_cells = {'a': server(busy=True)}
+        self.assertIn('used 1', self.refuse(quota, 'b'))
+
+
+class TestKeystone(QuotasTestCase):
+
+    def register(self, limits, projects=None):
+        limit.CONF.set_override('endpoint_id', 'any', 'oslo_limit')
+        self.addCleanup(limit.CONF.clear_override, 'endpoint_id',
+                        'oslo_limit')
+        fixture = limit_fixture.LimitFixture(limits, projects or {})
+        fixture.setUp()
+        self.addCleanup(fixture.cleanUp)
+        return self.make(driver='oslo_limit', enforce_normal=True)
+
+    def test_limits(self):
+        quota = self.register(
+            {'preemptible_servers': 1, 'preemptible_vcpus': -1,
+             'preemptible_memory_mb': 9999, 'normal_servers': 9},
+            {'p': {'preemptible_servers': 2}})
+        self.servers.in_cells = {'a': server(), 'b': server(amounts(False))}
+        self.ask(quota, 'c')
+        self.assertEqual(
+            'Quota of preemptible servers exceeded for project p: '
+            'preemptible_servers: limit 2, used 1, requested 2.',
+            self.refuse(quota, 'c', 'd'))
+        self.assertEqual(
+            'Quota of normal servers exceeded for project p: '
+            'normal_memory_mb: limit 0, used 1024, requested 1024; '
+            'normal_vcpus: limit 0, used 1, requested 1.',
+            self.refuse(quota, 'c', preemptible=False))
+
+    def test_keystone_is_down(self):
+        quota = self.make(driver='oslo_limit')
+        with mock.patch('oslo_limit.limit.Enforcer', side_effect=OSError), (
+                self.assertLogs('nova_preempt.scheduler.quotas')):
+            self.assertIn('limits of the project cannot be read',
+                          self.refuse(quota, 'a'))
+
+
+class TestZeroed(unittest.TestCase):
+
+    def restore(self, classes=('VCPU', 'MEMORY_MB'), **extra_specs):
+        flavor = objects.Flavor(extra_specs={
+            key.replace('__', ':'): value
+            for key, value in extra_specs.items()})
+        spec_obj = objects.RequestSpec(flavor=flavor)
+        before = dict(flavor.extra_specs)
+        zeroed.restore(spec_obj, classes)
+        self.assertEqual(before, flavor.extra_specs)
+        return spec_obj.flavor.extra_specs
+
+    def test_restored(self):
+        self.assertEqual(
+            {'preemptible:enabled': 'true', 'resources:DISK_GB': '0'},
+            self.restore(preemptible__enabled='true', resources__VCPU='0',
+                         resources__MEMORY_MB='0', resources__DISK_GB='0'))
+
+    def test_left_alone(self):
+        for classes, extra_specs in (
+                ((), {'preemptible__enabled': 'true',
+                      'resources__VCPU': '0'}),
+                (('VCPU',), {'resources__VCPU': '0'}),
+                (('VCPU',), {'preemptible__enabled': 'true',
+                             'resources__VCPU': '1'})):
+            self.assertEqual(
+                {key.replace('__', ':'): value
+                 for key, value in extra_specs.items()},
+                self.restore(classes, **extra_specs))
