@@ -15,6 +15,7 @@
 They live in nova.conf beside Nova's own: the scheduler reads one file.
 """
 
+from nova_preempt.conf import api
 from nova_preempt.conf import database
 from nova_preempt.conf import preemption
 from nova_preempt.conf import weights
@@ -22,5 +23,5 @@ from nova_preempt.conf import weights
 
 def register_opts(conf):
     """Register every option on conf; calling it again changes nothing."""
-    for module in (database, preemption, weights):
+    for module in (api, database, preemption, weights):
         module.register_opts(conf)
