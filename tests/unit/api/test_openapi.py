@@ -45,18 +45,20 @@ class TestDocument(base.AnsweringTestCase):
                     self.fuzz(operation.ok(), mode, token)
 
     def fuzz(self, operation, mode, token):
+        headers = {'X-Auth-Token': token,
+                   'OpenStack-API-Version': 'preemption 1.0'}
+
         @hypothesis.settings(
             max_examples=15, deadline=None, database=None,
             derandomize=True, print_blob=False,
             phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck))
-        @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+        @hypothesis.given(case=operation.as_strategy(mode, headers=headers))
         def test(case):
             # A marker may be well-formed and still be of nothing.
             excluded = ([checks.positive_data_acceptance]
                         if 'marker' in (case.query or {}) else [])
-            case.call_and_validate(headers={'X-Auth-Token': token},
-                                   excluded_checks=excluded)
+            case.call_and_validate(headers=headers, excluded_checks=excluded)
 
         with self.subTest(operation=operation.label, mode=mode, token=token), \
                 contextlib.suppress(hypothesis.errors.Unsatisfiable):
