@@ -36,9 +36,11 @@ class _Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
         super().__init__(address, handler)
 
 
-def make_server(host, port, application):
+def make_server(host, port, application,
+                handler=simple_server.WSGIRequestHandler):
     """A server that is not serving yet."""
-    return simple_server.make_server(host, port, application, _Server)
+    return simple_server.make_server(host, port, application, _Server,
+                                     handler)
 
 
 def main(argv=None):
