@@ -16,9 +16,10 @@ They validate requests, and the OpenAPI document is made of them.
 
 from nova_preempt.db import queries
 
-# No control characters, which databases and logs handle in various ways.
+# No control characters, which databases and logs handle in various ways, and
+# nothing above U+FFFF, which MySQL's utf8 refuses to compare.
 TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255,
-        'pattern': r'^[^\u0000-\u001f\u007f-\u009f]+$'}
+        'pattern': r'^[\u0020-\u007e\u00a0-\ud7ff\ue000-\uffff]+$'}
 UUID = {'type': 'string', 'format': 'uuid', 'minLength': 36, 'maxLength': 36}
 TIME = {'type': 'string', 'format': 'date-time', 'maxLength': 40}
 STATUS = {'type': 'string', 'enum': list(queries.STATUSES)}

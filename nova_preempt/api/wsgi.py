@@ -50,9 +50,10 @@ def application(environ, start_response):
     that.
     """
     global _app
-    with _lock:
-        if _app is None:
-            _app = make_application(_arguments(os.environ))
+    if _app is None:
+        with _lock:
+            if _app is None:
+                _app = make_application(_arguments(os.environ))
     return _app(environ, start_response)
 
 
