@@ -19,6 +19,10 @@ from nova_preempt import exceptions
 
 LOG = logging.getLogger(__name__)
 
+# By default a message waits for ever until the bus is there again. Somebody
+# waits for our answer.
+_RETRIES = 1
+
 
 def get_transport(conf):
     """The bus of [DEFAULT]transport_url; nothing is connected yet."""
@@ -35,7 +39,7 @@ class _Client:
         self.transport = transport
         self._timeout_s = timeout_s
         self._client = messaging.get_rpc_client(
-            transport, self.target,
+            transport, self.target, retry=_RETRIES,
             serializer=nova_rpc.RequestContextSerializer(None))
 
     def _call(self, context, method, **arguments):
