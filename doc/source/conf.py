@@ -18,11 +18,20 @@ copyright = 'nova-preempt contributors'
 extensions = [
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
+    'oslo_policy.sphinxext',
+    'oslo_policy.sphinxpolicygen',
+    'cliff.sphinxext',
 ]
 
 # Sample configuration, which configuration.rst shows.
 config_generator_config_file = [
     ('../../etc/nova-preempt/nova-preempt-config-generator.conf',
+     '_static/nova-preempt'),
+]
+
+# Sample policy, which api.rst shows.
+policy_generator_config_file = [
+    ('../../etc/nova-preempt/nova-preempt-policy-generator.conf',
      '_static/nova-preempt'),
 ]
 

@@ -12,6 +12,7 @@
 
 """The options, for oslo-config-generator and the documentation."""
 
+from nova_preempt.conf import api
 from nova_preempt.conf import database
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
@@ -22,6 +23,7 @@ from nova_preempt.conf import weights
 def list_opts():
     """Return [(group, options)] of everything that nova_preempt reads."""
     return [
+        (api.GROUP, api.OPTS),
         (database.GROUP, database.list_opts()),
         (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),

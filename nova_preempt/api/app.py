@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The whole application, with its middleware."""
+
+from oslo_middleware import healthcheck
+from oslo_middleware import http_proxy_to_wsgi
+from oslo_middleware import request_id
+from oslo_middleware import sizelimit
+
+from nova_preempt import db
+from nova_preempt import rpc
+from nova_preempt.api import auth
+from nova_preempt.api import errors
+from nova_preempt.api import microversion
+from nova_preempt.api import operations
+from nova_preempt.api import policy
+from nova_preempt.api import router
+
+HEALTHCHECK = '/healthcheck'
+
+
+def make_services(conf):
+    """What handlers need, as configured. Nothing is connected yet."""
+    transport = rpc.get_transport(conf)
+    timeout_s = conf.preemption_api.rpc_timeout_s
+    return router.Services(
+        conf=conf, database=db.Database(conf), policy=policy.Policy(conf),
+        scheduler=rpc.SchedulerClient(transport, timeout_s),
+        engine=rpc.EngineClient(transport, timeout_s))
+
+
+def make_app(conf, services=None):
+    """The WSGI application.
+
+    :param conf: a ConfigOpts that was called, with the options of Nova and
+        nova_preempt
+    :param services: router.Services; None to make them
+    """
+    services = services or make_services(conf)
+    app = _Paths(
+        healthcheck.Healthcheck(None, conf),
+        router.Router(services, operations.PUBLIC),
+        auth.authenticated(microversion.middleware(
+            router.Router(services, operations.OPERATIONS)), conf))
+    app = sizelimit.RequestBodySizeLimiter(app, conf)
+    app = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)
+    return request_id.RequestId(errors.middleware(app), conf)
+
+
+class _Paths:
+
+    def __init__(self, health, public, private):
+        self._health = health
+        self._public = public
+        self._private = private
+
+    def __call__(self, environ, start_response):
+        if environ.get('PATH_INFO') == HEALTHCHECK:
+            app = self._health
+        elif self._public.match(environ):
+            app = self._public
+        else:
+            app = self._private
+        return app(environ, start_response)

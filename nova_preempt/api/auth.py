@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who is asking."""
+
+from keystonemiddleware import auth_token
+from nova import context as nova_context
+from oslo_log import log as logging
+import webob.dec
+
+from nova_preempt.api import errors
+
+LOG = logging.getLogger(__name__)
+
+
+def authenticated(app, conf):
+    """The application behind a check of tokens, with a context each."""
+    app = _context(app)
+    if conf.preemption_api.auth_strategy == 'keystone':
+        return auth_token.AuthProtocol(app, {'oslo_config_config': conf})
+    LOG.warning('[preemption_api]auth_strategy is noauth: anybody may be '
+                'anybody')
+    return _noauth(app)
+
+
+@webob.dec.wsgify.middleware
+def _context(request, app):
+    roles = [role.strip() for role in
+             request.headers.get('X-Roles', '').split(',')]
+    # is_admin is what the receiver of a call sees; rules look at the roles.
+    context = nova_context.RequestContext.from_environ(
+        request.environ, is_admin='admin' in roles)
+    # To handlers no project means all of them.
+    if not context.project_id:
+        return errors.response(403, 'A token for a project is needed.')
+    # Nobody behind us acts for the user, so the token stays here.
+    context.auth_token = None
+    request.environ['nova_preempt.context'] = context
+    return request.get_response(app)
+
+
+@webob.dec.wsgify.middleware
+def _noauth(request, app):
+    user, _, project = request.headers.get('X-Auth-Token', '').partition(':')
+    if not (user and project):
+        return errors.response(401, 'A token "user:project" is needed.')
+    roles = ['reader', 'member'] + ['admin'] * (user == 'admin')
+    request.headers.update({'X-User-Id': user, 'X-Project-Id': project,
+                            'X-Roles': ','.join(roles)})
+    return request.get_response(app)

@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Errors, all of them as {"error": {"code", "title", "message"}}."""
+
+import http
+import json
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+import webob
+import webob.dec
+
+LOG = logging.getLogger(__name__)
+
+JSON = 'application/json'
+
+
+def response(code, message='', headers=(), **more):
+    """A webob.Response for an error.
+
+    :param more: further members of "error"
+    """
+    status = http.HTTPStatus(code)
+    error = {'code': code, 'title': status.phrase,
+             'message': message or f'{status.description or status.phrase}.',
+             **more}
+    answer = webob.Response(status=code, content_type=JSON,
+                            body=json.dumps({'error': error}).encode())
+    answer.headers.update(headers)
+    return answer
+
+
+@webob.dec.wsgify.middleware
+def middleware(request, app):
+    """Give every error this form, and keep those of ours from the user."""
+    try:
+        answer = request.get_response(app)
+    except (db_exc.DBConnectionError, db_exc.DBNonExistentTable):
+        LOG.exception('The database cannot be read')
+        return response(503, 'The database cannot be read.')
+    except Exception:
+        LOG.exception('%s %s failed', request.method, request.path_qs)
+        return response(500, 'An unexpected error occurred; the log of '
+                             'nova-preempt-api has it.')
+    if answer.status_int >= 400 and answer.content_type != JSON:
+        kept = {name: value for name, value in answer.headers.items()
+                if name.lower() not in ('content-type', 'content-length')}
+        return response(answer.status_int, headers=kept)
+    return answer

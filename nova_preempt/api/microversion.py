@@ -1,0 +1,45 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Microversions: OpenStack-API-Version: preemption 1.0."""
+
+import microversion_parse
+import webob.dec
+
+from nova_preempt.api import errors
+
+SERVICE_TYPE = 'preemption'
+HEADER = 'OpenStack-API-Version'
+
+#: All there are, the oldest first.
+VERSIONS = ('1.0',)
+
+
+@webob.dec.wsgify.middleware
+def middleware(request, app):
+    try:
+        version = microversion_parse.extract_version(
+            request.headers, SERVICE_TYPE, VERSIONS)
+    except ValueError:
+        return _refuse(406, 'The requested version is not supported; those '
+                            f'from {VERSIONS[0]} to {VERSIONS[-1]} are.')
+    except TypeError:
+        return _refuse(400, f'The header {HEADER} must be "{SERVICE_TYPE} '
+                            f'X.Y" or "{SERVICE_TYPE} latest".')
+    answer = request.get_response(app)
+    answer.headers[HEADER] = f'{SERVICE_TYPE} {version}'
+    answer.headers['Vary'] = HEADER
+    return answer
+
+
+def _refuse(code, message):
+    return errors.response(code, message, {'Vary': HEADER},
+                           min_version=VERSIONS[0], max_version=VERSIONS[-1])

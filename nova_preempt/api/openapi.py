@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The OpenAPI document, made of the operations and their schemas."""
+
+import http
+
+from nova_preempt.api import errors
+from nova_preempt.api import microversion
+from nova_preempt.api import schemas
+
+# No enumeration: what the header says of other services is ignored.
+_VERSION_HEADER = {
+    'name': microversion.HEADER, 'in': 'header',
+    'description': f'A version from {microversion.VERSIONS[0]} to '
+                   f'{microversion.VERSIONS[-1]}, or "latest".',
+    'schema': {'type': 'string'},
+    'example': f'{microversion.SERVICE_TYPE} {microversion.VERSIONS[-1]}'}
+
+
+def document(public, operations, url):
+    """The document as JSON.
+
+    :param public: the operations without a token
+    :param operations: those with one
+    :param url: of the root of the API
+    """
+    paths = {}
+    for operation in (*public, *operations):
+        paths.setdefault(operation.path, {})[operation.method.lower()] = (
+            _operation(operation, operation in public))
+    return {
+        'openapi': '3.1.0',
+        'info': {'title': 'Preemption API',
+                 'description': 'Preemptions of servers in OpenStack Nova.',
+                 'version': microversion.VERSIONS[-1],
+                 'license': {'name': 'Apache-2.0',
+                             'identifier': 'Apache-2.0'}},
+        'servers': [{'url': url}],
+        'paths': paths,
+        'components': {
+            'schemas': {'Error': schemas.ERROR},
+            'securitySchemes': {'token': {
+                'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}}},
+    }
+
+
+def _operation(operation, public):
+    parameters = [
+        {'name': name, 'in': 'path', 'required': True, 'schema': schema}
+        for name, schema in operation.path_parameters.items()]
+    parameters += [
+        {'name': name, 'in': 'query', 'schema': schema,
+         'required': name in operation.query.get('required', ())}
+        for name, schema in operation.query['properties'].items()]
+    codes = {400, *operation.errors}
+    if not public:
+        parameters.append(_VERSION_HEADER)
+        codes |= {401, 403, 406}
+    entry = {
+        'operationId': operation.name,
+        'summary': operation.summary,
+        'parameters': parameters,
+        'responses': {
+            str(operation.success): _response(operation.success,
+                                              operation.answer)},
+    }
+    if operation.body is not None:
+        codes |= {413, 415}
+        entry['requestBody'] = {
+            'required': True,
+            'content': {errors.JSON: {'schema': operation.body}}}
+    entry['responses'].update({str(code): _response(
+        code, {'$ref': '#/components/schemas/Error'})
+        for code in sorted(codes)})
+    if not public:
+        entry['security'] = [{'token': []}]
+    return entry
+
+
+def _response(code, schema):
+    return {'description': http.HTTPStatus(code).phrase,
+            'content': {errors.JSON: {'schema': schema}}}

@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who may do what: rules of oslo.policy, and how they are asked.
+
+The rules are read from the same file as Nova's, [oslo_policy]policy_file of
+nova.conf, so all of them begin with "preemption".
+"""
+
+import nova.conf
+from oslo_policy import policy
+import webob.exc
+
+ADMIN = 'rule:preemption_admin'
+READER = 'rule:preemption_project_reader'
+MEMBER = 'rule:preemption_project_member'
+
+LIST = 'preemption:list'
+SHOW = 'preemption:show'
+ALL_PROJECTS = 'preemption:all_projects'
+EXPLAIN = 'preemption:explain'
+EXPLAIN_DETAILS = 'preemption:explain:details'
+SIMULATE = 'preemption:simulate'
+SIMULATE_ALL_PROJECTS = 'preemption:simulate:all_projects'
+CHANCES = 'preemption:placement_chances'
+STATISTICS = 'preemption:statistics'
+
+_BASE = [
+    policy.RuleDefault('preemption_admin', 'role:admin',
+                       description='Who sees and may do everything.'),
+    policy.RuleDefault(
+        'preemption_project_reader',
+        '(role:reader and project_id:%(project_id)s) or '
+        'rule:preemption_admin',
+        description='Who sees what concerns the own project.'),
+    policy.RuleDefault(
+        'preemption_project_member',
+        '(role:member and project_id:%(project_id)s) or '
+        'rule:preemption_admin',
+        description='Who may also do something in the own project.'),
+]
+
+
+def _rule(name, check, description, method, path):
+    return policy.DocumentedRuleDefault(
+        name=name, check_str=check, description=description,
+        scope_types=['project'],
+        operations=[{'method': method, 'path': path}])
+
+
+_DOCUMENTED = [
+    _rule(LIST, READER, 'List the preemptions that concern the project.',
+          'GET', '/v1/preemptions'),
+    _rule(SHOW, READER, 'Show a preemption that concerns the project.',
+          'GET', '/v1/preemptions/{preemption_id}'),
+    _rule(ALL_PROJECTS, ADMIN,
+          'See preemptions and statistics of all projects, both sides of '
+          'each, hosts and alternatives; list by host and project.',
+          'GET', '/v1/preemptions'),
+    _rule(EXPLAIN, MEMBER, 'Ask who would end for a new server.',
+          'POST', '/v1/explain'),
+    _rule(EXPLAIN_DETAILS, ADMIN,
+          'See hosts, costs and victims of all projects in the answer, and '
+          'ask for one host.', 'POST', '/v1/explain'),
+    _rule(SIMULATE, MEMBER,
+          'End a preemptible server of the project as a preemption would.',
+          'POST', '/v1/simulate'),
+    _rule(SIMULATE_ALL_PROJECTS, ADMIN,
+          'End a preemptible server of any project as a preemption would.',
+          'POST', '/v1/simulate'),
+    _rule(CHANCES, READER, 'Ask how many servers would find room.',
+          'GET', '/v1/placement-chances'),
+    _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
+          'GET', '/v1/statistics'),
+]
+
+
+def list_rules():
+    """All rules, for the generators of samples and documentation."""
+    return [*_BASE, *_DOCUMENTED]
+
+
+def get_enforcer():
+    """An enforcer for the tools of oslo.policy."""
+    nova.conf.CONF([], project='nova')
+    return _enforcer(nova.conf.CONF)
+
+
+def _enforcer(conf):
+    enforcer = policy.Enforcer(conf)
+    enforcer.register_defaults(list_rules())
+    return enforcer
+
+
+class Policy:
+    """The rules as an operator has set them."""
+
+    def __init__(self, conf):
+        self._enforcer = _enforcer(conf)
+
+    def allows(self, context, rule):
+        """Whether whoever is asking may do this in the own project."""
+        target = {'project_id': context.project_id,
+                  'user_id': context.user_id}
+        try:
+            return bool(self._enforcer.authorize(rule, target, context))
+        except policy.InvalidScope:
+            return False
+
+    def require(self, context, rule):
+        """Refuse with 403 if not."""
+        if not self.allows(context, rule):
+            raise webob.exc.HTTPForbidden(
+                f'Policy does not allow {rule} to be performed.')

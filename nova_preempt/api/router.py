@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""From a request to its operation."""
+
+import dataclasses
+import json
+from typing import Any
+
+import routes
+import webob
+import webob.dec
+import webob.exc
+
+from nova_preempt import exceptions
+from nova_preempt.api import errors
+from nova_preempt.api import validation
+
+
+@dataclasses.dataclass(frozen=True)
+class Services:
+    """What handlers need: the configuration and whom they ask."""
+
+    conf: Any
+    database: Any
+    policy: Any
+    scheduler: Any
+    engine: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A request that was found valid."""
+
+    services: Services
+    request: webob.Request
+    path: dict
+    query: dict
+    body: Any = None
+
+    @property
+    def context(self):
+        return self.request.environ['nova_preempt.context']
+
+    def allows(self, rule):
+        return self.services.policy.allows(self.context, rule)
+
+    def require(self, rule):
+        self.services.policy.require(self.context, rule)
+
+
+class Router:
+    """A WSGI application of these operations."""
+
+    def __init__(self, services, operations):
+        self._services = services
+        self._paths = {}
+        self._mapper = routes.Mapper(register=False)
+        self._mapper.minimization = False
+        for operation in operations:
+            methods = self._paths.setdefault(operation.path, {})
+            methods[operation.method] = operation
+        for path in self._paths:
+            # With and without a slash at the end.
+            for spelling in {path, f'{path.rstrip("/")}/'}:
+                self._mapper.connect(spelling, known_as=path)
+
+    def match(self, environ):
+        """(path, {parameter: value}), None if there is no such path."""
+        found = self._mapper.match(environ.get('PATH_INFO') or '/')
+        return found and (found.pop('known_as'), found)
+
+    @webob.dec.wsgify
+    def __call__(self, request):
+        try:
+            return self._answer(request)
+        except exceptions.NoAnswer as exc:
+            return errors.response(503, exc.args[0])
+        except webob.exc.HTTPError as exc:
+            return errors.response(
+                exc.status_int, exc.detail or '',
+                {'Allow': exc.headers['Allow']} if 'Allow' in exc.headers
+                else {})
+
+    def _answer(self, request):
+        found = self.match(request.environ)
+        if found is None:
+            raise webob.exc.HTTPNotFound('There is no such resource.')
+        operation = self._operation(request, self._paths[found[0]])
+        call = Call(
+            self._services, request, found[1],
+            validation.query(operation.query, request.query_string),
+            _body(operation, request))
+        answer = operation.handler(call)
+        return webob.Response(
+            status=operation.success, content_type=errors.JSON,
+            body=json.dumps(answer).encode())
+
+    @staticmethod
+    def _operation(request, methods):
+        method = 'GET' if request.method == 'HEAD' else request.method
+        if method not in methods:
+            allowed = {*methods, *(['HEAD'] if 'GET' in methods else [])}
+            raise webob.exc.HTTPMethodNotAllowed(
+                f'{request.method} is not possible here.',
+                headers={'Allow': ', '.join(sorted(allowed))})
+        return methods[method]
+
+
+def _body(operation, request):
+    if operation.body is None:
+        return None
+    if request.content_type != errors.JSON:
+        raise webob.exc.HTTPUnsupportedMediaType(
+            f'The body must be {errors.JSON}.')
+    return validation.body(operation.body, request.body)

@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Checks what a request brings; a complaint names the field."""
+
+import datetime
+import json
+import re
+import urllib.parse
+
+import jsonschema
+import jsonschema.exceptions
+import jsonschema.validators
+import webob.exc
+
+_UUID = re.compile(r'[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}')
+_INTEGER = re.compile(r'-?[0-9]{1,18}')
+_BOOLEANS = {'true': True, 'false': False}
+# No request of ours needs more.
+_MAX_PARAMETERS = 100
+_MAX_SHOWN = 200
+
+_formats = jsonschema.FormatChecker(formats=())
+
+
+@_formats.checks('uuid', raises=())
+def is_uuid(value):
+    """Whether it is a UUID as Nova writes them, in either case."""
+    return not isinstance(value, str) or bool(_UUID.fullmatch(value))
+
+
+@_formats.checks('date-time', raises=ValueError)
+def _is_time(value):
+    if isinstance(value, str):
+        parse_time(value)
+    return True
+
+
+def parse_time(text):
+    """A naive UTC datetime.
+
+    :param text: ISO 8601; UTC if it has no offset
+    :raises ValueError: it is no time
+    """
+    if 'T' not in text.upper():
+        raise ValueError(text)
+    time = datetime.datetime.fromisoformat(text.upper())
+    if time.tzinfo is None:
+        return time
+    try:
+        return time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    except OverflowError:
+        # The first or the last day of all.
+        return time.replace(tzinfo=None)
+
+
+def _pattern(validator, pattern, value, schema):
+    """As in ECMAScript: $ is the end, not what is before a line's end."""
+    if not validator.is_type(value, 'string'):
+        return
+    if not re.search(re.sub(r'\$$', r'\\Z', pattern), value):
+        yield jsonschema.ValidationError(
+            f'{value!r} has characters that are not allowed')
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {'pattern': _pattern})
+
+
+def query(schema, query_string):
+    """The parameters of a request as {name: value}.
+
+    :param schema: of an object; what is an integer, a boolean or an array
+        there is made one
+    :param query_string: as in the WSGI environment
+    """
+    values = {}
+    for name, text in _parameters(query_string):
+        kind = schema['properties'].get(name, {}).get('type')
+        if name not in schema['properties']:
+            raise _refusal(f'Unknown query parameter {_shown(name)}.')
+        if kind == 'array':
+            values.setdefault(name, []).append(text)
+        elif name in values:
+            raise _refusal(f'Query parameter {name!r} is given twice.')
+        else:
+            values[name] = _converted(kind, text)
+    _validate(schema, values, 'query parameter')
+    return values
+
+
+def _parameters(query_string):
+    # WSGI has the bytes as Latin-1; what is not UTF-8 becomes a lone
+    # surrogate, which no schema lets through.
+    text = query_string.encode('latin-1').decode('utf-8', 'surrogateescape')
+    try:
+        return urllib.parse.parse_qsl(
+            text, keep_blank_values=True, errors='surrogateescape',
+            max_num_fields=_MAX_PARAMETERS)
+    except ValueError:
+        raise _refusal(
+            f'More than {_MAX_PARAMETERS} query parameters.') from None
+
+
+def _converted(kind, text):
+    if kind == 'integer' and _INTEGER.fullmatch(text):
+        return int(text)
+    if kind == 'boolean':
+        return _BOOLEANS.get(text, text)
+    return text
+
+
+def body(schema, raw):
+    """The body of a request.
+
+    :param raw: bytes
+    """
+    try:
+        value = json.loads(raw.decode('utf-8'), parse_constant=_no_constant)
+    except RecursionError:
+        raise _refusal('The body is nested too deeply.') from None
+    except ValueError:
+        raise _refusal('The body is not valid JSON.') from None
+    _validate(schema, value, 'field')
+    return value
+
+
+def _no_constant(name):
+    raise ValueError(name)  # NaN and the like are not JSON
+
+
+def _validate(schema, value, what):
+    validator = _Validator(schema, format_checker=_formats)
+    error = jsonschema.exceptions.best_match(validator.iter_errors(value))
+    if error is None:
+        return
+    path = [str(part) for part in error.absolute_path]
+    message = error.message
+    if error.validator == 'required':
+        path.append(next(name for name in error.validator_value
+                         if name not in error.instance))
+        message = 'it is missing'
+    elif error.validator == 'additionalProperties':
+        path.append(min(set(error.instance) - set(error.schema['properties'])))
+        message = 'it is unknown'
+    elif error.validator == 'format':
+        message = f'{error.instance!r} is not a {error.validator_value}'
+    elif error.validator == 'maxLength':
+        message = f'it is longer than {error.validator_value}'
+    if not path:
+        raise _refusal(f'Invalid body: {_cut(message)}.')
+    raise _refusal(
+        f'Invalid {what} {_shown(".".join(path))}: {_cut(message)}.')
+
+
+def _shown(name):
+    return _cut(repr(name))
+
+
+def _cut(text):
+    return text if len(text) <= _MAX_SHOWN else f'{text[:_MAX_SHOWN]}...'
+
+
+def _refusal(message):
+    return webob.exc.HTTPBadRequest(message)

@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""openstack preemption list, show, explain, simulate, stats, chance.
+
+Times are UTC, as the API has them.
+"""
+
+import json
+
+from cliff import columns
+from osc_lib import utils
+from osc_lib.cli import format_columns
+from osc_lib.command import command
+
+
+class _Json(columns.FormattableColumn):
+    """Nested values: readable in tables, themselves in JSON."""
+
+    def human_readable(self):
+        return json.dumps(self._value, indent=2, sort_keys=True)
+
+
+def _client(command):
+    return command.app.client_manager.preemption
+
+
+def _seconds(cost_us):
+    return None if cost_us is None else cost_us / 1e6
+
+
+def _add_interval(parser):
+    parser.add_argument('--since', metavar='<time>',
+                        help='Not earlier (ISO 8601, UTC without an offset)')
+    parser.add_argument('--until', metavar='<time>',
+                        help='Earlier than this (ISO 8601, UTC without an '
+                             'offset)')
+
+
+class ListPreemptions(command.Lister):
+    """List preemptions, newest first"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--server', metavar='<server-id>',
+                            help='Of this server, placed or a victim')
+        parser.add_argument('--victim', metavar='<server-id>',
+                            help='Of this victim')
+        parser.add_argument('--flavor', metavar='<flavor>',
+                            help='With a victim of this flavor (name)')
+        parser.add_argument('--status', metavar='<status>')
+        _add_interval(parser)
+        parser.add_argument('--host', metavar='<host>',
+                            help='On this host (administrators)')
+        parser.add_argument('--project', metavar='<project-id>',
+                            help='With a side in this project '
+                                 '(administrators)')
+        parser.add_argument('--all-projects', action='store_true',
+                            help='Of all projects (administrators)')
+        parser.add_argument('--limit', metavar='<number>', type=_positive,
+                            help='At most as many')
+        parser.add_argument('--marker', metavar='<preemption-id>',
+                            help='Those after this one')
+        parser.add_argument('--long', action='store_true',
+                            help='More columns')
+        return parser
+
+    def take_action(self, args):
+        found = _client(self).list_preemptions(
+            limit=args.limit, server_id=args.server, victim_id=args.victim,
+            flavor=args.flavor, status=args.status, since=args.since,
+            until=args.until, host=args.host, project_id=args.project,
+            all_projects=args.all_projects or None, marker=args.marker)
+        names = ['ID', 'Created At', 'Status', 'Server', 'Victims']
+        if args.long:
+            names += ['Operation', 'Flavor', 'Victim Flavors', 'Host',
+                      'Cost (s)']
+        return names, (tuple(_row(item)[name] for name in names)
+                       for item in found)
+
+
+def _row(item):
+    server = item['server'] or {}
+    return {
+        'ID': item['id'],
+        'Created At': item['created_at'],
+        'Status': item['status'],
+        'Server': server.get('id'),
+        'Victims': format_columns.ListColumn(
+            [victim['server_id'] for victim in item['victims']]),
+        'Operation': item.get('operation'),
+        'Flavor': server.get('flavor'),
+        'Victim Flavors': format_columns.ListColumn(
+            sorted({victim['flavor'] for victim in item['victims']})),
+        'Host': item.get('host'),
+        'Cost (s)': _seconds(item.get('cost_us')),
+    }
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+class ShowPreemption(command.ShowOne):
+    """Show a preemption with its decision record"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('preemption', metavar='<preemption-id>')
+        return parser
+
+    def take_action(self, args):
+        return _shown(_client(self).show_preemption(args.preemption))
+
+
+def _shown(item):
+    return zip(*sorted(
+        (name, _Json(value) if isinstance(value, dict | list) else value)
+        for name, value in item.items()), strict=True)
+
+
+class Explain(command.ShowOne):
+    """Ask who would end for a new server of a flavor; nobody does"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavor', metavar='<flavor>',
+                            help='Name or id')
+        parser.add_argument('--availability-zone', metavar='<zone>')
+        parser.add_argument('--host', metavar='<host>',
+                            help='On this host (administrators)')
+        return parser
+
+    def take_action(self, args):
+        return _shown(_client(self).explain(
+            args.flavor, availability_zone=args.availability_zone,
+            host=args.host))
+
+
+class Simulate(command.ShowOne):
+    """End a preemptible server as a preemption would, to test it
+
+    It gets its notice, and then what its flavor says happens to it. This is
+    no dry run.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='<server-id>')
+        parser.add_argument('--reason', metavar='<text>',
+                            help='Is kept in the record')
+        return parser
+
+    def take_action(self, args):
+        return _shown({'id': _client(self).simulate(args.server,
+                                                    args.reason)})
+
+
+class ShowStatistics(command.Lister):
+    """Show numbers of preemptions by the flavor of the victims"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        _add_interval(parser)
+        return parser
+
+    def take_action(self, args):
+        found = _client(self).statistics(since=args.since, until=args.until)
+        names = ('preemptions', 'preemptions_by_status', 'victims',
+                 'victims_by_status', 'servers_placed', 'mean_lifetime_s')
+        rows = [*found['flavors'], {'flavor': 'total', **found['total']}]
+        return (('Flavor', 'Preemptions', 'By Status', 'Victims',
+                 'Victims By Status', 'Servers Placed',
+                 'Mean Lifetime (s)'), (
+            (row['flavor'], *(
+                format_columns.DictColumn(row[name])
+                if isinstance(row[name], dict) else row[name]
+                for name in names)) for row in rows))
+
+
+class ShowChances(command.Lister):
+    """Ask how many servers of flavors would find room now"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavors', metavar='<flavor>', nargs='+',
+                            help='Name or id')
+        parser.add_argument('--availability-zone', metavar='<zone>')
+        return parser
+
+    def take_action(self, args):
+        found = _client(self).placement_chances(
+            args.flavors, args.availability_zone)
+        names = ('flavor', 'availability_zone', 'preemptible', 'normal')
+        return (('Flavor', 'Availability Zone', 'Preemptible', 'Normal'), (
+            utils.get_dict_properties(item, names) for item in found))

@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What openstackclient asks of a plugin."""
+
+from osc_lib import utils
+
+from nova_preempt.client import api
+
+API_NAME = 'preemption'
+API_VERSION_OPTION = 'os_preemption_api_version'
+API_VERSIONS = {'1': 'nova_preempt.client.api.Client'}
+DEFAULT_API_VERSION = '1'
+
+ENDPOINT = 'OS_PREEMPTION_ENDPOINT'
+
+
+def make_client(instance):
+    """A Client for the endpoint of the catalog, or that of the option.
+
+    :param instance: an osc_lib ClientManager
+    """
+    config = instance.get_configuration()
+    return api.Client(
+        instance.session, region_name=instance.region_name,
+        interface=instance.interface,
+        endpoint=config.get('preemption_endpoint'))
+
+
+def build_option_parser(parser):
+    """Add the global options."""
+    parser.add_argument(
+        '--os-preemption-api-version',
+        metavar='<preemption-api-version>',
+        default=utils.env('OS_PREEMPTION_API_VERSION',
+                          default=DEFAULT_API_VERSION),
+        help='Version of the Preemption API, default: '
+             f'{DEFAULT_API_VERSION} (Env: OS_PREEMPTION_API_VERSION)')
+    parser.add_argument(
+        '--os-preemption-endpoint',
+        metavar='<preemption-endpoint>',
+        default=utils.env(ENDPOINT),
+        help='URL of the Preemption API, instead of that of the catalog '
+             f'(Env: {ENDPOINT})')
+    return parser

@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-api: the REST API on a simple server, for development.
+
+In production let a WSGI server run nova_preempt.api.wsgi:application.
+"""
+
+import socket
+import socketserver
+import sys
+from wsgiref import simple_server
+
+import nova.conf
+
+from nova_preempt.api import wsgi
+
+CONF = nova.conf.CONF
+
+
+class _Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+
+    daemon_threads = True
+
+    def __init__(self, address, handler):
+        if ':' in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, handler)
+
+
+def make_server(host, port, application,
+                handler=simple_server.WSGIRequestHandler):
+    """A server that is not serving yet."""
+    return simple_server.make_server(host, port, application, _Server,
+                                     handler)
+
+
+def main(argv=None):
+    application = wsgi.make_application(
+        sys.argv[1:] if argv is None else argv)
+    options = CONF.preemption_api
+    with make_server(options.bind_host, options.bind_port,
+                     application) as server:
+        print(f'Listening on {options.bind_host}:{server.server_port}',
+              flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""[preemption_api]: the REST API, nova-preempt-api."""
+
+from oslo_config import cfg
+
+GROUP = 'preemption_api'
+
+OPTS = [
+    cfg.HostAddressOpt(
+        'bind_host',
+        default='127.0.0.1',
+        help="""
+Address on which the command ``nova-preempt-api`` listens. It speaks HTTP
+without TLS, so let it be reached through a proxy only. Other WSGI servers
+listen where they are told to.
+"""),
+    cfg.PortOpt(
+        'bind_port',
+        default=8790,
+        help='Port on which the command ``nova-preempt-api`` listens.'),
+    cfg.StrOpt(
+        'auth_strategy',
+        default='keystone',
+        choices=[
+            ('keystone', 'tokens are checked as [keystone_authtoken] says'),
+            ('noauth', 'for tests: a token is "user:project", taken on trust'),
+        ],
+        help='How users are told apart. With ``noauth`` the user ``admin`` '
+             'may do everything.'),
+    cfg.IntOpt(
+        'max_limit',
+        default=1000,
+        min=1,
+        help='The most items that one page of a list has.'),
+    cfg.IntOpt(
+        'rpc_timeout_s',
+        default=30,
+        min=1,
+        help="""
+How long an answer of the scheduler or of the engine is waited for, in
+seconds. It should be less than what the WSGI server or a proxy in front of it
+grants to a request.
+"""),
+]
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)

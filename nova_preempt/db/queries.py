@@ -1,0 +1,212 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the API asks the database: lists, pages and numbers.
+
+Where a project is given, only its own side counts: a preemption is found by a
+server, or counted by a victim, of that project only.
+"""
+
+import collections
+import dataclasses
+import datetime
+import json
+
+import sqlalchemy as sa
+
+from nova_preempt.db import api
+from nova_preempt.db import models
+
+#: The statuses that can be asked for.
+STATUSES = (api.INTENT, api.CLAIMED, api.TERMINATING, api.ROLLING_BACK,
+            api.DONE, api.ROLLED_BACK, api.ABORTED, api.REFUSED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Victim:
+    server_uuid: str
+    project_id: str
+    user_id: str
+    flavor: str
+    cost_us: int
+    status: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Preemption:
+    """A decision with its times, which are UTC and naive."""
+
+    uuid: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    status: str
+    reason: str
+    request_id: str
+    operation: str
+    server_uuid: str
+    project_id: str
+    user_id: str
+    host: str
+    cost_us: int
+    record: dict
+    victims: tuple[Victim, ...]
+
+
+def get_preemption(database, uuid, project_id=None):
+    """A Preemption, None if there is none of the project.
+
+    :param project_id: that the placed server or a victim must belong to; any
+        if None, and then a refusal is found too
+    """
+    query = sa.select(models.Decision).where(models.Decision.uuid == uuid)
+    if project_id is not None:
+        query = query.where(_concerns(project_id),
+                            models.Decision.status != api.REFUSED)
+    with database._reader() as session:
+        row = session.execute(query).unique().scalar_one_or_none()
+        return row and _preemption(row)
+
+
+def get_preemptions(database, *, project_id=None, server_uuid=None,
+                    victim_uuid=None, flavor=None, host=None, status=None,
+                    since=None, until=None, marker=None, limit=None):
+    """Preemptions, newest first.
+
+    :param server_uuid: the placed server or a victim
+    :param flavor: that a victim has
+    :param status: None for all but refusals, which preempted nobody
+    :param since: a naive UTC time, the earliest; until: that they are before
+    :param marker: the Preemption after which the page begins
+    """
+    decision = models.Decision
+    query = sa.select(decision)
+    if project_id is not None:
+        query = query.where(_concerns(project_id))
+    if server_uuid is not None:
+        placed = decision.server_uuid == server_uuid
+        if project_id is not None:
+            placed &= decision.project_id == project_id
+        query = query.where(
+            placed | _has_victim(project_id, server_uuid=server_uuid))
+    if victim_uuid is not None:
+        query = query.where(_has_victim(project_id, server_uuid=victim_uuid))
+    if flavor is not None:
+        query = query.where(_has_victim(project_id, flavor=flavor))
+    if host is not None:
+        query = query.where(decision.host == host)
+    if status is None:
+        query = query.where(decision.status != api.REFUSED)
+    else:
+        query = query.where(decision.status == status)
+    query = _between(query, since, until)
+    if marker is not None:
+        query = query.where(
+            (decision.created_at < marker.created_at) |
+            ((decision.created_at == marker.created_at) &
+             (decision.uuid < marker.uuid)))
+    query = query.order_by(decision.created_at.desc(), decision.uuid.desc())
+    if limit is not None:
+        query = query.limit(limit)
+    with database._reader() as session:
+        return [_preemption(row) for row in
+                session.execute(query).unique().scalars()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Numbers:
+    """What became of the victims of one flavor, or of all if it is ''."""
+
+    flavor: str
+    preemptions: dict  # {status: number}
+    victims: dict      # {status: number}
+    servers_placed: int
+
+
+def get_statistics(database, *, project_id=None, since=None, until=None):
+    """([Numbers of a flavor], Numbers of all), flavors by name."""
+    decision, victim = models.Decision, models.Victim
+    numbers = (sa.func.count(sa.distinct(decision.uuid)),
+               sa.func.count(sa.distinct(decision.server_uuid)))
+
+    def counted(columns, *numbers):
+        return session.execute(_between(
+            _counted(project_id, columns, numbers), since, until))
+
+    victims = collections.defaultdict(dict)
+    preemptions = collections.defaultdict(dict)
+    placed = collections.Counter()
+    total = collections.Counter()
+    with database._reader() as session:
+        for flavor, status, number in counted(
+                (victim.flavor, victim.status), sa.func.count()):
+            victims[flavor][status] = number
+            total[status] += number
+        for flavor, status, number, servers in counted(
+                (victim.flavor, decision.status), *numbers):
+            preemptions[flavor][status] = number
+            placed[flavor] += servers * (status == api.DONE)
+        # Not the sum of the above: a preemption with victims of two flavors
+        # counts for each of them.
+        rows = counted((decision.status,), *numbers).all()
+    flavors = [Numbers(flavor, preemptions[flavor], victims[flavor],
+                       placed[flavor]) for flavor in sorted(victims)]
+    return flavors, Numbers(
+        '', {status: number for status, number, _servers in rows},
+        dict(total), sum(servers for status, _number, servers in rows
+                         if status == api.DONE))
+
+
+def _counted(project_id, columns, numbers):
+    query = (sa.select(*columns, *numbers)
+             .select_from(models.Decision)
+             .join(models.Victim,
+                   models.Victim.decision_uuid == models.Decision.uuid)
+             .where(models.Decision.status != api.REFUSED)
+             .group_by(*columns))
+    if project_id is not None:
+        query = query.where(models.Victim.project_id == project_id)
+    return query
+
+
+def _between(query, since, until):
+    if since is not None:
+        query = query.where(models.Decision.created_at >= since)
+    if until is not None:
+        query = query.where(models.Decision.created_at < until)
+    return query
+
+
+def _concerns(project_id):
+    return ((models.Decision.project_id == project_id) |
+            _has_victim(project_id))
+
+
+def _has_victim(project_id=None, **values):
+    query = sa.exists().where(
+        models.Victim.decision_uuid == models.Decision.uuid)
+    if project_id is not None:
+        values['project_id'] = project_id
+    for name, value in values.items():
+        query = query.where(getattr(models.Victim, name) == value)
+    return query
+
+
+def _preemption(row):
+    values = _values(Preemption, row)
+    values['record'] = json.loads(row.record)
+    values['victims'] = tuple(Victim(**_values(Victim, victim))
+                              for victim in row.victims)
+    return Preemption(**values)
+
+
+def _values(cls, row):
+    return {field.name: getattr(row, field.name)
+            for field in dataclasses.fields(cls)}

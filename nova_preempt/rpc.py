@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Calls to the scheduler and to the engine, over Nova's message bus."""
+
+from nova import rpc as nova_rpc
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from nova_preempt import exceptions
+
+LOG = logging.getLogger(__name__)
+
+# By default a message waits for ever until the bus is there again. Somebody
+# waits for our answer.
+_RETRIES = 1
+
+
+def get_transport(conf):
+    """The bus of [DEFAULT]transport_url; nothing is connected yet."""
+    return messaging.get_rpc_transport(
+        conf, allowed_remote_exmods=[exceptions.__name__])
+
+
+class _Client:
+
+    target = None
+    service = ''
+
+    def __init__(self, transport, timeout_s=None):
+        self.transport = transport
+        self._timeout_s = timeout_s
+        self._client = messaging.get_rpc_client(
+            transport, self.target, retry=_RETRIES,
+            serializer=nova_rpc.RequestContextSerializer(None))
+
+    def _call(self, context, method, **arguments):
+        client = self._client
+        if self._timeout_s is not None:
+            client = client.prepare(timeout=self._timeout_s)
+        try:
+            return client.call(context, method, **arguments)
+        except messaging.MessagingTimeout:
+            raise exceptions.NoAnswer(
+                f'The {self.service} did not answer in time.') from None
+        except messaging.MessageDeliveryFailure:
+            LOG.exception('No message to the %s got through', self.service)
+            raise exceptions.NoAnswer(
+                f'The {self.service} cannot be reached.') from None
+        except exceptions.PreemptError:
+            raise
+        except Exception:
+            # Whatever went wrong over there. A stock nova-scheduler, which
+            # listens to the same topic, knows no such method.
+            LOG.exception('%s failed in the %s', method, self.service)
+            raise exceptions.NoAnswer(
+                f'The {self.service} could not do it; its log or that of '
+                'nova-preempt-api says why.') from None
+
+
+class SchedulerClient(_Client):
+    """Asks nova-preempt-scheduler what it would do.
+
+    :param transport: see get_transport()
+    :param timeout_s: how long to wait for an answer, in seconds;
+        [DEFAULT]rpc_response_timeout if None
+    """
+
+    target = messaging.Target(topic='scheduler', namespace='nova_preempt',
+                              version='1.0')
+    service = 'scheduler'
+
+    def explain(self, context, flavor, project_id, user_id,
+                availability_zone=None, host=None):
+        """Who would end if a server of this flavor were booted now.
+
+        :param flavor: its id or name
+        :returns: {'outcome': 'free', 'preempts' or 'no_valid_host',
+            'host': str or None, 'cost_us': int, 'reason': str,
+            'victims': [{'server_uuid', 'project_id', 'flavor', 'cost_us'}],
+            'considered': [{'host', 'node', 'victims': [uuid], 'cost_us'}]}
+        :raises FlavorNotFound, NoAnswer:
+        """
+        return self._call(
+            context, 'explain', flavor=flavor, project_id=project_id,
+            user_id=user_id, availability_zone=availability_zone, host=host)
+
+    def placement_chances(self, context, flavors, project_id,
+                          availability_zone=None):
+        """How many servers of these flavors would find room now.
+
+        :param flavors: ids or names
+        :returns: [{'flavor', 'availability_zone', 'preemptible': int,
+            'normal': int}]
+        :raises FlavorNotFound, NoAnswer:
+        """
+        return self._call(
+            context, 'placement_chances', flavors=flavors,
+            project_id=project_id, availability_zone=availability_zone)
+
+
+class EngineClient(_Client):
+    """Asks the engine, which ends servers. Parameters as above."""
+
+    target = messaging.Target(topic='nova_preempt_engine', version='1.0')
+    service = 'engine'
+
+    def simulate(self, context, server_uuid, project_id, reason):
+        """End a preemptible server as a preemption would.
+
+        :param project_id: that the server must belong to; any if None
+        :returns: the uuid of the decision
+        :raises ServerNotFound, NotPreemptible, AlreadyEnding, NoAnswer:
+        """
+        return self._call(context, 'simulate', server_uuid=server_uuid,
+                          project_id=project_id, reason=reason)

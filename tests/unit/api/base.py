@@ -1,0 +1,224 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The API on a database of its own, and a bus on which somebody answers."""
+
+import datetime
+import json
+import logging
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+import uuid
+
+from oslo_config import cfg
+import oslo_messaging as messaging
+from oslo_messaging import conffixture
+from oslo_utils import timeutils
+import webob
+
+from nova_preempt import db
+from nova_preempt import exceptions
+from nova_preempt import rpc
+from nova_preempt.api import app
+import nova_preempt.conf
+from nova_preempt.db import api as db_api
+
+HOST = 'host1'
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+def make_uuid(name):
+    """The same uuid for the same name."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+class SchedulerEndpoint:
+    """Answers as the scheduler would, and remembers what it was asked."""
+
+    target = messaging.Target(namespace='nova_preempt', version='1.0')
+
+    def __init__(self):
+        self.calls = []
+
+    def explain(self, context, flavor, project_id, user_id,
+                availability_zone=None, host=None):
+        self.calls.append((context, flavor, project_id, user_id,
+                           availability_zone, host))
+        if flavor == 'unknown':
+            raise exceptions.FlavorNotFound('no flavor unknown')
+        if flavor == 'broken':
+            raise ZeroDivisionError('secret')
+        if flavor == 'huge':
+            return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
+                    'victims': [], 'considered': [], 'reason': 'No host.'}
+        victims = [
+            {'server_uuid': make_uuid(name), 'project_id': name[0],
+             'flavor': 'spot', 'cost_us': 30} for name in ('p1', 'q1', 'q2')]
+        return {'outcome': 'preempts', 'host': HOST, 'cost_us': 90,
+                'victims': victims, 'reason': 'host1 lacks 1 VCPU',
+                'considered': [{
+                    'host': HOST, 'node': HOST, 'cost_us': 90,
+                    'victims': [victim['server_uuid']
+                                for victim in victims]}]}
+
+    def placement_chances(self, context, flavors, project_id,
+                          availability_zone=None):
+        self.calls.append((context, flavors, project_id, availability_zone))
+        if 'unknown' in flavors:
+            raise exceptions.FlavorNotFound('no flavor unknown')
+        return [{'flavor': flavor, 'availability_zone': zone,
+                 'preemptible': 3, 'normal': 7} for flavor in flavors
+                for zone in ([availability_zone] if availability_zone else
+                             ['az1', 'az2'])]
+
+
+class EngineEndpoint:
+    """The same for the engine. It has one server of each project."""
+
+    target = messaging.Target(version='1.0')
+    servers = {make_uuid(f'{project}-spot'): project for project in 'pq'}
+    normal = make_uuid('p-normal')
+    ending = make_uuid('p-ending')
+
+    def __init__(self):
+        self.calls = []
+
+    def simulate(self, context, server_uuid, project_id, reason):
+        self.calls.append((context, server_uuid, project_id, reason))
+        if server_uuid == self.normal:
+            raise exceptions.NotPreemptible('normal')
+        if server_uuid == self.ending:
+            raise exceptions.AlreadyEnding('ending')
+        if self.servers.get(server_uuid) not in (
+                {project_id} if project_id else set('pq')):
+            raise exceptions.ServerNotFound('unknown')
+        return make_uuid('simulated')
+
+
+class DatabaseTestCase(unittest.TestCase):
+
+    transport_url = 'fake:/'
+    #: More of nova.conf.
+    options = ''
+
+    def setUp(self):
+        super().setUp()
+        # Many a test is about failures, which are logged.
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        path = self.directory / 'nova.conf'
+        path.write_text(
+            f'[DEFAULT]\ntransport_url = {self.transport_url}\n'
+            '[preemption_database]\n'
+            f'connection = sqlite:///{self.directory}/test.sqlite\n'
+            f'{self.options}')
+        self.conf = cfg.ConfigOpts()
+        self.addCleanup(self.conf.reset)
+        nova_preempt.conf.register_opts(self.conf)
+        self.conf([], default_config_files=[str(path)],
+                  default_config_dirs=[])
+        self.db = db.Database(self.conf)
+        self.db.sync()
+        self.addCleanup(
+            lambda: self.db._facade.writer.get_engine().dispose())
+
+    def add(self, name, project='n', victims=(), age_s=0, **values):
+        """Write a decision; a victim is a (name, project, flavor)."""
+        values = {
+            'status': db_api.DONE, 'host': HOST, 'user_id': f'{project}-user',
+            'operation': 'create', 'request_id': f'req-{name}',
+            'reason': f'of {HOST}', 'cost_us': 60,
+            'record': {'operation': 'create', 'flavor': 'normal',
+                       'resources': {'VCPU': 2}, 'why': f'{HOST} is full',
+                       'considered': [{'host': HOST}]}, **values}
+        item = db.Decision(
+            make_uuid(name), make_uuid(f'{name}-server'), project_id=project,
+            victims=tuple(
+                db.Victim(make_uuid(victim), owner, f'{owner}-user', flavor,
+                          30, status='gone')
+                for victim, owner, flavor in victims), **values)
+        with mock.patch.object(
+                timeutils, 'utcnow',
+                return_value=NOW - datetime.timedelta(seconds=age_s)):
+            self.db.create_decision(item)
+        return item.uuid
+
+
+class ApiTestCase(DatabaseTestCase):
+    """Has the real application; tokens are "user:project"."""
+
+    options = '[preemption_api]\nauth_strategy = noauth\n'
+
+    def setUp(self):
+        super().setUp()
+        # Some of its options are on the global configuration otherwise.
+        bus = conffixture.ConfFixture(self.conf)
+        bus.setUp()
+        self.addCleanup(bus.cleanUp)
+        services = app.make_services(self.conf)
+        self.transport = services.scheduler.transport
+        self.addCleanup(self.transport.cleanup)
+        self.app = app.make_app(self.conf, services)
+
+    def request(self, path, method='GET', token='u:p', **values):
+        """A webob.Response."""
+        request = webob.Request.blank(path, method=method, **values)
+        if token is not None:
+            request.headers['X-Auth-Token'] = token
+        return request.get_response(self.app)
+
+    def get(self, path, token='u:p', code=200, **values):
+        """What a GET brings, as JSON."""
+        return self.checked(self.request(path, token=token, **values), code)
+
+    def post(self, path, body, token='u:p', code=200, **values):
+        """The same for a POST."""
+        if not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        return self.checked(self.request(
+            path, 'POST', token, body=body,
+            content_type=values.pop('content_type', 'application/json'),
+            **values), code)
+
+    def checked(self, response, code):
+        self.assertEqual(code, response.status_int, response.text)
+        self.assertEqual('application/json', response.content_type)
+        self.assertRegex(response.headers['X-Openstack-Request-Id'], '^req-')
+        if code >= 400:
+            error = response.json['error']
+            self.assertEqual(code, error['code'])
+            self.assertTrue(error['title'])
+            self.assertTrue(error['message'])
+        return response.json
+
+
+class AnsweringTestCase(ApiTestCase):
+    """Has a scheduler and an engine that answer."""
+
+    def setUp(self):
+        super().setUp()
+        self.scheduler = self.serve('scheduler', SchedulerEndpoint())
+        self.engine = self.serve('nova_preempt_engine', EngineEndpoint())
+
+    def serve(self, topic, endpoint):
+        server = messaging.get_rpc_server(
+            self.transport, messaging.Target(topic=topic, server='here'),
+            [endpoint], executor='threading',
+            serializer=rpc.nova_rpc.RequestContextSerializer(None))
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+        return endpoint

@@ -1,0 +1,229 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What all resources have in common."""
+
+import json
+import os
+from unittest import mock
+
+from keystoneauth1 import fixture as ks_fixture
+from keystonemiddleware import fixture as auth_fixture
+from oslo_db import exception as db_exc
+
+from nova_preempt.api import wsgi
+from nova_preempt.db import queries
+from tests.unit.api import base
+
+VERSION = 'OpenStack-API-Version'
+UUID = base.make_uuid('x')
+
+
+class TestVersions(base.ApiTestCase):
+
+    def test_documents_need_no_token(self):
+        version = {
+            'id': 'v1.0', 'status': 'CURRENT', 'min_version': '1.0',
+            'max_version': '1.0',
+            'links': [{'rel': 'self', 'href': 'http://localhost/v1/'}]}
+        for path in ('/', ''):
+            self.assertEqual({'versions': [version]}, self.get(path, None))
+        for path in ('/v1', '/v1/'):
+            self.assertEqual({'version': version}, self.get(path, None))
+
+    def test_behind_a_proxy(self):
+        self.conf.set_override('enable_proxy_headers_parsing', True,
+                               'oslo_middleware')
+        answer = self.get('/v1', None, headers={
+            'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'cloud',
+            'X-Forwarded-Prefix': '/preemption'})
+        self.assertEqual('https://cloud/preemption/v1/',
+                         answer['version']['links'][0]['href'])
+
+    def version(self, version, code):
+        response = self.request('/v1/preemptions', headers={VERSION: version})
+        self.checked(response, code)
+        self.assertEqual(VERSION, response.headers['Vary'])
+        return response
+
+    def test_microversions(self):
+        for version in ('preemption 1.0', 'preemption latest', 'compute 9.9',
+                        'compute 2.1, preemption 1.0', ''):
+            self.assertEqual(
+                'preemption 1.0',
+                self.version(version, 200).headers[VERSION], version)
+        for version in ('preemption 1.1', 'preemption 0.9', 'preemption 2.0'):
+            error = self.version(version, 406).json['error']
+            self.assertEqual(('1.0', '1.0'), (error['min_version'],
+                                              error['max_version']))
+        for version in ('preemption 1', 'preemption x', 'preemption 1.x'):
+            self.version(version, 400)
+
+    def test_errors_have_one_too(self):
+        response = self.request('/v1/preemptions/x')
+        self.assertEqual('preemption 1.0', response.headers[VERSION])
+
+
+class TestErrors(base.ApiTestCase):
+
+    def test_unknown_path(self):
+        for path in ('/v2', '/v1/preemption', '/v1/preemptions/a/b',
+                     '/%ff', '/v1//preemptions', '/v1/%00'):
+            self.get(path, code=404)
+
+    def test_method(self):
+        for path, method, allowed in (
+                ('/', 'POST', 'GET, HEAD'), ('/v1', 'DELETE', 'GET, HEAD'),
+                ('/v1/preemptions', 'POST', 'GET, HEAD'),
+                (f'/v1/preemptions/{UUID}', 'DELETE', 'GET, HEAD'),
+                ('/v1/explain', 'GET', 'POST'),
+                ('/v1/simulate', 'HEAD', 'POST'),
+                ('/v1/statistics', 'TRACE', 'GET, HEAD')):
+            response = self.request(path, method)
+            self.assertEqual((405, allowed), (
+                response.status_int, response.headers['Allow']), path)
+
+    def test_head(self):
+        response = self.request('/v1/preemptions', 'HEAD')
+        self.assertEqual((200, b''), (response.status_int, response.body))
+
+    def test_content_type(self):
+        for content_type in ('', 'text/plain', 'application/xml',
+                             'application/x-www-form-urlencoded', 'é'):
+            self.post('/v1/explain', {}, code=415, content_type=content_type)
+        self.post('/v1/explain', {}, code=400,
+                  content_type='application/json; charset=utf-8')
+
+    def test_body_that_is_too_large(self):
+        body = json.dumps({'explain': {'flavor': 'x' * 200000}}).encode()
+        self.post('/v1/explain', body, code=413)
+        response = self.request(
+            '/v1/explain', 'POST', body=body, content_type='application/json',
+            headers={'Transfer-Encoding': 'chunked'},
+            environ={'wsgi.input_terminated': True, 'CONTENT_LENGTH': None})
+        self.assertIn(response.status_int, (400, 413))
+
+    def test_trouble_with_the_database(self):
+        for error, code in ((db_exc.DBConnectionError('secret'), 503),
+                            (RuntimeError('secret'), 500)):
+            with mock.patch.object(queries, 'get_preemptions',
+                                   side_effect=error):
+                answer = self.get('/v1/preemptions', code=code)
+            self.assertNotIn('secret', str(answer))
+
+    def test_health(self):
+        response = self.request('/healthcheck', token=None)
+        self.assertEqual(200, response.status_int)
+
+    def test_token(self):
+        for token in (None, '', 'u', 'u:', ':p'):
+            self.get('/v1/preemptions', token, 401)
+
+    def test_headers_do_not_make_an_administrator(self):
+        self.get('/v1/preemptions?all_projects=true', code=403,
+                 headers={'X-Roles': 'admin', 'X-Is-Admin-Project': 'True'})
+
+
+class TestKeystone(base.AnsweringTestCase):
+
+    options = ('[keystone_authtoken]\nauth_type = password\n'
+               'auth_url = http://keystone\n'
+               'www_authenticate_uri = http://keystone\n')
+
+    def setUp(self):
+        self.auth = auth_fixture.AuthTokenFixture()
+        self.auth.setUp()
+        self.addCleanup(self.auth.cleanUp)
+        super().setUp()
+
+    def add_token(self, name, *roles, **scope):
+        token = ks_fixture.V3Token(user_id='u', project_id='p')
+        if scope:
+            token = ks_fixture.V3Token(user_id='u', **scope)
+        for role in roles:
+            token.add_role(role)
+        self.auth.add_token(token, name)
+
+    def test_roles(self):
+        self.add_token('reader', 'reader')
+        self.add_token('member', 'reader', 'member')
+        self.add_token('admin', 'reader', 'member', 'admin')
+        self.add_token('none')
+        roles = ('reader', 'member', 'admin')
+        self.add_token('domain', *roles, domain_id='d')
+        self.add_token('unscoped', *roles, user_name='u')
+        self.add_token('system', *roles, user_name='u')
+        self.auth._token_data['system'].set_system_scope()
+        body = {'explain': {'flavor': 'x'}}
+        for token, listed, explained, everything in (
+                ('reader', 200, 403, 403), ('member', 200, 200, 403),
+                ('admin', 200, 200, 200), ('none', 403, 403, 403),
+                ('domain', 403, 403, 403), ('unscoped', 403, 403, 403),
+                ('system', 403, 403, 403)):
+            for path in ('preemptions', 'statistics',
+                         'placement-chances?flavor=x'):
+                self.get(f'/v1/{path}', token, listed)
+            self.post('/v1/explain', body, token, explained)
+            self.get('/v1/preemptions?all_projects=true', token, everything)
+        self.post('/v1/simulate', {'simulate': {'server_id': UUID}},
+                  'reader', 403)
+
+    def test_without_a_good_token(self):
+        for token in (None, 'bad'):
+            response = self.request('/v1/preemptions', token=token)
+            self.checked(response, 401)
+            self.assertIn('Www-Authenticate', response.headers)
+        self.get('/v1', None)
+
+    def test_forged_headers(self):
+        self.get('/v1/preemptions', None, 401, headers={
+            'X-Identity-Status': 'Confirmed', 'X-Roles': 'admin',
+            'X-User-Id': 'u', 'X-Project-Id': 'p'})
+
+
+class TestPolicyFile(base.AnsweringTestCase):
+
+    options = (f'{base.AnsweringTestCase.options}'
+               '[oslo_policy]\npolicy_file = rules.yaml\n')
+
+    def test_rules_of_an_operator(self):
+        (self.directory / 'rules.yaml').write_text(
+            'preemption:list: "!"\npreemption:show: "role:x"\n'
+            'preemption:explain: "role:reader"\n')
+        self.get('/v1/preemptions', code=403)
+        self.get(f'/v1/preemptions/{UUID}', code=403)
+        self.post('/v1/explain', {'explain': {'flavor': 'x'}})
+        self.get('/v1/statistics')
+
+
+class TestEntry(base.DatabaseTestCase):
+
+    def test_first_request_reads_the_configuration(self):
+        made = []
+
+        def app(environ, start_response):
+            start_response('200 OK', [])
+            return [b'']
+
+        def make(arguments):
+            made.append(arguments)
+            return app
+
+        with mock.patch.object(wsgi, 'make_application', make), \
+                mock.patch.object(wsgi, '_app', None), \
+                mock.patch.dict(os.environ, {
+                    'OS_NOVA_CONFIG_DIR': '/etc/x',
+                    'OS_NOVA_CONFIG_FILES': 'a.conf; b.conf'}):
+            for _number in range(2):
+                wsgi.application({}, lambda *_args: None)
+        self.assertEqual([['--config-file=/etc/x/a.conf',
+                           '--config-file=/etc/x/b.conf']], made)
+        self.assertEqual([], wsgi._arguments({}))

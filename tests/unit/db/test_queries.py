@@ -1,0 +1,111 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The queries, on the same databases as the rest."""
+
+import datetime
+import os
+import unittest
+from unittest import mock
+
+from oslo_utils import timeutils
+
+from nova_preempt.db import api
+from nova_preempt.db import queries
+from tests.unit.db import test_api
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+class TestQueries(test_api.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.add('d1', 'p', 30, [('v1', 'p', 'spot'), ('v2', 'q', 'spot')])
+        self.add('d2', 'p', 20, [('v3', 'q', 'Big')], status=api.TERMINATING)
+        self.add('d3', 'q', 10, [('v2', 'q', 'spot')], host='host2')
+        self.add('d4', 'p', 0, [], status=api.REFUSED)
+
+    def add(self, uuid, project_id, age_s, victims, **values):
+        values = {'host': 'host1', 'status': api.DONE, **values}
+        with mock.patch.object(
+                timeutils, 'utcnow',
+                return_value=NOW - datetime.timedelta(seconds=age_s)):
+            self.db.create_decision(test_api.decision(
+                uuid=uuid, server_uuid=f's-{uuid}', project_id=project_id,
+                victims=tuple(
+                    test_api.db.Victim(name, owner, flavor=flavor, cost_us=5)
+                    for name, owner, flavor in victims), **values))
+
+    def uuids(self, **conditions):
+        return [item.uuid for item in
+                queries.get_preemptions(self.db, **conditions)]
+
+    def test_conditions(self):
+        for conditions, uuids in (
+                ({}, ['d3', 'd2', 'd1']),
+                ({'status': api.REFUSED}, ['d4']),
+                ({'status': api.DONE}, ['d3', 'd1']),
+                ({'server_uuid': 'v2'}, ['d3', 'd1']),
+                ({'server_uuid': 's-d2'}, ['d2']),
+                ({'victim_uuid': 's-d2'}, []),
+                ({'flavor': 'Big'}, ['d2']),
+                ({'host': 'host2'}, ['d3']),
+                ({'project_id': 'p'}, ['d2', 'd1']),
+                ({'project_id': 'p', 'server_uuid': 'v2'}, []),
+                ({'project_id': 'q', 'server_uuid': 's-d1'}, []),
+                ({'project_id': 'p', 'flavor': 'Big'}, []),
+                ({'project_id': 'r'}, []),
+                ({'limit': 2}, ['d3', 'd2']),
+                ({'since': NOW - datetime.timedelta(seconds=20)},
+                 ['d3', 'd2']),
+                ({'until': NOW - datetime.timedelta(seconds=20)}, ['d1'])):
+            self.assertEqual(uuids, self.uuids(**conditions), conditions)
+
+    def test_marker(self):
+        marker = queries.get_preemption(self.db, 'd3')
+        self.assertEqual(['d2', 'd1'], self.uuids(marker=marker))
+
+    def test_one(self):
+        found = queries.get_preemption(self.db, 'd1')
+        self.assertEqual((NOW - datetime.timedelta(seconds=30),
+                          ['v1', 'v2'], 5, {'why': 'é'}), (
+            found.created_at, [item.server_uuid for item in found.victims],
+            found.victims[0].cost_us, found.record))
+        self.assertEqual(found, queries.get_preemption(self.db, 'd1', 'q'))
+        self.assertIsNone(queries.get_preemption(self.db, 'd1', 'r'))
+        self.assertIsNone(queries.get_preemption(self.db, 'd4', 'p'))
+        self.assertIsNotNone(queries.get_preemption(self.db, 'd4'))
+
+    def test_statistics(self):
+        flavors, total = queries.get_statistics(self.db)
+        self.assertEqual([
+            queries.Numbers('Big', {'terminating': 1}, {'pending': 1}, 0),
+            queries.Numbers('spot', {'done': 2}, {'pending': 3}, 2)],
+            flavors)
+        self.assertEqual(queries.Numbers(
+            '', {'done': 2, 'terminating': 1}, {'pending': 4}, 2), total)
+        self.assertEqual(
+            ([], queries.Numbers('', {}, {}, 0)),
+            queries.get_statistics(self.db, project_id='r', since=NOW))
+
+
+def load_tests(loader, tests, pattern):
+    """On each database; without what is inherited."""
+    suite = unittest.TestSuite()
+    for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
+        for name in vars(TestQueries):
+            if name.startswith('test_'):
+                case = TestQueries(name)
+                case.url = url
+                suite.addTest(case)
+    return suite

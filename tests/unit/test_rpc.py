@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Calls over a bus that serializes messages, as RabbitMQ does."""
+
+from nova import context as nova_context
+
+from nova_preempt import exceptions
+from nova_preempt import rpc
+from tests.unit.api import base
+from tests.unit.api.base import make_uuid
+
+
+class TestClients(base.AnsweringTestCase):
+
+    transport_url = 'kombu+memory:////'
+
+    def setUp(self):
+        super().setUp()
+        self.context = nova_context.RequestContext(
+            'u', 'p', is_admin=False, roles=['member'], overwrite=False)
+        self.scheduler_client = rpc.SchedulerClient(self.transport, 5)
+        self.engine_client = rpc.EngineClient(self.transport, 5)
+
+    def test_explain(self):
+        answer = self.scheduler_client.explain(
+            self.context, 'small', 'p', 'u', host='host1')
+        self.assertEqual('preempts', answer['outcome'])
+        context, *arguments = self.scheduler.calls[0]
+        self.assertEqual(['small', 'p', 'u', None, 'host1'], arguments)
+        self.assertEqual(('u', 'p', ['member'], self.context.request_id), (
+            context.user_id, context.project_id, context.roles,
+            context.request_id))
+
+    def test_placement_chances(self):
+        answer = self.scheduler_client.placement_chances(
+            self.context, ['small'], 'p', 'az1')
+        self.assertEqual([{
+            'flavor': 'small', 'availability_zone': 'az1', 'preemptible': 3,
+            'normal': 7}], answer)
+
+    def test_simulate(self):
+        self.assertEqual(make_uuid('simulated'), self.engine_client.simulate(
+            self.context, make_uuid('p-spot'), 'p', 'a test'))
+
+    def test_refusals(self):
+        for error, call, arguments in (
+                (exceptions.FlavorNotFound, self.scheduler_client.explain,
+                 ('unknown', 'p', 'u')),
+                (exceptions.ServerNotFound, self.engine_client.simulate,
+                 (make_uuid('x'), 'p', '')),
+                (exceptions.NotPreemptible, self.engine_client.simulate,
+                 (base.EngineEndpoint.normal, 'p', '')),
+                (exceptions.AlreadyEnding, self.engine_client.simulate,
+                 (base.EngineEndpoint.ending, 'p', ''))):
+            with self.assertRaises(error):
+                call(self.context, *arguments)
+
+    def test_failures(self):
+        with self.assertRaisesRegex(exceptions.NoAnswer, 'scheduler'):
+            self.scheduler_client.explain(self.context, 'broken', 'p', 'u')
+        client = rpc.EngineClient(self.transport, 1)
+        client._client = client._client.prepare(topic='nobody')
+        with self.assertRaisesRegex(exceptions.NoAnswer, 'engine'):
+            client.simulate(self.context, make_uuid('p-spot'), 'p', '')
