@@ -31,9 +31,10 @@ readonly RELEASES='
 2026.2 34.0.0 16.0.0 2026-10-05
 '
 
-# What may be younger than the release, and what mypy depends on.
+# What may be younger than the release, and what mypy and schemathesis need.
 readonly YOUNGER='nova openstack-placement
-    mypy ruff ast-serialize librt mypy-extensions pathspec'
+    mypy ruff ast-serialize librt mypy-extensions pathspec
+    schemathesis jsonschema-rs hypothesis-graphql harfile'
 
 requirements() {
     cat requirements.txt test-requirements.txt doc/requirements.txt

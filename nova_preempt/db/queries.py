@@ -26,8 +26,8 @@ from nova_preempt.db import api
 from nova_preempt.db import models
 
 #: The statuses that can be asked for.
-STATUSES = (api.INTENT, api.CLAIMED, api.TERMINATING, api.ROLLING_BACK,
-            api.DONE, api.ROLLED_BACK, api.ABORTED, api.REFUSED)
+STATUSES = (api.INTENT, api.CLAIMED, api.ROLLING_BACK, api.DONE,
+            api.ROLLED_BACK, api.ABORTED, api.REFUSED)
 
 
 @dataclasses.dataclass(frozen=True)

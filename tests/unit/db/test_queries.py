@@ -89,11 +89,11 @@ class TestQueries(test_api.TestSQLite):
     def test_statistics(self):
         flavors, total = queries.get_statistics(self.db)
         self.assertEqual([
-            queries.Numbers('Big', {'terminating': 1}, {'pending': 1}, 0),
+            queries.Numbers('Big', {'claimed': 1}, {'pending': 1}, 0),
             queries.Numbers('spot', {'done': 2}, {'pending': 3}, 2)],
             flavors)
         self.assertEqual(queries.Numbers(
-            '', {'done': 2, 'terminating': 1}, {'pending': 4}, 2), total)
+            '', {'done': 2, 'claimed': 1}, {'pending': 4}, 2), total)
         self.assertEqual(
             ([], queries.Numbers('', {}, {}, 0)),
             queries.get_statistics(self.db, project_id='r', since=NOW))
