@@ -11,44 +11,22 @@
 # under the License.
 """Ending victims, in a time of the tests' own."""
 
+import collections
 import types
 import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt import events
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terminator
+from nova_preempt.termination import watch
 
 FREE = placement_api.Consumer('a', {})
-HOLDING = placement_api.Consumer('a', {'rp': {'resources': {'VCPU': 1}}}, 1)
-ALIVE = nova_api.ServerStatus('ACTIVE', None, 'host1')
-ENDING = nova_api.ServerStatus('ACTIVE', 'deleting', 'host1')
-ERROR = nova_api.ServerStatus('ERROR', None, 'host1')
-
-
-class FakeNova:
-    """Servers that end as long after they are asked as they are told."""
-
-    def __init__(self, clock, seconds, refuse=0):
-        self.clock = clock
-        self.seconds = seconds
-        self.refuse = refuse
-        self.asked = {}
-
-    def force_delete(self, uuid):
-        self.asked.setdefault(uuid, []).append(self.clock.now)
-        if len(self.asked[uuid]) <= self.refuse:
-            raise nova_api.NovaError('409')
-
-    def get(self, uuid):
-        times = self.asked[uuid][self.refuse:]
-        if not times:
-            return ALIVE
-        if self.clock.now - times[0] >= self.seconds[uuid]:
-            return None
-        return ENDING
+HOLDING = placement_api.Consumer(
+    'a', {'rp': {'resources': {'VCPU': 1, 'DISK_GB': 9}}}, 1)
 
 
 class Clock:
@@ -60,75 +38,265 @@ class Clock:
         self.now += seconds
 
 
+class FakeCloud:
+    """Servers that do what is asked after as many seconds as they are told.
+
+    It is Nova's API and what shows in Nova's records.
+    """
+
+    def __init__(self, clock, seconds, refuse=0):
+        self.clock = clock
+        self.seconds = seconds
+        self.refuse = refuse
+        self.asked = collections.defaultdict(list)   # uuid: [(time, what)]
+        self.shown = {}                              # uuid: action in notice
+        self.vm_states = collections.defaultdict(lambda: 'active')
+        self.hosts = collections.defaultdict(lambda: 'host1')
+        self._due = {}                               # uuid: (time, what)
+
+    def __getattr__(self, what):
+        if what not in ('force_delete', 'shelve', 'shelve_offload', 'stop',
+                        'live_migrate'):
+            raise AttributeError(what)
+
+        def ask(uuid):
+            self.asked[uuid].append((self.clock.now, what))
+            if len(self.asked[uuid]) <= self.refuse:
+                raise nova_api.NovaError('409')
+            self._due[uuid] = self.clock.now + self.seconds[uuid], what
+
+        return ask
+
+    def lock(self, uuid, reason):
+        self.asked[uuid].append((self.clock.now, 'lock'))
+
+    def abort_migration(self, uuid):
+        self.asked[uuid].append((self.clock.now, 'abort'))
+        self._due.pop(uuid)
+
+    def set_notice(self, uuid, action, deadline, reason, decision_uuid):
+        self.shown[uuid] = action
+
+    def clear_notice(self, uuid):
+        self.shown.pop(uuid, None)
+
+    def power_off(self, uuid):
+        self.vm_states[uuid] = 'stopped'
+
+    def get(self, uuid):
+        due, what = self._due.get(uuid, (None, None))
+        if what is None:
+            return self._state(uuid, None)
+        if self.clock.now < due:
+            return self._state(uuid, {'force_delete': 'deleting',
+                                      'live_migrate': 'migrating'}.get(
+                                          what, what))
+        if what == 'force_delete':
+            return None
+        del self._due[uuid]
+        if what == 'live_migrate':
+            self.hosts[uuid] = 'host2'
+        else:
+            self.vm_states[uuid] = {
+                'shelve': 'shelved', 'shelve_offload': 'shelved_offloaded',
+                'stop': 'stopped'}[what]
+        return self._state(uuid, None)
+
+    def _state(self, uuid, task_state):
+        return watch.State(self.vm_states[uuid], task_state,
+                           self.hosts[uuid])
+
+
 class TestTerminator(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
         self.clock = Clock()
         self.db = mock.Mock(spec=db.Database)
+        self.events = mock.Mock(spec=events.Events)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
+        self.watch = mock.Mock(spec=watch.Watch)
+        self.options = types.SimpleNamespace(
+            termination_timeout_s=60, poll_interval_s=1.0,
+            migrate_timeout_s=30, actions=['delete'])
 
-    def end(self, nova, *uuids):
-        options = types.SimpleNamespace(termination_timeout_s=60,
-                                        poll_interval_s=1.0)
-        decision = db.Decision('d', 's', victims=tuple(
-            db.Victim(uuid) for uuid in uuids))
+    def cloud(self, seconds, **kwargs):
+        cloud = FakeCloud(self.clock, seconds, **kwargs)
+        self.watch.get.side_effect = cloud.get
+        return cloud
+
+    def end(self, cloud, *uuids, **values):
+        decision = db.Decision('d', 's', operation='create', victims=tuple(
+            db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
-            nova, self.placement, self.db, 'me', options,
-            lambda: self.clock.now, self.clock.sleep).end([decision])
+            cloud, self.watch, self.placement, self.db, 'me', self.options,
+            self.events, lambda: self.clock.now, self.clock.sleep).end(
+                [decision])
 
     def statuses(self, uuid):
         return [call.args[2] for call in self.db.update_victim.mock_calls
                 if call.args[1] == uuid]
 
     def test_all_at_once(self):
-        nova = FakeNova(self.clock, {'a': 5, 'b': 7})
-        self.assertEqual(set(), self.end(nova, 'a', 'b'))
-        self.assertEqual({'a': [100.0], 'b': [100.0]}, nova.asked)
+        cloud = self.cloud({'a': 5, 'b': 7})
+        self.assertEqual(set(), self.end(cloud, 'a', 'b'))
+        self.assertEqual({'a': [(100.0, 'force_delete')],
+                          'b': [(100.0, 'force_delete')]}, cloud.asked)
         self.assertEqual(107.0, self.clock.now)
         self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
+        self.assertEqual(2, self.events.end.call_count)
+        self.assertEqual({}, cloud.shown)
+        self.watch.remove.assert_called_once_with(['a', 'b'])
 
     def test_signs_of_life(self):
-        self.end(FakeNova(self.clock, {'a': 30}), 'a')
+        self.end(self.cloud({'a': 30}), 'a')
         self.assertGreaterEqual(self.db.touch.call_count, 5)
 
     def test_one_that_never_ends(self):
-        nova = FakeNova(self.clock, {'a': 1, 'b': 1000})
-        self.assertEqual({'b'}, self.end(nova, 'a', 'b'))
+        cloud = self.cloud({'a': 1, 'b': 1000})
+        self.assertEqual({'b'}, self.end(cloud, 'a', 'b'))
         self.assertEqual(160.0, self.clock.now)
         self.assertEqual([api.ENDING], self.statuses('b'))
 
     def test_refused_at_first(self):
-        nova = FakeNova(self.clock, {'a': 1}, refuse=2)
-        self.assertEqual(set(), self.end(nova, 'a'))
-        self.assertEqual(3, len(nova.asked['a']))
+        cloud = self.cloud({'a': 1}, refuse=2)
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(3, len(cloud.asked['a']))
 
     def test_failed_end_is_asked_for_again(self):
-        nova = mock.Mock(spec=nova_api.NovaAPI)
-        nova.get.side_effect = [ENDING] + [ERROR] * 9 + [None]
-        self.assertEqual(set(), self.end(nova, 'a'))
-        self.assertEqual(2, nova.force_delete.call_count)
+        cloud = self.cloud({'a': 1})
+        active = watch.State('active', None, 'host1')
+        self.watch.get.side_effect = [active] * 12 + [None]
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(2, len(cloud.asked['a']))
 
-    def test_nova_api_away_for_a_while(self):
-        nova = mock.Mock(spec=nova_api.NovaAPI)
-        nova.get.side_effect = [nova_api.NovaError('502')] * 5 + [None]
-        self.assertEqual(set(), self.end(nova, 'a'))
-        self.assertEqual(1, nova.force_delete.call_count)
+    def test_records_of_nova_away_for_a_while(self):
+        cloud = self.cloud({'a': 1})
+        self.watch.get.side_effect = [
+            watch.State('active', None, 'host1'),
+            *[nova_api.NovaError('away')] * 5, None]
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(1, len(cloud.asked['a']))
+
+    # -- notice ------------------------------------------------------------
+
+    def test_notice(self):
+        cloud = self.cloud({'a': 1})
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual('delete', cloud.shown['a'])
+        self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
+        self.assertEqual([api.NOTICED, api.ENDING, api.GONE],
+                         self.statuses('a'))
+        (_decision, noticed), _ = self.events.notice.call_args
+        self.assertIsNotNone(noticed.deadline)
+
+    def test_no_time_is_lost_on_one_that_powers_off(self):
+        cloud = self.cloud({'a': 1})
+        self.clock.sleep = lambda seconds: self.tick(cloud)
+        self.end(cloud, 'a', notice_s=30)
+        self.assertEqual([(105.0, 'force_delete')], cloud.asked['a'])
+
+    def tick(self, cloud):
+        self.clock.now += 1
+        if self.clock.now == 105:
+            cloud.power_off('a')
+
+    def test_the_timeout_begins_after_the_notice(self):
+        cloud = self.cloud({'a': 50})
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        cloud = self.cloud({'a': 70})
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+
+    def test_gone_during_its_notice(self):
+        cloud = self.cloud({'a': 0})
+        cloud.force_delete('a')
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual(100.0, self.clock.now)
+
+    def test_notice_that_nobody_can_see(self):
+        cloud = self.cloud({'a': 1})
+        cloud.set_notice = mock.Mock(side_effect=nova_api.NovaError('403'))
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
+
+    # -- actions -----------------------------------------------------------
+
+    def test_shelve(self):
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
+        self.assertEqual(['shelve', 'shelve_offload'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual([api.ENDING, api.SHELVED], self.statuses('a'))
+
+    def test_shelved_but_its_space_is_not_free(self):
+        self.placement.get_consumer.return_value = HOLDING
+        cloud = self.cloud({'a': 3})
+        self.assertEqual({'a'}, self.end(cloud, 'a', action='shelve'))
+
+    def test_stop(self):
+        self.placement.get_consumer.return_value = HOLDING
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a', action='stop'))
+        self.assertEqual(['stop', 'lock'],
+                         [what for _time, what in cloud.asked['a']])
+        (changes,), _ = self.placement.post_allocations.call_args
+        self.assertEqual({'rp': {'resources': {'DISK_GB': 9}}},
+                         changes[0].allocations)
+        self.assertEqual([api.ENDING, api.STOPPED], self.statuses('a'))
+
+    def test_stop_without_disk(self):
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a', action='stop'))
+        self.placement.post_allocations.assert_not_called()
+
+    def test_migrate(self):
+        self.options.actions = ['delete', 'migrate']
+        cloud = self.cloud({'a': 9})
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=1))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+        self.assertEqual({}, cloud.shown)
+
+    def test_migration_refused(self):
+        self.options.actions = ['delete', 'migrate']
+        cloud = self.cloud({'a': 1}, refuse=1)
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(['live_migrate', 'force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_migration_that_takes_too_long(self):
+        self.options.actions = ['delete', 'migrate']
+        cloud = self.cloud({'a': 40})
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(['live_migrate', 'abort', 'force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_stopped_servers_are_not_migrated(self):
+        self.options.actions = ['delete', 'migrate']
+        cloud = self.cloud({'a': 1})
+        cloud.power_off('a')
+        self.end(cloud, 'a')
+        self.assertEqual(['force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    # -- the space in Placement --------------------------------------------
 
     def test_waits_until_nova_has_freed_the_space(self):
         self.placement.get_consumer.side_effect = [HOLDING, HOLDING, FREE]
-        self.assertEqual(set(), self.end(FakeNova(self.clock, {'a': 1}), 'a'))
+        self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
         self.assertEqual(103.0, self.clock.now)
         self.placement.delete_allocations.assert_not_called()
 
     def test_space_that_nova_forgets_is_freed(self):
         self.placement.get_consumer.return_value = HOLDING
-        self.assertEqual(set(), self.end(FakeNova(self.clock, {'a': 1}), 'a'))
+        self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
         self.placement.delete_allocations.assert_called_once_with('a')
+        self.assertEqual(111.0, self.clock.now)
 
     def test_placement_away(self):
         self.placement.get_consumer.side_effect = (
             placement_api.PlacementError('503'))
-        self.assertEqual(set(), self.end(FakeNova(self.clock, {'a': 1}), 'a'))
+        self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
         self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
