@@ -68,8 +68,8 @@ def get_preemption(database, uuid, project_id=None):
     """
     query = sa.select(models.Decision).where(models.Decision.uuid == uuid)
     if project_id is not None:
-        query = query.where(_concerns(project_id),
-                            models.Decision.status != api.REFUSED)
+        query = _with_side(query, project_id=project_id).where(
+            models.Decision.status != api.REFUSED)
     with database._reader() as session:
         row = session.execute(query).unique().scalar_one_or_none()
         return row and _preemption(row)
@@ -87,15 +87,8 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
     :param marker: the Preemption after which the page begins
     """
     decision = models.Decision
-    query = sa.select(decision)
-    if project_id is not None:
-        query = query.where(_concerns(project_id))
-    if server_uuid is not None:
-        placed = decision.server_uuid == server_uuid
-        if project_id is not None:
-            placed &= decision.project_id == project_id
-        query = query.where(
-            placed | _has_victim(project_id, server_uuid=server_uuid))
+    query = _with_side(sa.select(decision), project_id=project_id,
+                       server_uuid=server_uuid)
     if victim_uuid is not None:
         query = query.where(_has_victim(project_id, server_uuid=victim_uuid))
     if flavor is not None:
@@ -184,9 +177,17 @@ def _between(query, since, until):
     return query
 
 
-def _concerns(project_id):
-    return ((models.Decision.project_id == project_id) |
-            _has_victim(project_id))
+def _with_side(query, **values):
+    """Those whose placed server, or a victim, has these values if any."""
+    values = {name: value for name, value in values.items()
+              if value is not None}
+    if not values:
+        return query
+    # Not an OR of two tables, for which MariaDB would read all of both.
+    sides = sa.union(
+        sa.select(models.Decision.uuid).filter_by(**values),
+        sa.select(models.Victim.decision_uuid).filter_by(**values)).subquery()
+    return query.join(sides, sides.c.uuid == models.Decision.uuid)
 
 
 def _has_victim(project_id=None, **values):

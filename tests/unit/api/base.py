@@ -219,6 +219,6 @@ class AnsweringTestCase(ApiTestCase):
             [endpoint], executor='threading',
             serializer=rpc.nova_rpc.RequestContextSerializer(None))
         server.start()
-        self.addCleanup(server.wait)
+        # Not wait(): it takes a second, and nothing is left to be done.
         self.addCleanup(server.stop)
         return endpoint

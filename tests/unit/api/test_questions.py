@@ -46,6 +46,12 @@ class TestExplain(base.AnsweringTestCase):
         self.assertEqual('host1', self.scheduler.calls[0][-1])
         self.assertTrue(self.scheduler.calls[0][0].is_admin)
 
+    def test_request_id(self):
+        """The scheduler logs the id that the user gets."""
+        response = self.request('/v1/placement-chances?flavor=x')
+        self.assertEqual(response.headers['X-Openstack-Request-Id'],
+                         self.scheduler.calls[0][0].request_id)
+
     def test_no_valid_host(self):
         self.assertEqual(
             {'outcome': 'no_valid_host', 'victim_count': 0, 'victims': []},
