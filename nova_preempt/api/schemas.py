@@ -96,10 +96,12 @@ PREEMPTION = _object({
     'created_at': TIME,
     'updated_at': TIME,
     'status': _STRING,
+    'operation': _described(_STRING, 'Why: create, resize, ..., or '
+                            'maximum_runtime, headroom, simulate, repair.'),
     'server': {
         'type': ['object', 'null'],
         'description': 'The server that was placed, null if it is of another '
-                       'project.',
+                       'project or if nobody took the space.',
         'properties': {'id': _STRING, 'project_id': _STRING,
                        'user_id': _STRING, 'flavor': _STRING}},
     'victims': {
@@ -107,9 +109,10 @@ PREEMPTION = _object({
         'description': 'The servers that gave way, those of the project.',
         'items': _object({
             'server_id': _STRING, 'project_id': _STRING, 'user_id': _STRING,
-            'flavor': _STRING, 'status': _STRING, 'cost_us': _COST_US})},
+            'flavor': _STRING, 'status': _STRING, 'cost_us': _COST_US,
+            'action': _STRING, 'notice_s': _COUNT, 'deadline': _NULLABLE,
+            'ended_at': _NULLABLE, 'restore': {'type': 'boolean'}})},
 }, {
-    'operation': _STRING,
     'request_id': _STRING,
     'host': _STRING,
     'cost_us': _COST_US,

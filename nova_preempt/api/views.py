@@ -38,12 +38,13 @@ def preemption(item, project_id=None, record=False):
         'created_at': time(item.created_at),
         'updated_at': time(item.updated_at),
         'status': item.status,
-        'server': _server(item) if placed else None,
+        'operation': item.operation,
+        'server': _server(item) if placed and item.server_uuid else None,
         'victims': [_victim(victim) for victim in item.victims
                     if everything or victim.project_id == project_id],
     }
     if placed:
-        view.update(operation=item.operation, request_id=item.request_id)
+        view.update(request_id=item.request_id)
     if everything:
         view.update(host=item.host, cost_us=item.cost_us, reason=item.reason)
     if record:
@@ -61,7 +62,10 @@ def _server(item):
 def _victim(victim):
     return {'server_id': victim.server_uuid, 'project_id': victim.project_id,
             'user_id': victim.user_id, 'flavor': victim.flavor,
-            'status': victim.status, 'cost_us': victim.cost_us}
+            'status': victim.status, 'cost_us': victim.cost_us,
+            'action': victim.action, 'notice_s': victim.notice_s,
+            'deadline': time(victim.deadline),
+            'ended_at': time(victim.ended_at), 'restore': victim.restore}
 
 
 def explanation(answer, project_id=None):
@@ -91,6 +95,5 @@ def numbers(item):
         'victims': sum(item.victims.values()),
         'victims_by_status': item.victims,
         'servers_placed': item.servers_placed,
-        # NOTE: no record says yet when a victim was launched.
-        'mean_lifetime_s': None,
+        'mean_lifetime_s': item.mean_lifetime_s,
     }

@@ -25,13 +25,17 @@ import sys
 from nova import config
 from nova import context as nova_context
 from nova import objects
+from nova import rpc as nova_rpc
 import nova.conf
 from nova.scheduler.client import report
 from oslo_log import log as logging
+import oslo_messaging as messaging
 
 from nova_preempt import metrics
+from nova_preempt import rpc
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
+from nova_preempt.engine import requests
 from nova_preempt.engine import service
 from nova_preempt.scheduler import preemption
 from nova_preempt.termination import nova_api
@@ -57,6 +61,16 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow):
         options.backend_url, parts.owner.name))
 
 
+def make_server(conf, engine):
+    """An RPC server for what the API asks of the engine."""
+    return messaging.get_rpc_server(
+        rpc.get_transport(conf),
+        messaging.Target(topic=requests.TOPIC, server=conf.host),
+        [requests.Requests(engine.preemption, engine.ends)],
+        executor='threading',
+        serializer=nova_rpc.RequestContextSerializer(None))
+
+
 def main():
     nova_preempt.conf.register_opts(CONF)
     config.parse_args(sys.argv)
@@ -70,10 +84,13 @@ def main():
     engine = make_engine(CONF)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_args: engine.stop())
+    server = make_server(CONF, engine)
+    server.start()
     metrics.serve(CONF.preemption.metrics_port,
                   CONF.preemption.metrics_address)
     LOG.info('nova-preempt-engine %s works.', CONF.host)
     engine.run()
+    server.stop()
     return 0
 
 

@@ -84,6 +84,7 @@ class Victim:
     notice_s: int = 0
     deadline: datetime.datetime | None = None
     ended_at: datetime.datetime | None = None
+    lifetime_s: int | None = None
     restore: bool = False
     tries: int = 0
     next_try_at: datetime.datetime | None = None

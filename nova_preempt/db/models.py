@@ -34,6 +34,8 @@ class Decision(Base):
         sa.Index('decisions_status_idx', 'status'),
         sa.Index('decisions_server_uuid_idx', 'server_uuid'),
         sa.Index('decisions_request_id_idx', 'request_id'),
+        sa.Index('decisions_created_at_idx', 'created_at', 'uuid'),
+        sa.Index('decisions_project_id_idx', 'project_id'),
     )
 
     uuid = sa.Column(UUID, primary_key=True)
@@ -65,6 +67,7 @@ class Victim(Base):
     __table_args__ = (
         sa.Index('victims_server_uuid_idx', 'server_uuid'),
         sa.Index('victims_status_idx', 'status'),
+        sa.Index('victims_project_id_idx', 'project_id'),
     )
 
     decision_uuid = sa.Column(
@@ -85,6 +88,7 @@ class Victim(Base):
     deadline = sa.Column(sa.DateTime)
     # When it had gone, or was kept.
     ended_at = sa.Column(sa.DateTime)
+    lifetime_s = sa.Column(sa.Integer)
     # Whether it comes back; how often that was tried, and when it is next.
     restore = sa.Column(sa.Boolean, nullable=False, default=False)
     tries = sa.Column(sa.Integer, nullable=False, default=0)

@@ -38,6 +38,11 @@ class Victim:
     flavor: str
     cost_us: int
     status: str
+    action: str
+    notice_s: int
+    deadline: datetime.datetime | None
+    ended_at: datetime.datetime | None
+    restore: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,13 +126,16 @@ class Numbers:
     preemptions: dict  # {status: number}
     victims: dict      # {status: number}
     servers_placed: int
+    mean_lifetime_s: float | None = None
 
 
 def get_statistics(database, *, project_id=None, since=None, until=None):
     """([Numbers of a flavor], Numbers of all), flavors by name."""
     decision, victim = models.Decision, models.Victim
     numbers = (sa.func.count(sa.distinct(decision.uuid)),
-               sa.func.count(sa.distinct(decision.server_uuid)))
+               # The engine's decisions place none.
+               sa.func.count(sa.distinct(
+                   sa.func.nullif(decision.server_uuid, ''))))
 
     def counted(columns, *numbers):
         return session.execute(_between(
@@ -137,11 +145,18 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
     preemptions = collections.defaultdict(dict)
     placed = collections.Counter()
     total = collections.Counter()
+    lifetimes = collections.defaultdict(lambda: (0, 0))
     with database._reader() as session:
-        for flavor, status, number in counted(
-                (victim.flavor, victim.status), sa.func.count()):
+        for flavor, status, number, known, lifetime_s in counted(
+                (victim.flavor, victim.status), sa.func.count(),
+                sa.func.count(victim.lifetime_s),
+                sa.func.sum(victim.lifetime_s)):
             victims[flavor][status] = number
             total[status] += number
+            for key in (flavor, None):
+                before = lifetimes[key]
+                lifetimes[key] = (before[0] + known,
+                                  before[1] + int(lifetime_s or 0))
         for flavor, status, number, servers in counted(
                 (victim.flavor, decision.status), *numbers):
             preemptions[flavor][status] = number
@@ -150,11 +165,17 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
         # counts for each of them.
         rows = counted((decision.status,), *numbers).all()
     flavors = [Numbers(flavor, preemptions[flavor], victims[flavor],
-                       placed[flavor]) for flavor in sorted(victims)]
+                       placed[flavor], _mean(lifetimes[flavor]))
+               for flavor in sorted(victims)]
     return flavors, Numbers(
         '', {status: number for status, number, _servers in rows},
         dict(total), sum(servers for status, _number, servers in rows
-                         if status == api.DONE))
+                         if status == api.DONE), _mean(lifetimes[None]))
+
+
+def _mean(known):
+    number, total = known
+    return total / number if number else None
 
 
 def _counted(project_id, columns, numbers):

@@ -91,7 +91,7 @@ class Engine:
 
     def __init__(self, preemption, options, leadership,
                  monotonic=time.monotonic):
-        self._preemption = preemption
+        self.preemption = preemption
         self._options = options
         self._leadership = leadership
         self._monotonic = monotonic

@@ -120,13 +120,9 @@ class Attempt:
         # on preempting hosts only PCPU is served.
         if requests is None or self.resources is not None:
             return offered
-        self.resources = resources.merged_resources()
+        self.note_room(resources, summaries)
         self._query = request.provider_query(resources)
         self.refusal = request.why_not_served(self.spec_obj, resources)
-        for uuid, summary in summaries.items():
-            self._room[uuid] = {
-                name: item['capacity'] - item['used']
-                for name, item in summary['resources'].items()}
         if requests and not self._look_beside_room():
             return offered
         self._refuse_hinted()
@@ -141,6 +137,14 @@ class Attempt:
                 requests.append(self._allocation_request(option))
                 summaries[option.provider_uuid] = _summary(option)
         return requests, summaries, version
+
+    def note_room(self, resources, summaries):
+        """Remember what is asked for, and what is free where."""
+        self.resources = resources.merged_resources()
+        for uuid, summary in summaries.items():
+            self._room[uuid] = {
+                name: item['capacity'] - item['used']
+                for name, item in summary['resources'].items()}
 
     def _refuse_hinted(self):
         """A server that a hint made preemptible never preempts.
@@ -206,14 +210,19 @@ class Attempt:
         self._last_cost = 0
 
     def _look_for_surplus(self):
-        """Leave out those who are ending; perhaps they free enough."""
-        decisions = self._preemption.db.get_decisions(statuses=db_api.OPEN)
-        self._excluded |= {victim.server_uuid for decision in decisions
-                           for victim in decision.victims}
+        """Perhaps those who are ending free enough."""
+        decisions = self.leave_out_ending()
         if len(self._server_uuids) == 1:
             self._preemption.surplus.look(decisions, self.resources,
                                           self._waited,
                                           self._preemption.providers)
+
+    def leave_out_ending(self):
+        """End nobody twice. Returns the open decisions."""
+        decisions = self._preemption.db.get_decisions(statuses=db_api.OPEN)
+        self._excluded |= {victim.server_uuid for decision in decisions
+                           for victim in decision.victims}
+        return decisions
 
     def _may_end(self, server):
         conf = self._preemption.conf
@@ -370,6 +379,17 @@ class Attempt:
 
     # -- where Nova claims -----------------------------------------------
 
+    def state_of(self, alloc_request):
+        """The host state that an allocation request is for."""
+        return next((self._states[uuid]
+                     for uuid in alloc_request['allocations']
+                     if uuid in self._states), None)
+
+    def option_of(self, state):
+        """The Option of a host that needs victims, else None."""
+        return self._options[state.uuid] if getattr(
+            state, 'victims', ()) else None
+
     def claim(self, real_claim, server_uuid, alloc_request, project_id,
               user_id):
         """Claim a host for a server, with victims where it needs them.
@@ -377,9 +397,7 @@ class Attempt:
         :param real_claim: claims as Nova does
         :returns: False if somebody was faster: the next host is tried
         """
-        state = next((self._states[uuid]
-                      for uuid in alloc_request['allocations']
-                      if uuid in self._states), None)
+        state = self.state_of(alloc_request)
         if state is None or not getattr(state, 'victims', ()):
             if not real_claim():
                 self.conflicts += 1

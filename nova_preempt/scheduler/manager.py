@@ -41,6 +41,7 @@ from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import observation
 from nova_preempt.scheduler import preemption
+from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import surplus
@@ -65,6 +66,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.clock = preemption.utcnow
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler()
+        self.additional_endpoints.append(questions.Questions(self))
 
     @property
     def placement_client(self):
@@ -179,6 +181,15 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 return select(spec_obj)
             return self._place_normal(context, select, spec_obj,
                                       instance_uuids)
+
+    def dry_run(self, context, spec_obj, instance_uuids):
+        """Nova's scheduling, which the current attempt ends at the claim."""
+        try:
+            super().select_destinations(
+                context, spec_obj=spec_obj, instance_uuids=instance_uuids,
+                return_objects=True)
+        except messaging.ExpectedException as exc:
+            raise exc.exc_info[1] from None
 
     def _place_preemptible(self, context, select, spec_obj, instance_uuids):
         """A preemptible request takes what is free and never preempts."""

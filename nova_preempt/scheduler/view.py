@@ -127,6 +127,23 @@ class ServerView:
             return sorted(self._servers.values(), key=lambda server: (
                 server.launched_at, server.uuid))
 
+    def get(self, uuid):
+        """The Server, None if it is none of them."""
+        with self._lock:
+            return self._servers.get(uuid)
+
+    def find(self, uuid):
+        """The Instance of any server in any cell, None if there is none."""
+        context = nova_context.get_admin_context()
+        for cell in list(self._cells().values()):
+            with nova_context.target_cell(context, cell) as cell_context:
+                found = objects.InstanceList.get_by_filters(
+                    cell_context, {'uuid': [uuid], 'deleted': False,
+                                   'soft_deleted': True}, expected_attrs=[])
+            if found:
+                return found[0]
+        return None
+
     def on_node(self, node):
         """{uuid: Server} of a node."""
         with self._lock:

@@ -265,7 +265,11 @@ class Terminator:
         end.host = None
 
     def _done(self, end, status):
+        now = timeutils.utcnow()
+        lifetime_s = None
+        if end.victim.launched_at is not None:
+            lifetime_s = int((now - end.victim.launched_at).total_seconds())
         self._db.update_victim(end.decision.uuid, end.uuid, status,
-                               ended_at=timeutils.utcnow())
+                               ended_at=now, lifetime_s=lifetime_s)
         self._events.end(end.decision, end.victim, status)
         return True

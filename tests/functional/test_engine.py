@@ -83,9 +83,9 @@ class TestReturns(EngineTestCase):
     def test_backs_off_and_gives_up(self):
         first, _second = self.shelve()
         unshelve = mock.Mock()
-        nova = self.engine._preemption.nova
+        nova = self.engine.preemption.nova
         with mock.patch.object(nova, 'unshelve', unshelve), \
-                mock.patch.object(self.engine._preemption.placement,
+                mock.patch.object(self.engine.preemption.placement,
                                   'has_room', return_value=True):
             self.run_engine()
             self.run_engine()
@@ -178,7 +178,7 @@ class TestJanitor(EngineTestCase):
 
     def test_server_without_allocation(self):
         server = self.boot_spot('a', 'host1')
-        placement = self.engine._preemption.placement
+        placement = self.engine.preemption.placement
         placement.delete_allocations(server)
         self.clean(1)
         self.assertNotIn(server, self.allocations()['host1'])
@@ -187,7 +187,7 @@ class TestJanitor(EngineTestCase):
 
     def test_server_whose_space_was_taken(self):
         server = self.boot_spot('a', 'host1')
-        self.engine._preemption.placement.delete_allocations(server)
+        self.engine.preemption.placement.delete_allocations(server)
         normal = self.boot_normal(flavor=self.big)
         self.clean()
         self.wait_gone(server)
@@ -200,7 +200,7 @@ class TestJanitor(EngineTestCase):
         normal = self.boot_normal()['id']
         self.wait_gone(cheap)
         self.delete(normal)
-        placement = self.engine._preemption.placement
+        placement = self.engine.preemption.placement
         provider = self.providers()['host1']
         for uuid in (cheap, '11111111-1111-4111-8111-111111111111'):
             placement.post_allocations([placement_api.Consumer(

@@ -33,9 +33,14 @@ def upgrade():
                                    server_default='0'))
         batch.add_column(sa.Column('deadline', sa.DateTime))
         batch.add_column(sa.Column('ended_at', sa.DateTime))
+        batch.add_column(sa.Column('lifetime_s', sa.Integer))
         batch.add_column(sa.Column('restore', sa.Boolean, nullable=False,
                                    server_default=sa.false()))
         batch.add_column(sa.Column('tries', sa.Integer, nullable=False,
                                    server_default='0'))
         batch.add_column(sa.Column('next_try_at', sa.DateTime))
         batch.create_index('victims_status_idx', ['status'])
+        batch.create_index('victims_project_id_idx', ['project_id'])
+    op.create_index('decisions_created_at_idx', 'decisions',
+                    ['created_at', 'uuid'])
+    op.create_index('decisions_project_id_idx', 'decisions', ['project_id'])
