@@ -96,6 +96,12 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
+        self.start_quotas()
+        self._check_weighers()
+        self._repair()
+
+    def start_quotas(self):
+        """Read [preemption_quota]."""
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,
@@ -103,8 +109,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
             self.preemption.placement, self.preemption.view)
-        self._check_weighers()
-        self._repair()
 
     def _check_weighers(self):
         names = {type(weigher).__name__
