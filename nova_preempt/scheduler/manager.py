@@ -99,13 +99,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
-        self.quotas = quotas.Quotas(
-            CONF.preemption_quota, usage.ProjectServers(
-                lambda: self.host_manager.cells,
-                self.preemption.db.get_preemptible), self._over_quota)
-        self.corrector = allocation_project.Corrector(
-            CONF.preemption_quota.allocation_project_id,
-            self.preemption.placement, self.preemption.view)
+        self.start_quotas()
         self._check_weighers()
         try:
             metrics.serve(CONF.preemption.metrics_port,
@@ -114,6 +108,16 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             # Another worker has the port.
             LOG.warning('No metrics of this process: %s', exc)
         self._repair()
+
+    def start_quotas(self):
+        """Read [preemption_quota]."""
+        self.quotas = quotas.Quotas(
+            CONF.preemption_quota, usage.ProjectServers(
+                lambda: self.host_manager.cells,
+                self.preemption.db.get_preemptible), self._over_quota)
+        self.corrector = allocation_project.Corrector(
+            CONF.preemption_quota.allocation_project_id,
+            self.preemption.placement, self.preemption.view)
 
     def _check_weighers(self):
         names = {type(weigher).__name__

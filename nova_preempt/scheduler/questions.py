@@ -151,20 +151,26 @@ class Questions:
             state = preemption.providers.get(provider)
             if state is None:
                 continue
-            ending = {}
-            for uuid, server in preemption.view.on_node(
-                    provider.name).items():
-                if uuid in state.allocations and server.may_end(
-                        now, preemption.conf.minimum_runtime_s):
-                    for name, amount in preemption.freed(
-                            server, state.allocations[uuid]).items():
-                        ending[name] = ending.get(name, 0) + amount
+            ending = self._may_be_freed(provider.name, state, now)
             free = _fits(wanted, state, {})
             more = _fits(wanted, state, ending) - free
             zone = self._zone(provider.name)
             before = counts.get(zone, (0, 0))
             counts[zone] = before[0] + free, before[1] + more
         return counts
+
+    def _may_be_freed(self, node, state, now):
+        """{class: amount} of the preemptible servers on a node."""
+        preemption = self._preemption
+        total = {}
+        for server in preemption.view.on_node(node).values():
+            resources = state.allocations.get(server.uuid)
+            if resources and server.may_end(
+                    now, preemption.conf.minimum_runtime_s):
+                for name, amount in preemption.freed(server,
+                                                     resources).items():
+                    total[name] = total.get(name, 0) + amount
+        return total
 
     def _zone(self, host):
         manager = self._manager.host_manager

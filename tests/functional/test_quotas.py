@@ -32,7 +32,7 @@ class QuotaTestCase(base.PreemptionTestCase):
 
     def limit(self, driver='options', **values):
         self.flags(group='preemption_quota', driver=driver, **values)
-        self.restart_scheduler()
+        self.scheduler.start_quotas()
 
     def refuse(self, flavor, **kwargs):
         """Boot in vain; return what the user sees."""

@@ -192,7 +192,8 @@ class TestShow(base.ApiTestCase):
             'victims': [{
                 'server_id': make_uuid('q1'), 'project_id': 'q',
                 'user_id': 'q-user', 'flavor': 'spot', 'status': 'gone',
-                'cost_us': 30}],
+                'cost_us': 30, 'action': 'delete', 'notice_s': 0,
+                'deadline': None, 'ended_at': None, 'restore': False}],
             'record': {'operation': 'create', 'flavor': 'normal',
                        'resources': {'VCPU': 2}, 'why': 'host1 is full',
                        'considered': [{'host': 'host1'}]},

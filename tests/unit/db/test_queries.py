@@ -31,7 +31,7 @@ class TestQueries(test_api.TestSQLite):
     def setUp(self):
         super().setUp()
         self.add('d1', 'p', 30, [('v1', 'p', 'spot'), ('v2', 'q', 'spot')])
-        self.add('d2', 'p', 20, [('v3', 'q', 'Big')], status=api.TERMINATING)
+        self.add('d2', 'p', 20, [('v3', 'q', 'Big')], status=api.CLAIMED)
         self.add('d3', 'q', 10, [('v2', 'q', 'spot')], host='host2')
         self.add('d4', 'p', 0, [], status=api.REFUSED)
 

@@ -1,0 +1,189 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The API with the scheduler and the engine that it asks."""
+
+import webob
+
+from nova_preempt.api import app
+from nova_preempt.cmd import engine as cmd_engine
+from nova_preempt.db import api as db_api
+from tests.functional import base
+
+
+class ApiTestCase(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(auth_strategy='noauth', group='preemption_api')
+        self.app = app.make_app(cmd_engine.CONF)
+        self.project = self.api_fixture.project_id
+        self.add_hosts('host1')
+        self.engine = cmd_engine.make_engine(
+            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
+            lambda: self.now)
+        self.addCleanup(self.engine.ends.close)
+        server = cmd_engine.make_server(cmd_engine.CONF, self.engine)
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+
+    def ask(self, path, body=None, admin=True, code=200, project=None):
+        request = webob.Request.blank(f'/v1/{path}')
+        request.headers['X-Auth-Token'] = (
+            f'{"admin" if admin else "user"}:{project or self.project}')
+        if body is not None:
+            request.method = 'POST'
+            request.content_type = 'application/json'
+            request.json = body
+        response = request.get_response(self.app)
+        self.assertEqual(code, response.status_int, response.text)
+        return response.json
+
+    def explain(self, flavor, admin=True, **wanted):
+        return self.ask('explain', {'explain': {'flavor': flavor, **wanted}},
+                        admin)['explain']
+
+
+class TestExplain(ApiTestCase):
+
+    def test_free(self):
+        answer = self.explain(self.small)
+        self.assertEqual(('free', 'host1', []), (
+            answer['outcome'], answer['host'], answer['victims']))
+
+    def test_says_what_is_done_then(self):
+        cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        before = self.allocations()
+        answer = self.explain('small')
+        self.assertEqual(('preempts', 'host1', 1, 100_000_000), (
+            answer['outcome'], answer['host'], answer['victim_count'],
+            answer['cost_us']))
+        self.assertEqual(cheap, answer['victims'][0]['server_id'])
+        self.assertEqual([[cheap]], [item['victims']
+                                     for item in answer['considered']])
+        self.assertEqual(before, self.allocations())
+        self.assertEqual([], self.db.get_decisions())
+        self.boot_normal()
+        self.assertEqual({cheap}, self.last_victims())
+
+    def test_nobody_else_waits(self):
+        self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.explain(self.big)
+        self.explain(self.big)
+        self.boot_normal(flavor=self.big)
+        self.assert_consistent()
+
+    def test_no_valid_host(self):
+        huge = self.create_flavor('huge', 64, 1024, 10)
+        self.boot_spot('a', 'host1', 100)
+        self.assertEqual('no_valid_host', self.explain(huge)['outcome'])
+        self.assertEqual('no_valid_host', self.explain(
+            self.small, host='elsewhere')['outcome'])
+
+    def test_preemptible(self):
+        self.assertEqual('free', self.explain(self.spot)['outcome'])
+        self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.assertEqual('no_valid_host', self.explain(self.spot)['outcome'])
+
+    def test_a_member_sees_their_own(self):
+        cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        answer = self.explain(self.small, admin=False)
+        self.assertEqual([cheap], [victim['server_id']
+                                   for victim in answer['victims']])
+        self.assertNotIn('host', answer)
+        other = self.ask('explain', {'explain': {'flavor': self.small}},
+                         admin=False, project='another')['explain']
+        self.assertEqual((1, []), (other['victim_count'], other['victims']))
+
+    def test_unknown_flavor(self):
+        self.ask('explain', {'explain': {'flavor': 'unknown'}}, code=400)
+
+
+class TestChances(ApiTestCase):
+
+    def test_counts(self):
+        self.add_hosts('host2')
+        self.add_aggregate('zone', ['host2'], zone='west')
+        self.boot_spot('a', 'host1', 100)
+        self.boot_normal('n', host='host2')
+        self.assertEqual([
+            {'flavor': 'spot', 'availability_zone': 'nova',
+             'preemptible': 1, 'normal': 2},
+            {'flavor': 'spot', 'availability_zone': 'west',
+             'preemptible': 1, 'normal': 1},
+        ], self.ask('placement-chances?flavor=spot')['placement_chances'])
+        self.assertEqual([
+            {'flavor': self.big, 'availability_zone': 'nova',
+             'preemptible': 0, 'normal': 1},
+        ], self.ask(f'placement-chances?flavor={self.big}'
+                    '&availability_zone=nova')['placement_chances'])
+
+
+class TestSimulate(ApiTestCase):
+
+    def simulate(self, server, code=202, **kwargs):
+        return self.ask('simulate', {'simulate': {'server_id': server}},
+                        code=code, **kwargs)
+
+    def test_ends_as_it_would(self):
+        server = self.boot_spot('a', 'host1', 100)
+        decision = self.simulate(server, admin=False)['preemption']['id']
+        self.wait_gone(server)
+        self.wait_for(lambda: not self.db.get_open_decisions(), 'the end')
+        self.assert_consistent()
+        shown = self.ask(f'preemptions/{decision}',
+                         admin=False)['preemption']
+        self.assertEqual(('done', 'simulate', None, 'gone'), (
+            shown['status'], shown['operation'], shown['server'],
+            shown['victims'][0]['status']))
+        self.ask(f'preemptions/{decision}', admin=False, project='another',
+                 code=404)
+
+    def test_who_may_not(self):
+        server = self.boot_spot('a', 'host1', 100)
+        normal = self.boot_normal()['id']
+        self.simulate(server, 404, admin=False, project='another')
+        self.simulate(normal, 409, admin=False)
+        self.simulate(normal, 404, admin=False, project='another')
+        self.simulate('11111111-1111-4111-8111-111111111111', 404)
+        self.assertEqual({server, normal}, self.alive())
+
+    def test_one_that_is_ending(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        flavor = self.create_flavor(
+            'slow', 1, 1024, 10, preemptible=True,
+            **{'preemptible:notice_s': '100'})
+        server = self.boot_spot('a', 'host1', 100, flavor)
+        decision = self.simulate(server)['preemption']['id']
+        self.simulate(server, 409)
+        self.assertEqual(db_api.CLAIMED,
+                         self.db.get_decision(decision).status)
+        self.api.post_server_action(server, {'os-stop': None})
+        self.wait_gone(server)
+
+
+class TestStatistics(ApiTestCase):
+
+    def test_counts(self):
+        self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.boot_normal()
+        total = self.ask('statistics')['statistics']['total']
+        self.assertEqual((1, {'gone': 1}, 1), (
+            total['preemptions'], total['victims_by_status'],
+            total['servers_placed']))
+        listed, = self.ask('preemptions')['preemptions']
+        self.assertEqual('create', listed['operation'])
