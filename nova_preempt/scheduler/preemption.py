@@ -215,6 +215,10 @@ class Preemption:
 class VictimsStuck(Exception):
     """Victims that did not end in time."""
 
+    def __init__(self, uuids):
+        super().__init__('preemptible servers did not end in time: '
+                         + ', '.join(sorted(uuids)))
+
 
 def load_cost(name):
     """The cost function of this name, see nova_preempt.core.costs.

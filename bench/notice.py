@@ -1,0 +1,134 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Measure whether requests that wait for a notice hold up others.
+
+    python bench/notice.py [--waiting N] [--notice SECONDS] [--repetitions N]
+
+So many requests preempt at once and wait for the notice of their victims.
+Meanwhile servers are asked for that need none. What they take is compared to
+what the same requests take before, in the same process and cloud.
+"""
+
+# The first of Nova: it settles whether eventlet patches the process.
+import schedule  # isort: skip
+
+import argparse
+import concurrent.futures
+import contextlib
+import statistics
+import time
+
+from nova import context as nova_context
+import oslo_messaging as messaging
+
+from nova_preempt.embedded import cloud as embedded
+from nova_preempt.scheduler import manager
+from nova_preempt.termination import nova_api
+
+
+class FakeNova:
+    """Takes orders; nobody ends, for there are no computes."""
+
+    def set_notice(self, *args):
+        pass
+
+    clear_notice = force_delete = set_notice
+
+    def get(self, uuid):
+        return nova_api.ServerStatus('ACTIVE', None, None)
+
+
+class Waiting:
+    """A cloud and a scheduler in which requests can wait."""
+
+    def __init__(self, cloud, notice_s):
+        self._cloud = cloud
+        cloud.case.flags(group='preemption', notice_s=notice_s,
+                         poll_interval_s=0.5, termination_timeout_s=1,
+                         max_attempts=1)
+        self._scheduler = manager.PreemptibleSchedulerManager()
+        self._scheduler.start_preemption()
+        preemption = self._scheduler.preemption
+        preemption.nova = preemption.terminator._nova = FakeNova()
+        preemption.recovery._nova = FakeNova()
+        preemption.refresh()
+
+    def decide(self, server, spec_obj):
+        """Seconds that a decision takes, and what it chose."""
+        start = time.perf_counter()
+        selections = self._scheduler.select_destinations(
+            nova_context.RequestContext('user', 'project'),
+            spec_obj=spec_obj, instance_uuids=[server], return_objects=True,
+            return_alternates=True)
+        return time.perf_counter() - start, selections[0][0]
+
+    def preempt(self, request):
+        """Wait for the notice of victims who will not end."""
+        with contextlib.suppress(messaging.ExpectedException):
+            self.decide(*request)
+
+    def measure(self, repetitions):
+        """Seconds of each of so many requests that preempt nobody."""
+        times = []
+        for _ in range(repetitions):
+            seconds, selection = self.decide(
+                *self._cloud.ask(schedule.SMALL))
+            if self._cloud.restore(selection):
+                raise SystemExit('somebody was preempted')
+            times.append(seconds)
+        return times
+
+    def waiting(self):
+        """How many requests wait: for a notice, or for somebody's surplus."""
+        preemption = self._scheduler.preemption
+        return len(preemption.db.get_open_decisions()) + sum(
+            map(len, list(preemption.surplus._taken.values())))
+
+
+def run(waiting, notice_s, repetitions):
+    with embedded.EmbeddedCloud({}, schedule.OPTIONS) as case:
+        # Twice as many hosts: on those that are left there is room.
+        cloud = schedule.Cloud(case, 2 * waiting, schedule.PREEMPTIBLE)
+        parts = Waiting(cloud, notice_s)
+        requests = [cloud.ask(schedule.LARGE) for _ in range(waiting)]
+        parts.measure(3)
+        before = parts.measure(repetitions)
+        with concurrent.futures.ThreadPoolExecutor(waiting) as pool:
+            futures = [pool.submit(parts.preempt, request)
+                       for request in requests]
+            while parts.waiting() < waiting:
+                if any(future.done() for future in futures):
+                    raise SystemExit('the notice is too short: some requests '
+                                     'are done before the last one waits')
+                time.sleep(0.2)
+            during = parts.measure(repetitions)
+            still = parts.waiting()
+        print(f'{waiting} requests wait for a notice of {notice_s} s '
+              f'({still} still did at the end)')
+        for name, times in (('before', before), ('meanwhile', during)):
+            print(f'  {name:10} median {1000 * statistics.median(times):7.1f}'
+                  f' ms, max {1000 * max(times):7.1f} ms')
+        ratio = statistics.median(during) / statistics.median(before)
+        print(f'  ratio {ratio:.2f}, target <= 1.20')
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Who waits for a notice.')
+    parser.add_argument('--waiting', type=int, default=200, metavar='N')
+    parser.add_argument('--notice', type=int, default=120, metavar='SECONDS')
+    parser.add_argument('--repetitions', type=int, default=30, metavar='N')
+    args = parser.parse_args()
+    run(args.waiting, args.notice, args.repetitions)
+
+
+if __name__ == '__main__':
+    main()
