@@ -27,6 +27,7 @@ import sqlalchemy as sa
 from nova_preempt import db
 from nova_preempt import placement as placement_api
 from nova_preempt.cmd import manage
+from nova_preempt.cmd import status
 from nova_preempt.db import api as db_api
 from nova_preempt.db import models
 from tests.functional import base
@@ -244,3 +245,18 @@ class TestPurge(ManageTestCase):
         _status, out, _err = self.manage('decision', 'show')
         victim, = json.loads(out)['victims']
         self.assertRegex(victim['ended_at'], r'^\d{4}-\d\d-\d\dT.*Z$')
+
+
+class TestStatus(base.PreemptionTestCase):
+
+    def test_hosts_of_schedulers(self):
+        # Nova's fixtures have opened the databases.
+        for name in ('api', 'main'):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.db.{name}.api.configure', mock.Mock()))
+        host = self.scheduler_service.host
+        self.assertEqual({host}, status._scheduler_hosts())
+        with self.cell_context() as context:
+            objects.Service(context, host='other', binary='nova-scheduler',
+                            topic='scheduler').create()
+        self.assertEqual({host, 'other'}, status._scheduler_hosts())
