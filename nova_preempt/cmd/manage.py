@@ -20,6 +20,7 @@ import argparse
 import datetime
 import json
 import sys
+import traceback
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import config
@@ -121,7 +122,8 @@ def main(argv=None):
         arguments += ['--config-file', path]
     for path in args.config_dir:
         arguments += ['--config-dir', path]
-    config.parse_args(arguments, init_rpc=False)
+    # What Nova's cells are cannot be read without the options of its bus.
+    config.parse_args(arguments, init_rpc=args.needs_nova)
     if not args.needs_nova:
         return args.run(args)
     objects.register_all()
@@ -130,7 +132,10 @@ def main(argv=None):
     except _AWAY as exc:
         print(f'nova-preempt-manage: cannot tell: {_line(exc)}',
               file=sys.stderr)
-        return 2
+    except Exception:  # noqa: BLE001 (not to exit with 1)
+        # Which is Python's own, but here says that problems were seen.
+        traceback.print_exc()
+    return 2
 
 
 def _line(exc):

@@ -21,6 +21,7 @@ import sys
 from nova import context as nova_context
 from nova import exception
 from nova import objects
+from nova import rpc
 import nova.conf
 from nova.db.api import api as api_db_api
 from nova.db.main import api as main_db_api
@@ -182,6 +183,7 @@ def _scheduler_hosts():
     The table is in the database that [database]connection of the schedulers
     names, which is that of cell0 or of a cell.
     """
+    rpc.init(CONF)  # has options without which cells cannot be read
     main_db_api.configure(CONF)
     api_db_api.configure(CONF)
     objects.register_all()

@@ -16,6 +16,8 @@ import datetime
 import io
 import json
 import os
+import subprocess
+import sys
 from unittest import mock
 
 import fixtures
@@ -23,6 +25,7 @@ from nova import context as nova_context
 from nova import objects
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
+import testtools
 
 from nova_preempt import db
 from nova_preempt import placement as placement_api
@@ -251,12 +254,67 @@ class TestStatus(base.PreemptionTestCase):
 
     def test_hosts_of_schedulers(self):
         # Nova's fixtures have opened the databases.
-        for name in ('api', 'main'):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova.db.{name}.api.configure', mock.Mock()))
+        for name in ('rpc.init', 'db.api.api.configure',
+                     'db.main.api.configure'):
+            self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', mock.Mock()))
         host = self.scheduler_service.host
         self.assertEqual({host}, status._scheduler_hosts())
         with self.cell_context() as context:
             objects.Service(context, host='other', binary='nova-scheduler',
                             topic='scheduler').create()
         self.assertEqual({host, 'other'}, status._scheduler_hosts())
+
+
+class TestProcess(testtools.TestCase):
+    """The commands as they are, on empty databases of Nova's."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.conf = os.path.join(self.folder, 'nova.conf')
+        with open(self.conf, 'w') as file:
+            file.write(f"""
+[DEFAULT]
+state_path = {self.folder}
+transport_url = fake:/
+[api_database]
+connection = sqlite:///{self.folder}/api.sqlite
+[database]
+connection = sqlite:///{self.folder}/cell1.sqlite
+[placement]
+auth_type = none
+endpoint_override = http://127.0.0.1:1
+""")
+
+    def call(self, module, *argv):
+        return subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c',
+             f'import sys\nfrom {module} import main\nsys.exit(main())',
+             '--config-file', self.conf, *argv],
+            capture_output=True, text=True, check=False, timeout=300,
+            env={**os.environ, 'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true'})
+
+    def manage(self, *argv):
+        return self.call('nova_preempt.cmd.manage', *argv)
+
+    def test_commands(self):
+        for argv in (['api_db', 'sync'], ['db', 'sync', '--local_cell'],
+                     ['cell_v2', 'create_cell', '--name', 'cell1']):
+            done = self.call('nova.cmd.manage', *argv)
+            self.assertEqual(0, done.returncode, done.stderr)
+        done = self.manage('db', 'sync')
+        self.assertEqual(0, done.returncode, done.stderr)
+        done = self.manage('db', 'purge', '--days', '0')
+        self.assertEqual('0 decisions and 0 servers were deleted.\n',
+                         done.stdout, done.stderr)
+        done = self.manage('verify', '--wait', '0')
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertIn('nova-preempt-manage: cannot tell: ', done.stderr)
+        done = self.call('nova_preempt.cmd.status', 'upgrade', 'check',
+                         '--json')
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertEqual(
+            {'Credentials': 2, 'Filter': 1, 'Weighers': 1},
+            {check['check']: check['result']
+             for check in json.loads(done.stdout)['checks']
+             if check['result']})
