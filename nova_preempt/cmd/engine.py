@@ -74,12 +74,8 @@ def main():
     engine = make_engine(CONF)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_args: engine.stop())
-    try:
-        metrics.serve(CONF.preemption.metrics_port,
-                      CONF.preemption.metrics_address)
-    except OSError as exc:
-        # The scheduler of this host may have the port.
-        LOG.warning('No metrics of this process: %s', exc)
+    metrics.serve(CONF.preemption.metrics_port,
+                  CONF.preemption.metrics_address)
     LOG.info('nova-preempt-engine %s works.', CONF.host)
     engine.run()
     return 0
