@@ -42,9 +42,19 @@ PHASES = prometheus_client.Histogram(
 
 
 def serve(port, address):
-    """Serve them at http://address:port/metrics, unless the port is 0."""
+    """Serve them at http://address:port/metrics, unless the port is 0.
+
+    Another worker, or the scheduler of this host, may have the port.
+    """
     if not port:
+        return None
+    try:
+        server = prometheus_client.start_http_server(port, address)
+    except OSError as exc:
+        LOG.warning('No metrics of this process at %(address)s:%(port)s: '
+                    '%(exc)s',
+                    {'address': address, 'port': port, 'exc': exc})
         return None
     LOG.info('Metrics at http://%(address)s:%(port)s/metrics',
              {'address': address, 'port': port})
-    return prometheus_client.start_http_server(port, address)
+    return server

@@ -45,11 +45,15 @@ LOG = logging.getLogger(__name__)
 
 
 def get_cells():
-    """{uuid: CellMapping} of the cells in which servers are."""
+    """{uuid: CellMapping} of the cells in which servers are.
+
+    Those that are disabled too, as in the scheduler: their servers go on
+    running, and would seem not to exist.
+    """
     context = nova_context.get_admin_context()
     return {cell.uuid: cell
             for cell in objects.CellMappingList.get_all(context)
-            if not cell.is_cell0() and not cell.disabled}
+            if not cell.is_cell0()}
 
 
 def make_engine(conf, cells=get_cells, clock=preemption.utcnow):

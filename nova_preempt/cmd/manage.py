@@ -11,16 +11,36 @@
 # under the License.
 """nova-preempt-manage: what an operator does by hand."""
 
+import os
+
+# As nova-scheduler and nova-conductor do from 2026.2 on.
+os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+
 import argparse
+import datetime
 import json
 import sys
+import traceback
 
+from keystoneauth1 import exceptions as ks_exc
 from nova import config
+from nova import exception
+from nova import objects
 import nova.conf
+from oslo_db import exception as db_exc
+import sqlalchemy.exc
 
 from nova_preempt import db
+from nova_preempt import placement as placement_api
+from nova_preempt.cmd import purge
+from nova_preempt.cmd import verify
 import nova_preempt.conf
 from nova_preempt.db import api as db_api
+
+# What it means that a service is away, or not there yet.
+_AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
+         db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
+         placement_api.PlacementError, OSError)
 
 CONF = nova.conf.CONF
 
@@ -43,7 +63,7 @@ def _show(args):
         server_uuid=args.server, request_id=args.request_id,
         statuses=db_api.OPEN if args.open else None)
     for decision in decisions:
-        print(json.dumps(_plain(decision), sort_keys=True))
+        print(json.dumps(_plain(decision), sort_keys=True, default=_time))
     return 0 if decisions else 1
 
 
@@ -52,12 +72,19 @@ def _plain(decision):
             'victims': [vars(victim) for victim in decision.victims]}
 
 
+def _time(value):
+    if isinstance(value, datetime.datetime):
+        return value.isoformat() + 'Z'
+    raise TypeError(value)
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog='nova-preempt-manage', description=__doc__)
     parser.add_argument('--config-file', action='append', default=[],
                         help='nova.conf; may be given several times')
     parser.add_argument('--config-dir', action='append', default=[])
+    parser.set_defaults(needs_nova=False)
     groups = parser.add_subparsers(required=True, metavar='COMMAND')
 
     commands = groups.add_parser(
@@ -68,6 +95,7 @@ def _parser():
     commands.add_parser(
         'version', help='print the revision of the tables').set_defaults(
             run=_version)
+    purge.add_parsers(commands)
 
     commands = groups.add_parser(
         'decision', help='decision records').add_subparsers(
@@ -81,6 +109,8 @@ def _parser():
     show.add_argument('--open', action='store_true',
                       help='only those that are not finished')
     show.set_defaults(run=_show)
+
+    verify.add_parser(groups)
     return parser
 
 
@@ -92,8 +122,25 @@ def main(argv=None):
         arguments += ['--config-file', path]
     for path in args.config_dir:
         arguments += ['--config-dir', path]
-    config.parse_args(arguments, configure_db=False, init_rpc=False)
-    return args.run(args)
+    # What Nova's cells are cannot be read without the options of its bus.
+    config.parse_args(arguments, init_rpc=args.needs_nova)
+    if not args.needs_nova:
+        return args.run(args)
+    objects.register_all()
+    try:
+        return args.run(args)
+    except _AWAY as exc:
+        print(f'nova-preempt-manage: cannot tell: {_line(exc)}',
+              file=sys.stderr)
+    except Exception:  # noqa: BLE001 (not to exit with 1)
+        # Which is Python's own, but here says that problems were seen.
+        traceback.print_exc()
+    return 2
+
+
+def _line(exc):
+    """What is wrong, on one line; SQLAlchemy writes many."""
+    return (str(exc).strip() or type(exc).__name__).splitlines()[0]
 
 
 if __name__ == '__main__':

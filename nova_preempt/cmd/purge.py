@@ -1,0 +1,165 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage db purge and archive."""
+
+import argparse
+import datetime
+import json
+import os
+
+from nova import context as nova_context
+from nova import objects
+import nova.conf
+from oslo_utils import timeutils
+
+from nova_preempt import db
+from nova_preempt.db import purge
+
+CONF = nova.conf.CONF
+
+
+def add_parsers(commands):
+    """Add "purge" and "archive" to the commands of "db"."""
+    what = ('decisions closed before a day, and what is known of servers '
+            'that Nova has no more')
+    for name, run, text in (
+            ('purge', _purge, f'delete {what}'),
+            ('archive', _archive, f'append to a file, then delete, {what}')):
+        parser = commands.add_parser(name, help=text)
+        age = parser.add_mutually_exclusive_group(required=True)
+        age.add_argument('--before', metavar='DATE', type=_date,
+                         help='such as 2026-01-31 or 2026-01-31T12:00:00, '
+                              'in UTC')
+        age.add_argument('--days', metavar='N', type=_days, dest='before',
+                         help='closed more than N days ago')
+        if name == 'archive':
+            parser.add_argument('--file', metavar='F', required=True,
+                                help='one JSON object a line is appended')
+        parser.add_argument('--dry-run', action='store_true',
+                            help='only count')
+        parser.set_defaults(run=run, needs_nova=True)
+
+
+def _date(text):
+    try:
+        date = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no date such as 2026-01-31') from None
+    if date.tzinfo is not None:
+        date = date.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return date
+
+
+def _days(text):
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f'{text!r} is no number of days')
+    try:
+        return timeutils.utcnow() - datetime.timedelta(days=int(text))
+    except OverflowError:
+        raise argparse.ArgumentTypeError(f'{text} days are too many') from None
+
+
+def _purge(args):
+    _remove(args, lambda table, rows: None)
+    return 0
+
+
+def _archive(args):
+    if args.dry_run:
+        return _purge(args)
+    with _Archive(args.file) as archive:
+        _remove(args, archive.write)
+    return 0
+
+
+def _remove(args, write):
+    """Write and delete, batch by batch, in this order."""
+    database = db.Database(CONF)
+    decisions = servers = 0
+    for rows in purge.find_decisions(database, args.before):
+        decisions += len(rows)
+        if not args.dry_run:
+            write('decisions', rows)
+            purge.delete_decisions(database, [row['uuid'] for row in rows])
+    for rows in purge.find_hinted(database, args.before):
+        living = existing([row['uuid'] for row in rows])
+        rows = [row for row in rows if row['uuid'] not in living]
+        servers += len(rows)
+        if rows and not args.dry_run:
+            write('preemptible_servers', rows)
+            database.remove_preemptible([row['uuid'] for row in rows])
+    print(f'{decisions} decisions and {servers} servers '
+          f'{"would be" if args.dry_run else "were"} deleted.')
+
+
+class _Archive:
+    """A file to which lines are added that stay, whatever happens next."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __enter__(self):
+        self._file = open(self._path, 'ab+')
+        # What a crash has cut off must not spoil the next line.
+        if self._file.tell():
+            self._file.seek(-1, os.SEEK_END)
+            if self._file.read(1) != b'\n':
+                self._file.write(b'\n')
+        _sync_directory(self._path)
+        return self
+
+    def __exit__(self, *exc_info):
+        self._file.close()
+
+    def write(self, table, rows):
+        for row in rows:
+            line = json.dumps({'table': table, **row}, sort_keys=True)
+            self._file.write(line.encode() + b'\n')
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def _sync_directory(path):
+    """Make a new file's name as durable as what is in it."""
+    directory = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def existing(uuids):
+    """Those of these servers that Nova has, soft-deleted ones too.
+
+    Nova writes a server into its cell before it says in which cell it is. So
+    in this order a server that is on its way is never missed.
+    """
+    context = nova_context.get_admin_context()
+    found = set()
+    by_cell = {}
+    for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+            context, uuids):
+        if mapping.cell_mapping is None:
+            found.add(mapping.instance_uuid)
+        else:
+            _cell, here = by_cell.setdefault(
+                mapping.cell_mapping.uuid, (mapping.cell_mapping, []))
+            here.append(mapping.instance_uuid)
+    for cell, here in by_cell.values():
+        with nova_context.target_cell(context, cell) as cell_context:
+            found |= {instance.uuid for instance
+                      in objects.InstanceList.get_by_filters(
+                          cell_context, {'uuid': here, 'deleted': False,
+                                         'soft_deleted': True},
+                          expected_attrs=[])}
+    return found

@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-status: whether this host's schedulers may be started."""
+
+import os
+
+# As nova-scheduler and nova-conductor do from 2026.2 on.
+os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+
+import sys
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova import rpc
+import nova.conf
+from nova.db.api import api as api_db_api
+from nova.db.main import api as main_db_api
+from nova.scheduler import filters
+from nova.scheduler import weights
+from oslo_db import exception as db_exc
+from oslo_upgradecheck import upgradecheck
+import sqlalchemy.exc
+
+from nova_preempt import db
+import nova_preempt.conf
+from nova_preempt.engine import headroom
+from nova_preempt.termination import nova_api
+
+CONF = nova.conf.CONF
+
+FILTER = 'PreemptibleFilter'
+WEIGHERS = ('PreemptionWeigher', 'PreemptionCostWeigher')
+
+_DB_AWAY = (db_exc.DBError, db_exc.CantStartEngineError,
+            sqlalchemy.exc.SQLAlchemyError, ImportError)
+
+
+def _success(details=None):
+    return upgradecheck.Result(upgradecheck.Code.SUCCESS, details)
+
+
+def _warning(details):
+    return upgradecheck.Result(upgradecheck.Code.WARNING, details)
+
+
+def _failure(details):
+    return upgradecheck.Result(upgradecheck.Code.FAILURE, details)
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """What an operator may have forgotten.
+
+    A failure keeps the scheduler or the engine from doing its work; with a
+    warning they do it less well.
+
+    :param conf: nova.conf.CONF
+    """
+
+    def __init__(self, conf):
+        super().__init__()
+        self._conf = conf
+
+    def _check_database(self):
+        try:
+            database = db.Database(self._conf)
+            revision = database.revision()
+        except _DB_AWAY as exc:
+            return _failure('[preemption_database]connection cannot be '
+                            f'opened: {_line(exc)}')
+        latest = database.latest_revision()
+        if revision == latest:
+            return _success()
+        if database.is_sqlite:
+            return _success('A scheduler that starts makes the tables.')
+        return _failure(
+            f'The tables are at revision {revision}, not at {latest}: run '
+            '"nova-preempt-manage db sync".')
+
+    def _check_schedulers(self):
+        if not self._conf.preemption_database.connection.startswith('sqlite'):
+            return _success()
+        try:
+            hosts = _scheduler_hosts()
+        except (*_DB_AWAY, exception.NovaException) as exc:
+            return _warning('How many hosts have a scheduler cannot be told: '
+                            f'{_line(exc)}')
+        if len(hosts) < 2:
+            return _success()
+        return _warning(
+            f'{len(hosts)} hosts have a scheduler ({", ".join(sorted(hosts))})'
+            ', but [preemption_database]connection is a SQLite file, which '
+            'one host has: name a MariaDB, MySQL or PostgreSQL database.')
+
+    def _check_credentials(self):
+        if nova_api.NovaAPI.is_configured(self._conf):
+            return _success()
+        return _failure('[preemption]auth_type is not set: without '
+                        'credentials for Nova no server can be ended.')
+
+    def _check_filter(self):
+        options = self._conf.filter_scheduler
+        try:
+            available = _names(filters.HostFilterHandler(),
+                               options.available_filters)
+        except (ImportError, exception.ClassNotFound):
+            return _cannot_load('available_filters', options.available_filters)
+        if FILTER not in options.enabled_filters:
+            return _warning(f'{FILTER} is not in '
+                            '[filter_scheduler]enabled_filters.')
+        if FILTER not in available:
+            return _failure('nova_preempt.scheduler.filters.all_filters is '
+                            'not in [filter_scheduler]available_filters.')
+        return _success()
+
+    def _check_weighers(self):
+        names = self._conf.filter_scheduler.weight_classes
+        try:
+            found = _names(weights.HostWeightHandler(), names)
+        except (ImportError, exception.ClassNotFound):
+            return _cannot_load('weight_classes', names)
+        missing = [name for name in WEIGHERS if name not in found]
+        if missing:
+            return _warning(
+                f'{", ".join(missing)} not found: nova_preempt.scheduler.'
+                'weights.all_weighers is not in '
+                '[filter_scheduler]weight_classes.')
+        return _success()
+
+    def _check_times(self):
+        options = self._conf.preemption
+        longest_s = options.maximum_notice_s + options.termination_timeout_s
+        if longest_s < self._conf.long_rpc_timeout:
+            return _success()
+        return _failure(
+            '[preemption]maximum_notice_s and termination_timeout_s are '
+            f'{longest_s} s together, not below [DEFAULT]long_rpc_timeout, '
+            f'{self._conf.long_rpc_timeout} s.')
+
+    def _check_headroom(self):
+        try:
+            headroom.parse(self._conf.preemption.headroom)
+        except ValueError as exc:
+            return _failure(f'[preemption]headroom: {exc}')
+        return _success()
+
+    _upgrade_checks = (
+        ('Database', _check_database),
+        ('Database of several schedulers', _check_schedulers),
+        ('Credentials', _check_credentials),
+        ('Filter', _check_filter),
+        ('Weighers', _check_weighers),
+        ('Longest notice', _check_times),
+        ('Headroom', _check_headroom),
+    )
+
+
+def _cannot_load(option, names):
+    return _failure(f'[filter_scheduler]{option} has something that cannot '
+                    f'be loaded: {", ".join(names)}.')
+
+
+def _names(handler, class_names):
+    return {cls.__name__ for cls in handler.get_matching_classes(class_names)}
+
+
+def _line(exc):
+    return (str(exc).strip() or type(exc).__name__).splitlines()[0]
+
+
+def _scheduler_hosts():
+    """The hosts of nova-scheduler in Nova's service table.
+
+    The table is in the database that [database]connection of the schedulers
+    names, which is that of cell0 or of a cell.
+    """
+    rpc.init(CONF)  # has options without which cells cannot be read
+    main_db_api.configure(CONF)
+    api_db_api.configure(CONF)
+    objects.register_all()
+    context = nova_context.get_admin_context()
+    hosts = set()
+    for cell in objects.CellMappingList.get_all(context):
+        with nova_context.target_cell(context, cell) as cell_context:
+            hosts |= {service.host for service
+                      in objects.ServiceList.get_by_binary(
+                          cell_context, 'nova-scheduler')}
+    return hosts
+
+
+def main(argv=None):
+    nova_preempt.conf.register_opts(CONF)
+    return upgradecheck.main(CONF, 'nova', Checks(CONF),
+                             sys.argv[1:] if argv is None else argv)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,94 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Deleting what has been finished for long.
+
+A closed decision never opens again, so what was found to be old stays so, and
+finding it needs no lock. It is found in pages of the primary key: one pass
+over the table, however much of it goes.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+
+from nova_preempt.db import api
+from nova_preempt.db import models
+
+# So many rows go in one transaction: schedulers hardly wait for it.
+BATCH = 500
+
+
+def find_decisions(database, before):
+    """Lists of rows, as dicts, of decisions that were closed before then.
+
+    Not of those with a victim that the engine has still to bring back, or to
+    delete.
+
+    :param before: a naive datetime in UTC
+    """
+    decision, victim = models.Decision, models.Victim
+    matters = sa.exists().where(
+        victim.decision_uuid == decision.uuid,
+        (victim.status == api.STOPPED)
+        | ((victim.status == api.SHELVED) & victim.restore))
+    query = (sa.select(decision)
+             .where(decision.status.not_in(api.OPEN))
+             .where(decision.updated_at < before)
+             .where(~matters)
+             .order_by(decision.uuid)
+             .limit(BATCH))
+    last = ''
+    while True:
+        with database._reader() as session:
+            rows = [{**_values(row),
+                     'victims': [_values(item) for item in row.victims]}
+                    for row in session.execute(query.where(
+                        decision.uuid > last)).unique().scalars()]
+        if not rows:
+            return
+        yield rows
+        last = rows[-1]['uuid']
+
+
+def delete_decisions(database, uuids):
+    """Delete decisions and their victims; the number of decisions."""
+    with database._writer() as session:
+        # By hand, since SQLite does not enforce foreign keys.
+        session.execute(sa.delete(models.Victim).where(
+            models.Victim.decision_uuid.in_(uuids)))
+        return session.execute(sa.delete(models.Decision).where(
+            models.Decision.uuid.in_(uuids))).rowcount
+
+
+def find_hinted(database, before):
+    """Lists of rows, as dicts, of servers made preemptible before then."""
+    server = models.PreemptibleServer
+    query = (sa.select(server).where(server.created_at < before)
+             .order_by(server.uuid).limit(BATCH))
+    last = ''
+    while True:
+        with database._reader() as session:
+            rows = [_values(row) for row in session.execute(
+                query.where(server.uuid > last)).scalars()]
+        if not rows:
+            return
+        yield rows
+        last = rows[-1]['uuid']
+
+
+def _values(row):
+    """The columns of a row as JSON has them."""
+    values = {column.name: getattr(row, column.name)
+              for column in row.__table__.columns}
+    return {name: value.isoformat() + 'Z'
+            if isinstance(value, datetime.datetime) else value
+            for name, value in values.items()}

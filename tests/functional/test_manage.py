@@ -1,0 +1,320 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage against a whole cloud."""
+
+import contextlib
+import datetime
+import io
+import json
+import os
+import subprocess
+import sys
+from unittest import mock
+
+import fixtures
+from nova import context as nova_context
+from nova import objects
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+import testtools
+
+from nova_preempt import db
+from nova_preempt import placement as placement_api
+from nova_preempt.cmd import manage
+from nova_preempt.cmd import status
+from nova_preempt.db import api as db_api
+from nova_preempt.db import models
+from tests.functional import base
+
+NOBODY = '11111111-1111-4111-8111-111111111111'
+
+
+class ManageTestCase(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        # Nova's fixtures have read the options and opened the databases.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.config.parse_args', mock.Mock()))
+        self.add_hosts('host1')
+
+    def manage(self, *argv):
+        """(status, output, complaints) of a command."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = manage.main(list(argv))
+        return status, out.getvalue(), err.getvalue()
+
+    def age(self, uuid, **delta):
+        """Make a decision look older than it is."""
+        with self.db._writer() as session:
+            row = session.get(models.Decision, uuid)
+            for name in ('created_at', 'updated_at'):
+                setattr(row, name, getattr(row, name)
+                        - datetime.timedelta(**delta))
+
+    def allocate(self, uuid, **resources):
+        self.scheduler.preemption.placement.post_allocations([
+            placement_api.Consumer(
+                uuid, {self.providers()['host1']: {'resources': resources}},
+                None, 'project', 'user')])
+
+
+class TestVerify(ManageTestCase):
+
+    def verify(self, *argv):
+        return self.manage('verify', '--wait', '0', *argv)
+
+    def assert_found(self, kind, uuid, name=None):
+        status, out, err = self.verify()
+        self.assertEqual((1, ''), (status, err))
+        line, = out.splitlines()
+        self.assertTrue(line.startswith(f'{kind}: '), line)
+        self.assertIn(name or uuid, line)
+        status, out, _err = self.verify('--json')
+        self.assertEqual(1, status)
+        problem = json.loads(out)
+        self.assertEqual((kind, uuid), (problem['kind'], problem['uuid']))
+
+    def test_clean(self):
+        self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.boot_normal()
+        self.wait_consistent()
+        self.assertEqual((0, '', ''), self.verify())
+
+    def test_server_without_allocation(self):
+        server = self.boot_spot('a', 'host1')
+        self.scheduler.preemption.placement.delete_allocations(server)
+        self.assert_found('server_without_allocation', server)
+
+    def test_allocation_without_server(self):
+        self.boot_spot('a', 'host1')
+        self.allocate(NOBODY, VCPU=1)
+        self.assert_found('allocation_without_server', NOBODY)
+
+    def test_open_decision(self):
+        self.db.create_decision(db.Decision('d1', 's1', 'dead/1'))
+        self.assertEqual((0, '', ''), self.verify())
+        self.age('d1', hours=1)
+        self.assert_found('open_decision', 'd1')
+
+    def test_over_capacity(self):
+        server = self.boot_spot('a', 'host1', flavor=self.create_flavor(
+            'large', 2, 1024, 10, preemptible=True))
+        provider = self.providers()['host1']
+        inventory = self._get_provider_inventory(provider)['VCPU']
+        state = self.scheduler.preemption.placement.get_provider_state(
+            provider)
+        self.placement.put(
+            f'/resource_providers/{provider}/inventories/VCPU',
+            {**inventory, 'total': 1, 'max_unit': 1,
+             'resource_provider_generation': state.generation})
+        self.assert_found('over_capacity', provider, 'host1')
+        self.assertIn(server, self.alive())
+
+    def test_what_is_over_soon_is_not_told(self):
+        server = self.boot_spot('a', 'host1')
+        placement = self.scheduler.preemption.placement
+        consumer = placement.get_consumer(server)
+        placement.delete_allocations(server)
+
+        def repair(_wait_s):
+            placement.post_allocations([placement_api.Consumer(
+                server, consumer.allocations, None, consumer.project_id,
+                consumer.user_id)])
+
+        with mock.patch('nova_preempt.cmd.verify.time') as time:
+            time.sleep.side_effect = repair
+            self.assertEqual((0, '', ''), self.verify())
+
+    def test_servers_of_a_disabled_cell_exist(self):
+        self.boot_spot('a', 'host1')
+        self.boot_normal()
+        cell = self.cell_mappings['cell1']
+        cell.disabled = True
+        cell.save()
+        self.assertEqual((0, '', ''), self.verify())
+
+    def assert_cannot_tell(self, reason):
+        self.assertEqual(
+            (2, '', f'nova-preempt-manage: cannot tell: {reason}\n'),
+            self.verify())
+
+    def test_placement_is_away(self):
+        with mock.patch.object(
+                placement_api.Placement, '_call',
+                side_effect=placement_api.PlacementError('GET /x: no\nmore')):
+            self.assert_cannot_tell('GET /x: no')
+
+    def test_a_cell_is_away(self):
+        self.boot_spot('a', 'host1')
+        with mock.patch.object(objects.InstanceList, 'get_by_filters',
+                               side_effect=db_exc.DBConnectionError('gone')):
+            self.assert_cannot_tell('gone')
+
+    def test_tables_are_old(self):
+        engine = self.db._facade.writer.get_engine()
+        with engine.begin() as connection:
+            connection.execute(sa.text(
+                "UPDATE alembic_version SET version_num = '0001'"))
+        self.assert_cannot_tell(
+            'the tables are not those of this version; run '
+            '"nova-preempt-manage db sync"')
+
+
+class TestPurge(ManageTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(allow_hint=True, group='preemption')
+        self.restart_scheduler()
+        self.cheap = self.boot_hinted('a', 100)
+        self.other = self.boot_hinted('b', 1000)
+        self.boot_normal()
+        self.wait_gone(self.cheap)
+        self.uuid = self.last_decision().uuid
+
+    def boot_hinted(self, name, uptime_s):
+        server = self.boot(name, self.small, host='host1',
+                           hints={'preemptible': 'true'})
+        self.wait(server)
+        self.set_uptime(server, uptime_s, self.now)
+        return server
+
+    def test_purge(self):
+        self.assertEqual({self.cheap, self.other}, self.db.get_preemptible())
+        self.assertEqual(
+            (0, '0 decisions and 0 servers were deleted.\n', ''),
+            self.manage('db', 'purge', '--days', '1'))
+        self.assertEqual(
+            (0, '1 decisions and 1 servers would be deleted.\n', ''),
+            self.manage('db', 'purge', '--days', '0', '--dry-run'))
+        self.assertEqual(
+            (0, '1 decisions and 1 servers were deleted.\n', ''),
+            self.manage('db', 'purge', '--days', '0'))
+        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual({self.other}, self.db.get_preemptible())
+
+    def test_server_that_is_being_built(self):
+        objects.InstanceMapping(
+            nova_context.get_admin_context(), instance_uuid=NOBODY,
+            project_id='project', cell_mapping=None).create()
+        self.db.add_preemptible([NOBODY])
+        self.manage('db', 'purge', '--days', '0')
+        self.assertEqual({NOBODY, self.other}, self.db.get_preemptible())
+
+    def test_archive(self):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
+        with open(path, 'w') as file:
+            file.write('{"cut o')
+        self.assertEqual(
+            (0, '1 decisions and 1 servers were deleted.\n', ''),
+            self.manage('db', 'archive', '--days', '0', '--file', path))
+        with open(path) as file:
+            cut, decision, server = file.read().splitlines()
+        self.assertEqual('{"cut o', cut)
+        decision = json.loads(decision)
+        self.assertEqual(('decisions', self.uuid, db_api.DONE),
+                         (decision['table'], decision['uuid'],
+                          decision['status']))
+        self.assertEqual([self.cheap], [victim['server_uuid'] for victim
+                                        in decision['victims']])
+        server = json.loads(server)
+        self.assertEqual(('preemptible_servers', self.cheap),
+                         (server['table'], server['uuid']))
+        self.assertEqual([], self.db.get_decisions())
+
+    def test_what_is_not_written_stays(self):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
+        with mock.patch('os.fsync', side_effect=[None, OSError('full')]):
+            status, out, err = self.manage('db', 'archive', '--days', '0',
+                                           '--file', path)
+        self.assertEqual((2, '', 'nova-preempt-manage: cannot tell: full\n'),
+                         (status, out, err))
+        self.assertEqual(1, len(self.db.get_decisions()))
+
+    def test_show(self):
+        """A victim's times are in the record."""
+        _status, out, _err = self.manage('decision', 'show')
+        victim, = json.loads(out)['victims']
+        self.assertRegex(victim['ended_at'], r'^\d{4}-\d\d-\d\dT.*Z$')
+
+
+class TestStatus(base.PreemptionTestCase):
+
+    def test_hosts_of_schedulers(self):
+        # Nova's fixtures have opened the databases.
+        for name in ('rpc.init', 'db.api.api.configure',
+                     'db.main.api.configure'):
+            self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', mock.Mock()))
+        host = self.scheduler_service.host
+        self.assertEqual({host}, status._scheduler_hosts())
+        with self.cell_context() as context:
+            objects.Service(context, host='other', binary='nova-scheduler',
+                            topic='scheduler').create()
+        self.assertEqual({host, 'other'}, status._scheduler_hosts())
+
+
+class TestProcess(testtools.TestCase):
+    """The commands as they are, on empty databases of Nova's."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.conf = os.path.join(self.folder, 'nova.conf')
+        with open(self.conf, 'w') as file:
+            file.write(f"""
+[DEFAULT]
+state_path = {self.folder}
+transport_url = fake:/
+[api_database]
+connection = sqlite:///{self.folder}/api.sqlite
+[database]
+connection = sqlite:///{self.folder}/cell1.sqlite
+[placement]
+auth_type = none
+endpoint_override = http://127.0.0.1:1
+""")
+
+    def call(self, module, *argv):
+        return subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c',
+             f'import sys\nfrom {module} import main\nsys.exit(main())',
+             '--config-file', self.conf, *argv],
+            capture_output=True, text=True, check=False, timeout=300,
+            env={**os.environ, 'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true'})
+
+    def manage(self, *argv):
+        return self.call('nova_preempt.cmd.manage', *argv)
+
+    def test_commands(self):
+        for argv in (['api_db', 'sync'], ['db', 'sync', '--local_cell'],
+                     ['cell_v2', 'create_cell', '--name', 'cell1']):
+            done = self.call('nova.cmd.manage', *argv)
+            self.assertEqual(0, done.returncode, done.stderr)
+        done = self.manage('db', 'sync')
+        self.assertEqual(0, done.returncode, done.stderr)
+        done = self.manage('db', 'purge', '--days', '0')
+        self.assertEqual('0 decisions and 0 servers were deleted.\n',
+                         done.stdout, done.stderr)
+        done = self.manage('verify', '--wait', '0')
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertIn('nova-preempt-manage: cannot tell: ', done.stderr)
+        done = self.call('nova_preempt.cmd.status', 'upgrade', 'check',
+                         '--json')
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertEqual(
+            {'Credentials': 2, 'Filter': 1, 'Weighers': 1},
+            {check['check']: check['result']
+             for check in json.loads(done.stdout)['checks']
+             if check['result']})

@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-status upgrade check, on options of its own."""
+
+from unittest import mock
+
+import fixtures
+import nova.conf.paths
+import nova.conf.rpc
+import nova.conf.scheduler
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+from oslo_upgradecheck import upgradecheck
+import testtools
+
+from nova_preempt import db
+from nova_preempt.cmd import status
+import nova_preempt.conf
+
+
+class TestChecks(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.conf = cfg.ConfigOpts()
+        for module in (nova.conf.paths, nova.conf.rpc, nova.conf.scheduler,
+                       nova_preempt.conf):
+            module.register_opts(self.conf)
+        self.conf([])
+        folder = self.useFixture(fixtures.TempDir()).path
+        self.set(connection=f'sqlite:///{folder}/test.sqlite',
+                 group='preemption_database')
+        self.set(auth_type='password', group='preemption')
+        self.set(
+            group='filter_scheduler',
+            available_filters=['nova.scheduler.filters.all_filters',
+                               'nova_preempt.scheduler.filters.all_filters'],
+            enabled_filters=['ComputeFilter', 'PreemptibleFilter'],
+            weight_classes=['nova.scheduler.weights.all_weighers',
+                            'nova_preempt.scheduler.weights.all_weighers'])
+        self.hosts = self.useFixture(fixtures.MockPatchObject(
+            status, '_scheduler_hosts', return_value={'host1'})).mock
+        self.checks = status.Checks(self.conf)
+
+    def set(self, group=None, **values):
+        for name, value in values.items():
+            self.conf.set_override(name, value, group)
+
+    def results(self):
+        """{name: Result} of what is not a success."""
+        found = {name: check(self.checks)
+                 for name, check in self.checks._upgrade_checks}
+        return {name: result for name, result in found.items()
+                if result.code != upgradecheck.Code.SUCCESS}
+
+    def assert_found(self, name, code, text):
+        results = self.results()
+        self.assertEqual({name: code}, {
+            name: result.code.name for name, result in results.items()})
+        self.assertIn(text, results[name].details)
+
+    def test_all_is_well(self):
+        self.assertEqual({}, self.results())
+        db.Database(self.conf).sync()
+        self.assertEqual({}, self.results())
+
+    def test_command(self):
+        self.set(headroom='VCPU', group='preemption')
+        with mock.patch.object(upgradecheck, 'CONF', self.conf), \
+                mock.patch('builtins.print') as output:
+            self.assertEqual(upgradecheck.Code.FAILURE, self.checks.check())
+        self.assertIn('Headroom', str(output.call_args[0][0]))
+
+    def test_credentials(self):
+        self.set(auth_type=None, group='preemption')
+        self.assert_found('Credentials', 'FAILURE', 'auth_type')
+
+    def test_tables(self):
+        database = db.Database(self.conf)
+        with mock.patch.object(db.Database, 'is_sqlite', False):
+            self.assert_found('Database', 'FAILURE', 'revision None')
+            database.sync('0001')
+            self.assert_found('Database', 'FAILURE', 'revision 0001')
+
+    def test_database_away(self):
+        with mock.patch.object(db.Database, 'revision',
+                               side_effect=db_exc.DBConnectionError('no')):
+            self.assert_found('Database', 'FAILURE', 'opened')
+
+    def test_one_file_for_several_schedulers(self):
+        name = 'Database of several schedulers'
+        self.hosts.return_value = {'host2', 'host1'}
+        self.assert_found(name, 'WARNING', '(host1, host2)')
+        self.hosts.side_effect = db_exc.DBConnectionError('no')
+        self.assert_found(name, 'WARNING', 'cannot be told')
+        self.hosts.reset_mock()
+        self.set(connection='mysql+pymysql://host/x',
+                 group='preemption_database')
+        with mock.patch.object(status.Checks, '_check_database'):
+            self.checks._check_schedulers()
+        self.hosts.assert_not_called()
+
+    def test_filter(self):
+        self.set(enabled_filters=['ComputeFilter'], group='filter_scheduler')
+        self.assert_found('Filter', 'WARNING', 'enabled_filters')
+
+    def test_filter_not_available(self):
+        self.set(available_filters=['nova.scheduler.filters.all_filters'],
+                 group='filter_scheduler')
+        self.assert_found('Filter', 'FAILURE', 'available_filters')
+
+    def test_filter_misspelt(self):
+        self.set(available_filters=['nova_preempt.filters'],
+                 group='filter_scheduler')
+        self.assert_found('Filter', 'FAILURE', 'nova_preempt.filters')
+
+    def test_weighers(self):
+        self.set(weight_classes=['nova.scheduler.weights.all_weighers'],
+                 group='filter_scheduler')
+        self.assert_found('Weighers', 'WARNING', 'PreemptionCostWeigher')
+
+    def test_times(self):
+        self.set(maximum_notice_s=1680, group='preemption')
+        self.assert_found('Longest notice', 'FAILURE', '1800 s')
+        self.set(maximum_notice_s=1679, group='preemption')
+        self.assertEqual({}, self.results())
+
+    def test_headroom(self):
+        self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')
+        self.assert_found('Headroom', 'FAILURE', "'MEMORY_MB'")

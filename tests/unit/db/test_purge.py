@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a purge finds and deletes, on the databases of test_api."""
+
+import datetime
+import os
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt.db import api
+from nova_preempt.db import models
+from nova_preempt.db import purge
+from tests.unit.db import test_api
+
+BEFORE = datetime.datetime(2026, 1, 1)
+
+
+class TestPurge(test_api.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def add(self, uuid, status=api.DONE, age_days=1, **victims):
+        """A decision, and {uuid: (status, restore)} of its victims."""
+        self.db.create_decision(test_api.decision(
+            uuid=uuid, status=status, victims=tuple(
+                db.Victim(f'{uuid}-{name}', status=victim, restore=restore)
+                for name, (victim, restore) in victims.items())))
+        with self.db._writer() as session:
+            session.get(models.Decision, uuid).updated_at = (
+                BEFORE - datetime.timedelta(days=age_days))
+
+    def find(self):
+        return [row['uuid'] for rows in purge.find_decisions(self.db, BEFORE)
+                for row in rows]
+
+    def test_only_what_is_closed_and_old(self):
+        for status in api.OPEN:
+            self.add(f'open-{status}', status)
+        for status in (api.DONE, api.ROLLED_BACK, api.ABORTED, api.REFUSED):
+            self.add(f'old-{status}', status)
+            self.add(f'young-{status}', status, age_days=0)
+        self.assertEqual(['old-aborted', 'old-done', 'old-refused',
+                          'old-rolled_back'], self.find())
+
+    def test_not_what_the_engine_needs(self):
+        self.add('a', v1=(api.GONE, False), v2=(api.STOPPED, False))
+        self.add('b', v1=(api.GONE, False), v2=(api.SHELVED, True))
+        self.add('c', v1=(api.SHELVED, False))
+        self.add('d', v1=(api.RESTORED, True))
+        self.add('e', v1=(api.LEFT, True))
+        self.assertEqual(['c', 'd', 'e'], self.find())
+
+    def test_in_batches(self):
+        for number in range(5):
+            self.add(f'd{number}', v=(api.GONE, False))
+        self.add('z', age_days=0, v=(api.GONE, False))
+        with mock.patch.object(purge, 'BATCH', 2):
+            sizes = []
+            for rows in purge.find_decisions(self.db, BEFORE):
+                sizes.append(len(rows))
+                self.assertEqual(len(rows), purge.delete_decisions(
+                    self.db, [row['uuid'] for row in rows]))
+        self.assertEqual([2, 2, 1], sizes)
+        self.assertEqual(['z'], [item.uuid for item
+                                 in self.db.get_decisions()])
+        with self.db._reader() as session:
+            self.assertEqual(1, session.query(models.Victim).count())
+
+    def test_rows_are_whole(self):
+        self.add('a', v=(api.GONE, False))
+        (row,), = purge.find_decisions(self.db, BEFORE)
+        self.assertEqual(
+            {column.name for column in models.Decision.__table__.columns}
+            | {'victims'}, row.keys())
+        self.assertEqual('2025-12-31T00:00:00Z', row['updated_at'])
+        self.assertEqual('a-v', row['victims'][0]['server_uuid'])
+
+    def test_hinted(self):
+        self.db.add_preemptible(['a', 'b'])
+        self.assertEqual([], list(purge.find_hinted(self.db, BEFORE)))
+        later = datetime.datetime(2100, 1, 1)
+        self.assertEqual(
+            ['a', 'b'], [row['uuid'] for rows
+                         in purge.find_hinted(self.db, later)
+                         for row in rows])
+
+
+def load_tests(loader, tests, pattern):
+    """On each database; without what is inherited."""
+    suite = unittest.TestSuite()
+    for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
+        for name in vars(TestPurge):
+            if name.startswith('test_'):
+                case = TestPurge(name)
+                case.url = url
+                suite.addTest(case)
+    return suite

@@ -1,0 +1,179 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who acts, and what a failing task does to the others."""
+
+from unittest import mock
+
+import fixtures
+import testtools
+from tooz import coordination
+
+from nova_preempt.engine import service
+
+
+class Lock:
+    """One lock for everybody, as a backend has it."""
+
+    def __init__(self, backend, member):
+        self._backend = backend
+        self._member = member
+
+    @property
+    def acquired(self):
+        return self._backend.holder == self._member
+
+    def acquire(self, blocking):
+        self._backend.check()
+        if self._backend.holder is None:
+            self._backend.holder = self._member
+        return self.acquired
+
+    def release(self):
+        self._backend.check()
+        self._backend.holder = None
+
+
+class Backend:
+    """A tooz backend that can be away."""
+
+    def __init__(self):
+        self.holder = None
+        self.away = False
+        self.connected = 0
+
+    def check(self):
+        if self.away:
+            raise coordination.ToozConnectionError('away')
+
+    def connect(self, url, member):
+        backend = self
+
+        class Coordinator:
+
+            def start(self, start_heart):
+                backend.check()
+                backend.connected += 1
+
+            def heartbeat(self):
+                backend.check()
+
+            def get_lock(self, name):
+                return Lock(backend, member)
+
+            def stop(self):
+                backend.check()
+
+        return Coordinator()
+
+
+class TestLeadership(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.backend = Backend()
+        self.useFixture(fixtures.MonkeyPatch(
+            'tooz.coordination.get_coordinator', self.backend.connect))
+        self.first = service.Leadership('x://', 'first')
+        self.second = service.Leadership('x://', 'second')
+
+    def holds(self):
+        return self.first.holds(), self.second.holds()
+
+    def test_one_holds_it_until_it_leaves(self):
+        self.assertEqual((True, False), self.holds())
+        self.assertEqual((True, False), self.holds())
+        self.assertEqual(2, self.backend.connected)
+        self.first.close()
+        self.assertTrue(self.second.holds())
+        self.assertFalse(self.first.holds())
+
+    def test_nobody_acts_without_the_backend(self):
+        self.backend.away = True
+        self.assertEqual((False, False), self.holds())
+        self.backend.away = False
+        self.assertEqual((True, False), self.holds())
+
+    def test_backend_that_fails_and_recovers(self):
+        self.assertTrue(self.first.holds())
+        self.backend.away = True
+        self.assertEqual((False, False), self.holds())
+        # What held the lock is gone with the connection.
+        self.backend.holder = None
+        self.backend.away = False
+        self.assertTrue(self.second.holds())
+        self.assertFalse(self.first.holds())
+        self.second.close()
+        self.assertTrue(self.first.holds())
+
+    def test_closing_never_fails(self):
+        self.first.close()
+        self.assertTrue(self.first.holds())
+        self.backend.away = True
+        self.first.close()
+        self.first.close()
+
+
+class TestEngine(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.logger = self.useFixture(fixtures.FakeLogger())
+        self.leadership = mock.Mock()
+        self.leadership.holds.return_value = True
+        self.now = 1000.0
+        self.done = []
+        preemption = mock.Mock()
+        preemption.conf.headroom = ''
+        options = mock.Mock(threads=1)
+        self.engine = service.Engine(preemption, options, self.leadership,
+                                     lambda: self.now)
+        self.addCleanup(self.engine.ends.close)
+        self.engine._tasks = ((self.fail_always, 0), (self.often, 0),
+                              (self.seldom, 60))
+
+    def fail_always(self):
+        self.done.append('fail')
+        raise ValueError('no service')
+
+    def often(self):
+        self.done.append('often')
+
+    def seldom(self):
+        self.done.append('seldom')
+
+    def run_once(self):
+        self.done = []
+        self.engine.run_once()
+        return self.done
+
+    def test_a_failing_task_does_not_stop_others(self):
+        self.assertEqual(['fail', 'often', 'seldom'], self.run_once())
+        self.assertIn('TestEngine.fail_always failed', self.logger.output)
+        self.assertEqual(['fail', 'often'], self.run_once())
+
+    def test_each_at_its_time(self):
+        self.run_once()
+        self.now += 59
+        self.assertEqual(['fail', 'often'], self.run_once())
+        self.now += 1
+        self.assertEqual(['fail', 'often', 'seldom'], self.run_once())
+        self.assertEqual(['fail', 'often'], self.run_once())
+
+    def test_others_act(self):
+        self.leadership.holds.return_value = False
+        self.assertEqual([], self.run_once())
+
+    def test_it_stops(self):
+        self.engine._options.interval_s = 3600
+        self.engine._tasks = ((self.engine.stop, 0),)
+        self.engine.run()
+        self.leadership.close.assert_called_once_with()
