@@ -80,6 +80,21 @@ group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
         help='The billing period of the cost ``partial_hour``, in seconds. '
              'An hour is what most clouds bill, and what the published '
              'algorithm assumes.'),
+    cfg.IntOpt(
+        'repeat_cost_s',
+        default=3600,
+        min=0,
+        help="""
+What each earlier time that a server has given way (it was shelved, stopped or
+migrated, so it is still there) adds to its cost, in seconds, so that it is
+not always the same server's turn.
+
+The default is an hour, which is more than ``partial_hour`` ever says with the
+default billing period: of two servers the one that has given way less often
+goes first. Servers that never had to give way cost what they always did. With
+a ``billing_period_s`` other than an hour set this to the same. 0 makes no
+difference between them.
+"""),
     cfg.BoolOpt(
         'allow_hint',
         default=False,

@@ -54,6 +54,9 @@ KEPT = 'kept'                  # lives on, with its space
 RESTORED = 'restored'          # was shelved, and has come back
 LEFT = 'left'                  # was shelved, and is left to its owner
 
+# Of victims that are still there and may be chosen again.
+SURVIVED = (SHELVED, STOPPED, MIGRATED, RESTORED, LEFT)
+
 # Of victims that need nothing more for their decision.
 ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
 
@@ -267,6 +270,14 @@ class Database:
         with self._reader() as session:
             return [(row.decision_uuid, _victim(row))
                     for row in session.execute(query).scalars()]
+
+    def count_preemptions(self):
+        """{uuid of a server: how often it has given way and survived}."""
+        query = (sa.select(models.Victim.server_uuid, sa.func.count())
+                 .where(models.Victim.status.in_(SURVIVED))
+                 .group_by(models.Victim.server_uuid))
+        with self._reader() as session:
+            return dict(session.execute(query).tuples().all())
 
     def get_open_decisions(self):
         """[(Decision, age_s)]: those that somebody must finish, oldest first.

@@ -26,6 +26,7 @@ from nova_preempt import db as database
 from nova_preempt import events
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt.core import costs
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import candidates
@@ -86,7 +87,9 @@ class Preemption:
             self.nova, watch.Watch(get_cells, self.conf.poll_interval_s),
             self.placement, self.db, self.owner.name, self.conf, self.events)
         self._cost = load_cost(self.conf.cost)
-        self._cost_options = model.CostOptions(self.conf.billing_period_s)
+        self._cost_options = model.CostOptions(self.conf.billing_period_s,
+                                               self.conf.repeat_cost_s)
+        self._preemptions = {}    # server uuid: how often it gave way before
         self._stuck = {}          # server uuid: monotonic time
         # One thread chooses victims at a time: two would choose the same.
         self.choosing = threading.Lock()
@@ -132,9 +135,10 @@ class Preemption:
 
     def cost_us(self, server, resources, now):
         """What the end of a server with these resources costs now."""
-        return self._cost(model.PreemptibleServer(
+        return costs.total(self._cost, model.PreemptibleServer(
             server.uuid, server.uptime_us(now), resources, server.project_id,
-            server.flavor), self._cost_options)
+            server.flavor, self._preemptions.get(server.uuid, 0)),
+            self._cost_options)
 
     def freed(self, server, resources):
         """What of a server's resources its end frees."""
@@ -203,6 +207,9 @@ class Preemption:
     def refresh(self):
         """Keep what is known of servers and providers fresh."""
         self.view.refresh()
+        if self.conf.repeat_cost_s:
+            # Good enough from the background: nobody comes back so fast.
+            self._preemptions = self.db.count_preemptions()
         nodes = self.view.nodes()
         if nodes:
             self.providers.refresh(nodes)

@@ -170,6 +170,17 @@ class TestSQLite(unittest.TestCase):
             victim.status for victim in
             self.db.get_decision('d1').victims])
 
+    def test_count_preemptions(self):
+        for number, status in enumerate((
+                api.RESTORED, api.SHELVED, api.GONE, api.KEPT)):
+            self.db.create_decision(decision(
+                uuid=f'd{number}', status=api.DONE,
+                victims=(db.Victim('v1', status=status),
+                         db.Victim(f'v2{number}', status=api.MIGRATED))))
+        self.assertEqual(
+            {'v1': 2, 'v20': 1, 'v21': 1, 'v22': 1, 'v23': 1},
+            self.db.count_preemptions())
+
     def test_hinted_servers(self):
         self.db.add_preemptible(['a', 'b'])
         self.db.add_preemptible(['b', 'c'])
