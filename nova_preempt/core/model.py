@@ -76,6 +76,14 @@ class Candidate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Cap:
+    """Of the servers with these uuids at most so many may be victims."""
+
+    uuids: frozenset[str]
+    most: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Host:
     """One compute node; ``used`` counts everybody, candidates included."""
 
