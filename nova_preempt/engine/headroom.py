@@ -115,12 +115,14 @@ class Headroom:
             return
         preemption = self._preemption
         now = preemption.clock()
+        spending = preemption.budgets.spending()
         servers = {
             server.uuid: server for server in preemption.view.servers()
             if server.node in nodes
             and server.uuid in nodes[server.node].allocations
             and server.may_end(now, preemption.conf.minimum_runtime_s)
-            and self._ends.is_possible(server)}
+            and self._ends.is_possible(server)
+            and spending.allows(server)}
         ending = {victim.server_uuid for decision
                   in preemption.db.get_decisions(statuses=db_api.OPEN)
                   for victim in decision.victims}
@@ -128,15 +130,16 @@ class Headroom:
             (self._candidate(server, nodes[server.node], now)
              for server in servers.values() if server.uuid not in ending),
             key=lambda item: (item.cost, item.uuid))[:_MOST]
-        for victim in self._choose(candidates, missing, nodes):
+        caps = spending.caps([servers[item.uuid] for item in candidates])
+        for victim in self._choose(candidates, missing, nodes, caps):
             LOG.info('%(group)s lacks %(missing)s of its headroom.',
                      {'group': group.name, 'missing': missing})
             try:
                 self._ends.begin(
                     servers[victim.uuid], HEADROOM,
                     f'{group.name} has too little space free',
-                    cost_us=victim.cost)
-            except db_api.AlreadyEnding:
+                    cost_us=victim.cost, within_budgets=True)
+            except (db_api.AlreadyEnding, db_api.OverBudget):
                 continue
 
     def _candidate(self, server, state, now):
@@ -146,14 +149,14 @@ class Headroom:
             self._preemption.cost_us(server, resources, now))
 
     @staticmethod
-    def _choose(candidates, missing, nodes):
+    def _choose(candidates, missing, nodes, caps):
         """The cheapest that free enough; all that help if none do."""
         capacity = {name: sum(state.inventories[name].capacity
                               for state in nodes.values()
                               if name in state.inventories)
                     for name in missing}
         found = core_victims.cheapest_victims(
-            tuple(candidates), missing, capacity=capacity)
+            tuple(candidates), missing, capacity=capacity, caps=caps)
         if found is not None:
             return found.victims
         return [item for item in candidates

@@ -29,6 +29,7 @@ from nova_preempt import placement as placement_api
 from nova_preempt.core import costs
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import budgets
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import providers
@@ -78,7 +79,9 @@ class Preemption:
         self.view = view.ServerView(get_cells, self._hinted,
                                     self.providers.left)
         self.events = events.Events(conf, host)
-        self.claims = claim.Claims(self.placement, self.db, self.owner.name)
+        self.budgets = budgets.Budgets(self.conf, self.db, self.view)
+        self.claims = claim.Claims(self.placement, self.db, self.owner.name,
+                                   self.budgets)
         self.records = records.Records(self.conf)
         self.recovery = recovery.Recovery(
             self.placement, self.nova, self.db, self.owner, self.conf,
@@ -131,7 +134,8 @@ class Preemption:
             return self.cost_us(server, server_resources, now)
 
         return candidates.Candidates(self.providers, self.view, resources,
-                                     may_end, cost_us, self.freed)
+                                     may_end, cost_us, self.freed,
+                                     self.budgets.spending())
 
     def cost_us(self, server, resources, now):
         """What the end of a server with these resources costs now."""
@@ -210,6 +214,7 @@ class Preemption:
         if self.conf.repeat_cost_s:
             # Good enough from the background: nobody comes back so fast.
             self._preemptions = self.db.count_preemptions()
+        self.budgets.refresh()
         nodes = self.view.nodes()
         if nodes:
             self.providers.refresh(nodes)
