@@ -59,6 +59,9 @@ With ``consider = always``: how old what is known of hosts that need victims
 may be while there are hosts with room, in seconds. It spares most requests
 the reading of what has changed. Nobody ends by old data: before a claim, and
 whenever no host has room, everything is read anew. 0 always reads.
+
+With a ``headroom``: how old what is known of free space may be when a
+preemptible server is placed.
 """),
     cfg.StrOpt(
         'cost',
@@ -156,6 +159,11 @@ a notice: a list of ``CLASS:AMOUNT`` or ``CLASS:PERCENT%``, such as
 ``VCPU:5%,MEMORY_MB:65536``. An aggregate may have one of its own in its
 metadata, ``preemptible:headroom``. Empty, the default, keeps nothing free:
 idle capacity is put to use.
+
+The scheduler places no preemptible server, and the engine brings none back,
+where it would take of this space; give all of them the same value. By data of
+up to ``max_age_s``, so that several schedulers at once may place a few too
+many, which end again.
 """),
     cfg.IntOpt(
         'maximum_runtime_s',

@@ -24,6 +24,7 @@ import stevedore
 
 from nova_preempt import db as database
 from nova_preempt import events
+from nova_preempt import headroom
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.core import costs
@@ -76,6 +77,7 @@ class Preemption:
         self.nova = nova_api.NovaAPI(conf)
         self.placement = placement_api.Placement(get_client)
         self.providers = providers.ProviderCache(self.placement)
+        self.headroom = self._make_headroom()
         self.view = view.ServerView(get_cells, self._hinted,
                                     self.providers.left)
         self.events = events.Events(conf, host)
@@ -110,6 +112,14 @@ class Preemption:
                 f'revision {self.db.revision()}, not at '
                 f'{self.db.latest_revision()}; run "nova-preempt-manage db '
                 'sync".')
+
+    def _make_headroom(self):
+        try:
+            return headroom.Headroom(self.conf, self.placement,
+                                     self.providers)
+        except ValueError as exc:
+            raise exception.InvalidConfiguration(
+                f'[preemption]headroom: {exc}') from exc
 
     def _check_times(self, conf):
         longest_s = (self.conf.maximum_notice_s
@@ -215,8 +225,11 @@ class Preemption:
             # Good enough from the background: nobody comes back so fast.
             self._preemptions = self.db.count_preemptions()
         self.budgets.refresh()
+        self.headroom.refresh()
         nodes = self.view.nodes()
-        if nodes:
+        if self.headroom:
+            self.providers.refresh(None)
+        elif nodes:
             self.providers.refresh(nodes)
 
     def repair(self):

@@ -15,6 +15,8 @@ import concurrent.futures
 import threading
 import time
 
+from nova import exception
+
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.embedded import cloud
 from tests.functional import base
@@ -165,6 +167,94 @@ class TestEngine(BudgetsTestCase):
         for spot in spots:
             self.wait_gone(spot)
         self.wait_consistent()
+
+
+class TestHeadroom(BudgetsTestCase):
+    """Preemptible servers leave alone what the engine keeps free."""
+
+    def boot_closed_out(self, name='late', flavor=None, **kwargs):
+        server = self.boot(name, flavor or self.spot, **kwargs)
+        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertIn('No valid host', str(exc))
+        self.api.delete_server(server)
+        self.wait_gone(server)
+
+    def test_not_filled_again(self):
+        self.limit(headroom='VCPU:50%')
+        self.add_hosts('host1')
+        spot = self.boot_spot('a', 'host1', 100)
+        self.boot_closed_out(host='host1')
+        self.boot_closed_out()
+        # There is nothing to do for the engine.
+        self.start_engine().run_once()
+        self.assertEqual([], self.db.get_decisions())
+        normal = self.boot_normal()['id']
+        self.assertEqual({spot, normal}, self.alive())
+        self.boot_closed_out()
+        self.wait_consistent()
+
+    def test_of_an_aggregate(self):
+        self.add_hosts('host1', 'host2')
+        self.add_aggregate('spare', ['host2'], **{
+            'preemptible:headroom': 'MEMORY_MB:1024'})
+        self.boot_spot('a', 'host2')
+        self.boot_closed_out(host='host2')
+        self.boot_spot('b', 'host1')
+        self.boot_spot('c', 'host1')
+        self.boot_closed_out()
+
+    def test_several_at_once(self):
+        """Each of a request leaves less for the next one."""
+        self.limit(headroom='VCPU:1')
+        self.add_hosts('host1', 'host2')
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.spot, networks='none')
+        body.update(min_count=4, max_count=4)
+        self.api.post_server({'server': body})
+        for server in self.servers():
+            self.assertEqual('ERROR', self.settle(server['id'])['status'])
+            self.delete(server['id'])
+        body.update(min_count=3, max_count=3)
+        self.api.post_server({'server': body})
+        for server in self.servers():
+            self.assertEqual('ACTIVE', self.settle(server['id'])['status'])
+
+    def test_resize(self):
+        self.limit(headroom='VCPU:50%')
+        self.add_hosts('host1', 'host2')
+        larger = self.create_flavor('larger-spot', 2, 2048, 20,
+                                    preemptible=True)
+        spot = self.boot_spot('a', 'host1')
+        self.assertEqual('ACTIVE', self.act(spot, 'resize', {
+            'flavorRef': larger})['status'])
+        self.assertEqual('VERIFY_RESIZE', self.act(
+            self.boot_normal('n', host='host1')['id'], 'resize',
+            {'flavorRef': self.big})['status'])
+
+    def test_returns_wait(self):
+        flavor = self.create_flavor(
+            'shelvable', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'shelve', 'preemptible:restore': 'true'})
+        self.add_hosts('host1')
+        back = self.boot_spot('a', 'host1', 100, flavor)
+        stays = self.boot_spot('b', 'host1', 1000)
+        normal = self.boot_normal()['id']
+        self.limit(headroom='VCPU:50%')
+        engine = self.start_engine()
+        self.delete(normal)
+        engine.run_once()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(back)['status'])
+        self.delete(stays)
+        engine.run_once()
+        self.wait(back)
+        self.wait_consistent()
+
+    def test_it_cannot_be_understood(self):
+        self.flags(headroom='VCPU', group='preemption')
+        self.assertRaisesRegex(exception.InvalidConfiguration,
+                               "'VCPU': headroom is CLASS",
+                               self.restart_scheduler)
 
 
 class TestConcurrency(BudgetsTestCase):
