@@ -59,6 +59,9 @@ With ``consider = always``: how old what is known of hosts that need victims
 may be while there are hosts with room, in seconds. It spares most requests
 the reading of what has changed. Nobody ends by old data: before a claim, and
 whenever no host has room, everything is read anew. 0 always reads.
+
+With a ``headroom``: how old what is known of free space may be when a
+preemptible server is placed.
 """),
     cfg.StrOpt(
         'cost',
@@ -80,6 +83,21 @@ group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
         help='The billing period of the cost ``partial_hour``, in seconds. '
              'An hour is what most clouds bill, and what the published '
              'algorithm assumes.'),
+    cfg.IntOpt(
+        'repeat_cost_s',
+        default=3600,
+        min=0,
+        help="""
+What each earlier time that a server has given way (it was shelved, stopped or
+migrated, so it is still there) adds to its cost, in seconds, so that it is
+not always the same server's turn.
+
+The default is an hour, which is more than ``partial_hour`` ever says with the
+default billing period: of two servers the one that has given way less often
+goes first. Servers that never had to give way cost what they always did. With
+a ``billing_period_s`` other than an hour set this to the same. 0 makes no
+difference between them.
+"""),
     cfg.BoolOpt(
         'allow_hint',
         default=False,
@@ -89,6 +107,38 @@ whatever its flavor.
 
 Off by default: with flavors alone the operator decides, by flavor access, who
 may use preemptible servers and at which price.
+"""),
+    cfg.IntOpt(
+        'project_budget',
+        default=0,
+        min=0,
+        help="""
+How many preemptible servers of one project may be ending at once, so that
+nobody loses all at a time. Those of all schedulers and of
+``nova-preempt-engine`` count together; see also ``budget_window_s``. Where it
+is used up, other victims or another host are chosen, and a request that finds
+none gets NoValidHost. A server whose maximum run time is over counts, but ends
+whatever the budget says: it was never promised more.
+
+0, the default, sets no limit: normal servers go first.
+"""),
+    cfg.IntOpt(
+        'group_budget',
+        default=0,
+        min=0,
+        help="""
+The same for the preemptible servers of one Nova server group, which commonly
+serve one purpose together. 0, the default, sets no limit.
+"""),
+    cfg.IntOpt(
+        'budget_window_s',
+        default=0,
+        min=0,
+        help="""
+For how long after its end a server still counts for ``project_budget`` and
+``group_budget``, in seconds: the time in which its owner can replace it. One
+that was migrated has not ended. With 0, the default, only those count that
+are ending now.
 """),
     cfg.IntOpt(
         'minimum_runtime_s',
@@ -109,6 +159,11 @@ a notice: a list of ``CLASS:AMOUNT`` or ``CLASS:PERCENT%``, such as
 ``VCPU:5%,MEMORY_MB:65536``. An aggregate may have one of its own in its
 metadata, ``preemptible:headroom``. Empty, the default, keeps nothing free:
 idle capacity is put to use.
+
+The scheduler places no preemptible server, and the engine brings none back,
+where it would take of this space; give all of them the same value. By data of
+up to ``max_age_s``, so that several schedulers at once may place a few too
+many, which end again.
 """),
     cfg.IntOpt(
         'maximum_runtime_s',

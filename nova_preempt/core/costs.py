@@ -25,6 +25,15 @@ from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
 
 CostFunction: TypeAlias = Callable[[PreemptibleServer, CostOptions], int]
 
+
+def total(
+    function: CostFunction, server: PreemptibleServer, options: CostOptions
+) -> int:
+    """Return the cost by the function, and that of every earlier time."""
+    repeated = server.preemptions * options.repeat_cost_s * SECOND
+    return function(server, options) + repeated
+
+
 #: Ten years, in micro-seconds; ``oldest_first`` counts down from here.
 HORIZON_US = 10 * 365 * 24 * 3600 * SECOND
 

@@ -76,6 +76,14 @@ class Candidate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Cap:
+    """Of the servers with these uuids at most so many may be victims."""
+
+    uuids: frozenset[str]
+    most: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Host:
     """One compute node; ``used`` counts everybody, candidates included."""
 
@@ -141,18 +149,25 @@ class PreemptibleServer:
     resources: Resources
     project_id: str = ""
     flavor: str = ""
+    #: how often it has given way before, and lived on
+    preemptions: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostOptions:
     """What an operator may set about costs.
 
-    :raises ValueError: when the billing period is not positive
+    :raises ValueError: when the billing period is not positive, or the
+        price of a repetition negative
     """
 
     billing_period_s: int = 3600
+    repeat_cost_s: int = 0
 
     def __post_init__(self) -> None:
+        if self.repeat_cost_s < 0:
+            msg = f"repeat_cost_s is negative: {self.repeat_cost_s}"
+            raise ValueError(msg)
         if self.billing_period_s <= 0:
             msg = (
                 "billing_period_s must be positive, not "

@@ -21,18 +21,20 @@ paper is silent (ties), and fast where the paper enumerates.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
 import operator
 from typing import TypeAlias
 
+from nova_preempt.core.cover.caps import Caps
+from nova_preempt.core.cover.keys import SHARE
 from nova_preempt.core.cover.keys import Keys
 from nova_preempt.core.cover.keys import make_keys
 from nova_preempt.core.cover.ranked import ranked
 from nova_preempt.core.cover.reduced import Row
 from nova_preempt.core.cover.solve import Answer
 from nova_preempt.core.cover.solve import solve
-from nova_preempt.core.model import Candidate, Resources, VictimSet
+from nova_preempt.core.model import Candidate, Cap, Resources, VictimSet
 
 #: Tells of a whole set, in order of uuid, whether it is good enough.
 Accept: TypeAlias = Callable[[tuple[Candidate, ...]], bool]
@@ -47,8 +49,9 @@ class SearchLimits:
     the search that follows, 0.1 to 0.2 microseconds each: at most about
     40 ms and 10 MB at the default. ``accept_checks``: sets offered to
     ``accept`` in ascending order, before it is merely asked which victims
-    can be spared. 0 leaves a method out; where more of it is wanted, more
-    time is all it takes.
+    can be spared. ``cap_splits``: sets that break a cap, each of which
+    divides the search. 0 leaves a method out; where more of it is wanted,
+    more time is all it takes.
 
     :raises ValueError: when a limit is negative
     """
@@ -56,6 +59,7 @@ class SearchLimits:
     branch_steps: int = 1_000
     dp_labels: int = 220_000
     accept_checks: int = 32
+    cap_splits: int = 100
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -78,6 +82,7 @@ def cheapest_victims(
     *,
     capacity: Resources | None = None,
     accept: Accept | None = None,
+    caps: Iterable[Cap] = (),
     limits: SearchLimits = DEFAULT_LIMITS,
 ) -> VictimSet | None:
     """Return the best set that frees at least what is missing.
@@ -95,6 +100,11 @@ def cheapest_victims(
     given back from all candidates, dearest first, as long as the rest frees
     enough and is accepted.
 
+    No set that breaks one of the ``caps`` is returned. After
+    ``limits.cap_splits`` cheaper ones that do, victims are given back in the
+    same way from some large sets that keep them; then None may also mean
+    that these did not free enough.
+
     A set that is not ``optimal`` is still minimal: without any one of its
     victims it would free too little or not be accepted.
 
@@ -109,11 +119,16 @@ def cheapest_victims(
     if len(set(uuids)) < len(uuids):
         msg = f"some candidates have the same uuid: {uuids}"
         raise ValueError(msg)
+    caps = tuple(caps)
+    barred = {uuid for cap in caps if cap.most <= 0 for uuid in cap.uuids}
+    pool = [c for c in pool if c.uuid not in barred]
     if accept is None:
         # Who frees nothing is of use only to ``accept``.
         pool = [c for c in pool if any(map(c.resources.get, missing))]
-    search = _Search(pool, missing, capacity, limits)
-    return search.cheapest() if accept is None else search.accepted(accept)
+    search = _Search(pool, missing, capacity, limits, caps)
+    if accept is None and not search.caps.caps:
+        return search.cheapest()
+    return search.accepted(accept)
 
 
 class _Search:
@@ -125,8 +140,16 @@ class _Search:
         missing: Resources,
         capacity: Resources | None,
         limits: SearchLimits,
+        caps: Sequence[Cap],
     ) -> None:
         self.pool = pool
+        members = [
+            (frozenset(i for i, c in enumerate(pool) if c.uuid in cap.uuids),
+             max(0, cap.most))
+            for cap in caps
+        ]
+        # Only those that the pool could break.
+        self.caps = Caps([cap for cap in members if len(cap[0]) > cap[1]])
         self.need: Row = tuple(missing.values())
         self.rows: list[Row] = [
             tuple([c.resources.get(name, 0) for name in missing]) for c in pool
@@ -136,7 +159,7 @@ class _Search:
         self.steps = 0
 
     def cheapest(self) -> VictimSet | None:
-        """Return the best set, without regard to ``accept``."""
+        """Return the best set, without regard to ``accept`` and caps."""
         answer = self.solve([], list(range(len(self.pool))))
         if answer is None:
             return None
@@ -145,39 +168,79 @@ class _Search:
             chosen = self.spare(chosen, self.frees_enough)
         return self.victims(chosen, optimal=answer.exact)
 
-    def accepted(self, accept: Accept) -> VictimSet | None:
+    def accepted(self, accept: Accept | None) -> VictimSet | None:
         """Return the best set that is accepted, as far as can be told."""
 
         def good(chosen: list[int]) -> bool:
-            return self.frees_enough(chosen) and accept(
-                tuple([self.pool[i] for i in chosen])
+            return self.frees_enough(chosen) and (
+                accept is None or accept(tuple([self.pool[i] for i in chosen]))
             )
 
-        everybody = list(range(len(self.pool)))
-        if not self.frees_enough(everybody):
+        if not self.frees_enough(range(len(self.pool))):
             return None
-        offers = zip(
-            range(self.limits.accept_checks),
-            ranked(self.keys, self.solve),
-            strict=False,
-        )
-        for _, (chosen, exact) in offers:
+        # Without a test the first one is taken.
+        checks = 1 if accept is None else self.limits.accept_checks
+        for chosen, exact in self.offers(checks):
             if good(chosen):
                 minimal = chosen if exact else self.spare(chosen, good)
                 return self.victims(minimal, optimal=exact)
-        if not good(everybody):
-            return None
-        return self.victims(self.spare(everybody, good), optimal=False)
+        for crowd in self.crowds():
+            if good(crowd):
+                return self.victims(self.spare(crowd, good), optimal=False)
+        return None
+
+    def offers(self, checks: int) -> Iterator[tuple[list[int], bool]]:
+        """Yield sets that free enough and keep the caps, ascending."""
+        splits = self.limits.cap_splits
+        covers = ranked(self.keys, self.solve, self.caps)
+        while checks and splits:
+            cover = next(covers, None)
+            if cover is None:
+                return
+            if self.caps.excess(cover[0], []):
+                splits -= 1
+            else:
+                checks -= 1
+                yield cover
+
+    def crowds(self) -> Iterator[list[int]]:
+        """Yield large sets that keep the caps: everybody if there are none.
+
+        Filled with those who free the most, or the most for their price, or
+        who are the cheapest.
+        """
+        freed = [
+            sum([SHARE * r // n for r, n in zip(row, self.need, strict=True)])
+            for row in self.rows
+        ]
+        costs = [candidate.cost for candidate in self.pool]
+        everybody = range(len(self.pool))
+        for order in (
+            [-share for share in freed],
+            [SHARE * cost // max(1, share)
+             for cost, share in zip(costs, freed, strict=True)],
+            costs,
+        ):
+            crowd: list[int] = []
+            for i in sorted(everybody, key=order.__getitem__):
+                if not self.caps.excess([*crowd, i], []):
+                    crowd.append(i)
+            yield sorted(crowd)
+            if not self.caps.caps:
+                return
 
     def solve(self, forced: list[int], free: list[int]) -> Answer | None:
         """Return the best set of free ones that completes the forced."""
+        allowed = self.caps.open(forced, free)
+        if allowed is None:
+            return None
         nodes, labels = self.limits.branch_steps, self.limits.dp_labels
         if self.steps > _SEARCHES * (nodes + labels):
             nodes = labels = 0
         need = self.need
         for i in forced:
             need = tuple(map(operator.sub, need, self.rows[i]))
-        items = [(self.keys.keys[i], self.rows[i]) for i in free]
+        items = [(self.keys.keys[i], self.rows[i]) for i in allowed]
         answer = solve(items, need, self.keys.low, nodes, labels)
         if answer is not None:
             self.steps += answer.steps
@@ -205,7 +268,7 @@ class _Search:
                 needed += 1
         return sorted(queue)
 
-    def frees_enough(self, chosen: list[int]) -> bool:
+    def frees_enough(self, chosen: Sequence[int]) -> bool:
         """Tell whether these free what is missing in every class."""
         return all(
             sum([self.rows[i][k] for i in chosen]) >= wanted

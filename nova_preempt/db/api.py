@@ -26,6 +26,7 @@ import alembic.command
 import alembic.config
 import alembic.migration
 import alembic.script
+from oslo_db import api as oslo_db_api
 from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
 import sqlalchemy as sa
@@ -54,6 +55,12 @@ KEPT = 'kept'                  # lives on, with its space
 RESTORED = 'restored'          # was shelved, and has come back
 LEFT = 'left'                  # was shelved, and is left to its owner
 
+# Of victims that are still there and may be chosen again.
+SURVIVED = (SHELVED, STOPPED, MIGRATED, RESTORED, LEFT)
+
+# Of victims that have left where they were, for a while at least.
+LEFT_PLACE = (GONE, SHELVED, STOPPED, RESTORED, LEFT)
+
 # Of victims that need nothing more for their decision.
 ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
 
@@ -64,6 +71,12 @@ class AlreadyEnding(Exception):
     def __init__(self, uuids):
         super().__init__(f'end already: {", ".join(sorted(uuids))}')
 
+
+class OverBudget(Exception):
+    """More servers would end at once than a budget allows."""
+
+
+_BUDGETS_LOCK = 'budgets'
 
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
@@ -156,9 +169,16 @@ class Database:
 
     # -- decisions -------------------------------------------------------
 
-    def create_decision(self, decision):
+    # For a cluster of databases may find out at the commit that two of its
+    # members have given the same lock away.
+    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    def create_decision(self, decision, check=None, since=None):
         """Write a new decision.
 
+        :param check: given what get_ending() would return, with the victims
+            of this decision, raises OverBudget if these are too many; no two
+            of these checks run at once, whoever runs them
+        :param since: see get_ending()
         :raises AlreadyEnding: an open one has a victim of it already
         """
         now = timeutils.utcnow()
@@ -172,11 +192,19 @@ class Database:
                                                sort_keys=True)
             row.victims.append(models.Victim(**values))
         with self._writer() as session:
+            if check is not None:
+                # Without it neither of two transactions would see what the
+                # other one has written, except in SQLite.
+                session.execute(sa.update(models.Lock).where(
+                    models.Lock.name == _BUDGETS_LOCK).values(
+                        name=_BUDGETS_LOCK))
             session.add(row)
             session.flush()
             if decision.victims and decision.status in OPEN:
                 # After the write: see there what the class says.
                 self._check_ending(session, decision)
+            if check is not None:
+                check(_ending(session, since))
 
     @staticmethod
     def _check_ending(session, decision):
@@ -269,6 +297,23 @@ class Database:
             return [(row.decision_uuid, _victim(row))
                     for row in session.execute(query).scalars()]
 
+    def get_ending(self, since=None):
+        """{uuid of a server that is ending: its project's id}.
+
+        The victims of open decisions; with since, a naive UTC time, also
+        those that have ended after it.
+        """
+        with self._reader() as session:
+            return _ending(session, since)
+
+    def count_preemptions(self):
+        """{uuid of a server: how often it has given way and survived}."""
+        query = (sa.select(models.Victim.server_uuid, sa.func.count())
+                 .where(models.Victim.status.in_(SURVIVED))
+                 .group_by(models.Victim.server_uuid))
+        with self._reader() as session:
+            return dict(session.execute(query).tuples().all())
+
     def get_open_decisions(self):
         """[(Decision, age_s)]: those that somebody must finish, oldest first.
 
@@ -339,6 +384,20 @@ def _victim(row):
               for field in dataclasses.fields(Victim)}
     values['allocations'] = json.loads(row.allocations)
     return Victim(**values)
+
+
+def _ending(session, since):
+    columns = models.Victim.server_uuid, models.Victim.project_id
+    query = (sa.select(*columns)
+             .join(models.Decision,
+                   models.Decision.uuid == models.Victim.decision_uuid)
+             .where(models.Decision.status.in_(OPEN)))
+    if since is not None:
+        query = query.union(
+            sa.select(*columns)
+            .where(models.Victim.ended_at > since)
+            .where(models.Victim.status.in_(LEFT_PLACE)))
+    return dict(session.execute(query).tuples().all())
 
 
 def _alembic_config():

@@ -68,6 +68,7 @@ class Victim(Base):
         sa.Index('victims_server_uuid_idx', 'server_uuid'),
         sa.Index('victims_status_idx', 'status'),
         sa.Index('victims_project_id_idx', 'project_id'),
+        sa.Index('victims_ended_at_idx', 'ended_at'),
     )
 
     decision_uuid = sa.Column(
@@ -93,6 +94,14 @@ class Victim(Base):
     restore = sa.Column(sa.Boolean, nullable=False, default=False)
     tries = sa.Column(sa.Integer, nullable=False, default=0)
     next_try_at = sa.Column(sa.DateTime)
+
+
+class Lock(Base):
+    """A row to hold while others must not write what is being counted."""
+
+    __tablename__ = 'locks'
+
+    name = sa.Column(sa.String(20), primary_key=True)
 
 
 class PreemptibleServer(Base):

@@ -39,14 +39,18 @@ class Ends:
         self._pool = concurrent.futures.ThreadPoolExecutor(
             threads, thread_name_prefix='ends')
 
-    def begin(self, server, operation, reason, restore=True, cost_us=0):
+    def begin(self, server, operation, reason, restore=True, cost_us=0,
+              within_budgets=False):
         """Give a server notice; its end follows.
 
         :param server: a nova_preempt.scheduler.view.Server
         :param operation: why, in one word
         :param restore: False if it must not come back
+        :param within_budgets: whether it may only end if the budgets of its
+            project and of its server groups allow it
         :returns: the uuid of the decision
         :raises AlreadyEnding: it does
+        :raises OverBudget: the budgets do not allow it
         """
         preemption = self._preemption
         victim = records.make_victim(server, preemption.conf, cost_us)
@@ -61,7 +65,9 @@ class Ends:
             record={'operation': operation, 'why': reason})
         preemption.claims.active.add(decision.uuid)
         try:
-            preemption.db.create_decision(decision)
+            preemption.db.create_decision(
+                decision, **(preemption.budgets.guard(decision.victims)
+                             if within_budgets else {}))
         except Exception:
             preemption.claims.active.discard(decision.uuid)
             raise

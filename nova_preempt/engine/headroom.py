@@ -15,10 +15,6 @@ A normal server then finds room at once, and what gives way for the next one
 has its notice meanwhile.
 """
 
-import dataclasses
-
-from nova import context as nova_context
-from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt.core import model
@@ -29,39 +25,8 @@ LOG = logging.getLogger(__name__)
 
 HEADROOM = 'headroom'
 
-# The key of an aggregate's metadata with a headroom of its own.
-METADATA = 'preemptible:headroom'
-
 # No more preemptible servers than this are chosen from, the cheapest first.
 _MOST = 200
-
-
-def parse(text):
-    """{class: (amount, is it a percentage)} of "VCPU:10%,MEMORY_MB:8192".
-
-    :raises ValueError: it says what cannot be understood
-    """
-    wanted = {}
-    for item in filter(None, (part.strip() for part in text.split(','))):
-        name, colon, amount = item.partition(':')
-        percent = amount.endswith('%')
-        number = amount.rstrip('%')
-        if not (colon and name and number.isdigit()) or (
-                percent and int(number) > 100):
-            raise ValueError(
-                f'{item!r}: headroom is CLASS:AMOUNT or CLASS:PERCENT%, such '
-                'as VCPU:10% or MEMORY_MB:65536')
-        wanted[name] = (int(number), percent)
-    return wanted
-
-
-@dataclasses.dataclass
-class _Group:
-    """Hosts of which some space shall be free."""
-
-    name: str
-    wanted: dict
-    hosts: set | None      # names; None for all
 
 
 class Headroom:
@@ -74,53 +39,27 @@ class Headroom:
     def __init__(self, preemption, ends):
         self._preemption = preemption
         self._ends = ends
-        self._default = parse(preemption.conf.headroom)
 
     def keep(self):
         """Give notice to as few and cheap servers as headroom needs."""
-        groups = list(self._groups())
-        if not groups:
-            return
-        preemption = self._preemption
-        nodes = {}
-        for provider in preemption.providers.list([]):
-            state = preemption.providers.get(provider)
-            if state is not None:
-                nodes[provider.name] = state
-        for group in groups:
-            chosen = {name: state for name, state in nodes.items()
-                      if group.hosts is None or name in group.hosts}
-            self._keep(group, chosen)
+        for group in self._preemption.headroom.groups():
+            self._keep(group)
 
-    def _groups(self):
-        if self._default:
-            yield _Group('the cloud', self._default, None)
-        context = nova_context.get_admin_context()
-        for aggregate in objects.AggregateList.get_all(context):
-            text = aggregate.metadata.get(METADATA)
-            if not text:
-                continue
-            try:
-                wanted = parse(text)
-            except ValueError as exc:
-                LOG.error('Aggregate %(name)s, %(key)s: %(exc)s',
-                          {'name': aggregate.name, 'key': METADATA,
-                           'exc': exc})
-                continue
-            yield _Group(aggregate.name, wanted, set(aggregate.hosts))
-
-    def _keep(self, group, nodes):
-        missing = self._missing(group, nodes)
+    def _keep(self, group):
+        missing = self._missing(group)
         if not missing:
             return
+        nodes = group.nodes
         preemption = self._preemption
         now = preemption.clock()
+        spending = preemption.budgets.spending()
         servers = {
             server.uuid: server for server in preemption.view.servers()
             if server.node in nodes
             and server.uuid in nodes[server.node].allocations
             and server.may_end(now, preemption.conf.minimum_runtime_s)
-            and self._ends.is_possible(server)}
+            and self._ends.is_possible(server)
+            and spending.allows(server)}
         ending = {victim.server_uuid for decision
                   in preemption.db.get_decisions(statuses=db_api.OPEN)
                   for victim in decision.victims}
@@ -128,15 +67,16 @@ class Headroom:
             (self._candidate(server, nodes[server.node], now)
              for server in servers.values() if server.uuid not in ending),
             key=lambda item: (item.cost, item.uuid))[:_MOST]
-        for victim in self._choose(candidates, missing, nodes):
+        caps = spending.caps([servers[item.uuid] for item in candidates])
+        for victim in self._choose(group, candidates, missing, caps):
             LOG.info('%(group)s lacks %(missing)s of its headroom.',
                      {'group': group.name, 'missing': missing})
             try:
                 self._ends.begin(
                     servers[victim.uuid], HEADROOM,
                     f'{group.name} has too little space free',
-                    cost_us=victim.cost)
-            except db_api.AlreadyEnding:
+                    cost_us=victim.cost, within_budgets=True)
+            except (db_api.AlreadyEnding, db_api.OverBudget):
                 continue
 
     def _candidate(self, server, state, now):
@@ -146,37 +86,25 @@ class Headroom:
             self._preemption.cost_us(server, resources, now))
 
     @staticmethod
-    def _choose(candidates, missing, nodes):
+    def _choose(group, candidates, missing, caps):
         """The cheapest that free enough; all that help if none do."""
-        capacity = {name: sum(state.inventories[name].capacity
-                              for state in nodes.values()
-                              if name in state.inventories)
-                    for name in missing}
+        capacity = {name: group.capacity(name) for name in missing}
         found = core_victims.cheapest_victims(
-            tuple(candidates), missing, capacity=capacity)
+            tuple(candidates), missing, capacity=capacity, caps=caps)
         if found is not None:
             return found.victims
         return [item for item in candidates
                 if any(item.resources.get(name) for name in missing)]
 
-    def _missing(self, group, nodes):
+    def _missing(self, group):
         """{class: amount} that is not free and not being freed."""
         freeing = {}
+        uuids = {state.uuid for state in group.nodes.values()}
         for victim in self._ends.ending(HEADROOM):
-            for item in victim.allocations.values():
-                for name, amount in item['resources'].items():
+            for uuid in uuids & victim.allocations.keys():
+                resources = victim.allocations[uuid]['resources']
+                for name, amount in resources.items():
                     freeing[name] = freeing.get(name, 0) + amount
-        missing = {}
-        for name, (amount, percent) in group.wanted.items():
-            capacity = free = 0
-            for state in nodes.values():
-                if name in state.inventories:
-                    here = state.inventories[name].capacity
-                    capacity += here
-                    free += max(0, here - state.used.get(name, 0))
-            if percent:
-                amount = -(-capacity * amount // 100)
-            lack = min(amount, capacity) - free - freeing.get(name, 0)
-            if lack > 0:
-                missing[name] = lack
-        return missing
+        lacks = {name: -left - freeing.get(name, 0)
+                 for name, left in group.spare().items()}
+        return {name: lack for name, lack in lacks.items() if lack > 0}

@@ -77,7 +77,11 @@ class Returns:
         for item in victim.allocations.values():
             for name, amount in item['resources'].items():
                 resources[name] = resources.get(name, 0) + amount
-        return self._preemption.placement.has_room(resources)
+        if not self._preemption.placement.has_room(resources):
+            return False
+        headroom = self._preemption.headroom
+        headroom.refresh()
+        return headroom.has_room(resources)
 
     def _unshelve(self, decision_uuid, victim, now):
         pause_s = min(LONGEST_S,

@@ -452,6 +452,7 @@ class Attempt:
     def _latest(self, state, planned):
         """The option of a host on data read now, from Placement and Nova."""
         self._preemption.view.refresh(_LATEST_S)
+        self.candidates.forget_spending()
         provider = self._preemption.providers.read(state.uuid)
         option = self.candidates.option(planned.node, provider)
         if option is None:
@@ -471,6 +472,10 @@ class Attempt:
         if option is not None and getattr(state, 'victims', ()):
             host_states.remove(state, option.victims)
             self._excluded |= set(state.victims)
+            if self._preemption.budgets:
+                # The other hosts' victims may be too many now.
+                self.candidates.forget_spending()
+                self._options.clear()
         _set_victims(state, None)
         # It may be looked at again for the next server of the request.
         self._ranked = None

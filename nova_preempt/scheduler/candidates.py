@@ -55,17 +55,23 @@ class Candidates:
     :param may_end: given a Server, whether it may be a victim now
     :param cost_us: given (Server, resources), what its end costs
     :param freed: given the same, what of its resources its end frees
+    :param spending: a nova_preempt.scheduler.budgets.Spending
     """
 
-    def __init__(self, providers, view, resources, may_end, cost_us,
-                 freed=lambda server, resources: resources):
+    def __init__(self, providers, view, resources, may_end, cost_us, freed,
+                 spending):
         self._providers = providers
         self._view = view
         self._resources = resources
         self._may_end = may_end
         self._cost_us = cost_us
         self._freed = freed
+        self._spending = spending
         self.refusals = {}      # node: why it cannot serve the request
+
+    def forget_spending(self):
+        """Somebody ends now: less is left of the budgets."""
+        self._spending.forget()
 
     def ranked(self, params, skip=(), max_age_s=0):
         """Options in ascending order of cost, found as they are asked for.
@@ -124,7 +130,8 @@ class Candidates:
                       in host.inventories.items()
                       if name in self._resources},
             accept=accept and (lambda chosen: accept(
-                [servers[victim.uuid] for victim in chosen])))
+                [servers[victim.uuid] for victim in chosen])),
+            caps=self._spending.caps(servers.values()))
         if victim_set is None:
             return None
         return Option(host.uuid, node, host, missing, victim_set, servers,
@@ -136,7 +143,8 @@ class Candidates:
     def _host(self, node, state):
         servers = {uuid: server for uuid, server
                    in self._view.on_node(node).items()
-                   if uuid in state.allocations and self._may_end(server)}
+                   if uuid in state.allocations and self._may_end(server)
+                   and self._spending.allows(server)}
         candidates = tuple(
             model.Candidate(uuid,
                             self._freed(server, state.allocations[uuid]),

@@ -27,12 +27,14 @@ class Claims:
     :param placement: a nova_preempt.placement.Placement
     :param db: a nova_preempt.db.Database
     :param owner: the name under which this process owns decisions
+    :param budgets: a nova_preempt.scheduler.budgets.Budgets
     """
 
-    def __init__(self, placement, db, owner):
+    def __init__(self, placement, db, owner, budgets):
         self._placement = placement
         self._db = db
         self._owner = owner
+        self._budgets = budgets
         # Decisions that a thread of this process works on.
         self.active = set()
 
@@ -73,8 +75,8 @@ class Claims:
         try:
             # After the victims' space was read: another scheduler writes its
             # intent before it takes any.
-            self._db.create_decision(decision)
-        except db_api.AlreadyEnding as exc:
+            self._db.create_decision(decision, **self._budgets.guard(victims))
+        except (db_api.AlreadyEnding, db_api.OverBudget) as exc:
             raise placement_api.Conflict(str(exc)) from exc
         try:
             self._placement.post_allocations(changes)

@@ -101,12 +101,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.preemption.observers = self.observers
         self.start_quotas()
         self._check_weighers()
-        try:
-            metrics.serve(CONF.preemption.metrics_port,
-                          CONF.preemption.metrics_address)
-        except OSError as exc:
-            # Another worker has the port.
-            LOG.warning('No metrics of this process: %s', exc)
+        metrics.serve(CONF.preemption.metrics_port,
+                      CONF.preemption.metrics_address)
         self._repair()
 
     def start_quotas(self):
@@ -197,6 +193,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _place_preemptible(self, context, select, spec_obj, instance_uuids):
         """A preemptible request takes what is free and never preempts."""
+        self._read_headroom()
         hinted = request.is_hinted(spec_obj)
         if hinted:
             # Before anything is built: a server that nobody knows to be
@@ -215,6 +212,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             raise
         self._observe(context, instance_uuids, None, selections)
         return selections
+
+    def _read_headroom(self):
+        max_age_s = self.preemption.conf.max_age_s
+        if self.preemption.headroom:
+            # It tells where space was freed, which Placement does not.
+            self.preemption.view.refresh(max_age_s)
+        self.preemption.headroom.refresh(max_age_s)
 
     def _forget_hint(self, context, spec_obj, instance_uuids):
         """A server that was never placed needs no remembering."""
@@ -331,9 +335,27 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         attempt = attempts.current()
         if attempt is None:
+            if self._leaves_headroom(spec_obj):
+                host_states = self._open_hosts(host_states)
             return super()._get_sorted_hosts(spec_obj, host_states, index)
         return attempt.sorted_hosts(super()._get_sorted_hosts, spec_obj,
                                     host_states, index)
+
+    def _leaves_headroom(self, spec_obj):
+        return bool(self.preemption is not None and self.preemption.headroom
+                    and request.is_preemptible(spec_obj)
+                    and not utils.request_is_rebuild(spec_obj))
+
+    def _open_hosts(self, host_states):
+        """The hosts whose headroom a preemptible server leaves alone."""
+        hosts, closed = [], []
+        for state in host_states:
+            (closed if self.preemption.headroom.is_closed(
+                state.nodename, _claimed(state)) else hosts).append(state)
+        if closed:
+            LOG.info('Closed to preemptible servers, to keep headroom free: '
+                     '%s', ', '.join(state.nodename for state in closed))
+        return hosts
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):
@@ -346,6 +368,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _consume_selected_host(self, selected_host, spec_obj,
                                instance_uuid=None):
         attempt = attempts.current()
+        if self.preemption is not None and not getattr(selected_host,
+                                                       'victims', ()):
+            self.preemption.headroom.placed(selected_host.nodename,
+                                            _claimed(selected_host))
         if attempt is not None:
             attempt.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,
@@ -360,6 +386,16 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)
+
+
+def _claimed(host_state):
+    """{class: amount} that a server of the request takes on a host."""
+    resources = {}
+    for claim_request in host_state.allocation_candidates[:1]:
+        for item in claim_request['allocations'].values():
+            for name, amount in item['resources'].items():
+                resources[name] = resources.get(name, 0) + amount
+    return resources
 
 
 # Failures that Nova's conductor is told of as NoValidHost.

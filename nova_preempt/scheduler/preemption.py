@@ -24,10 +24,13 @@ import stevedore
 
 from nova_preempt import db as database
 from nova_preempt import events
+from nova_preempt import headroom
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt.core import costs
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import budgets
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import providers
@@ -74,10 +77,13 @@ class Preemption:
         self.nova = nova_api.NovaAPI(conf)
         self.placement = placement_api.Placement(get_client)
         self.providers = providers.ProviderCache(self.placement)
+        self.headroom = self._make_headroom()
         self.view = view.ServerView(get_cells, self._hinted,
                                     self.providers.left)
         self.events = events.Events(conf, host)
-        self.claims = claim.Claims(self.placement, self.db, self.owner.name)
+        self.budgets = budgets.Budgets(self.conf, self.db, self.view)
+        self.claims = claim.Claims(self.placement, self.db, self.owner.name,
+                                   self.budgets)
         self.records = records.Records(self.conf)
         self.recovery = recovery.Recovery(
             self.placement, self.nova, self.db, self.owner, self.conf,
@@ -86,7 +92,9 @@ class Preemption:
             self.nova, watch.Watch(get_cells, self.conf.poll_interval_s),
             self.placement, self.db, self.owner.name, self.conf, self.events)
         self._cost = load_cost(self.conf.cost)
-        self._cost_options = model.CostOptions(self.conf.billing_period_s)
+        self._cost_options = model.CostOptions(self.conf.billing_period_s,
+                                               self.conf.repeat_cost_s)
+        self._preemptions = {}    # server uuid: how often it gave way before
         self._stuck = {}          # server uuid: monotonic time
         # One thread chooses victims at a time: two would choose the same.
         self.choosing = threading.Lock()
@@ -104,6 +112,14 @@ class Preemption:
                 f'revision {self.db.revision()}, not at '
                 f'{self.db.latest_revision()}; run "nova-preempt-manage db '
                 'sync".')
+
+    def _make_headroom(self):
+        try:
+            return headroom.Headroom(self.conf, self.placement,
+                                     self.providers)
+        except ValueError as exc:
+            raise exception.InvalidConfiguration(
+                f'[preemption]headroom: {exc}') from exc
 
     def _check_times(self, conf):
         longest_s = (self.conf.maximum_notice_s
@@ -128,13 +144,15 @@ class Preemption:
             return self.cost_us(server, server_resources, now)
 
         return candidates.Candidates(self.providers, self.view, resources,
-                                     may_end, cost_us, self.freed)
+                                     may_end, cost_us, self.freed,
+                                     self.budgets.spending())
 
     def cost_us(self, server, resources, now):
         """What the end of a server with these resources costs now."""
-        return self._cost(model.PreemptibleServer(
+        return costs.total(self._cost, model.PreemptibleServer(
             server.uuid, server.uptime_us(now), resources, server.project_id,
-            server.flavor), self._cost_options)
+            server.flavor, self._preemptions.get(server.uuid, 0)),
+            self._cost_options)
 
     def freed(self, server, resources):
         """What of a server's resources its end frees."""
@@ -203,8 +221,15 @@ class Preemption:
     def refresh(self):
         """Keep what is known of servers and providers fresh."""
         self.view.refresh()
+        if self.conf.repeat_cost_s:
+            # Good enough from the background: nobody comes back so fast.
+            self._preemptions = self.db.count_preemptions()
+        self.budgets.refresh()
+        self.headroom.refresh()
         nodes = self.view.nodes()
-        if nodes:
+        if self.headroom:
+            self.providers.refresh(None)
+        elif nodes:
             self.providers.refresh(nodes)
 
     def repair(self):

@@ -102,9 +102,11 @@ class ProviderCache:
         """Read the providers of these names that have changed.
 
         Forgets all others, so that what is remembered stays bounded.
+
+        :param names: None for all there are
         """
         wanted = [provider for provider in self._placement.list_providers([])
-                  if provider.name in names]
+                  if names is None or provider.name in names]
         for provider in wanted:
             self.get(provider)
         uuids = {provider.uuid for provider in wanted}

@@ -157,12 +157,13 @@ class TestHeadroom(EngineTestCase):
 
     def test_of_an_aggregate(self):
         self.add_hosts('host2')
-        self.add_aggregate('spare', ['host2'], **{
-            'preemptible:headroom': 'VCPU:1,MEMORY_MB:1024'})
         self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 100)
         cheap = self.boot_spot('c', 'host2', 200)
         self.boot_spot('d', 'host2', 1000)
+        # Before that the scheduler would not have let the last one in.
+        self.add_aggregate('spare', ['host2'], **{
+            'preemptible:headroom': 'VCPU:1,MEMORY_MB:1024'})
         self.run_engine()
         self.wait_gone(cheap)
         self.assertEqual(3, len(self.servers()))

@@ -29,6 +29,7 @@ import dataclasses
 import heapq
 from typing import TypeAlias
 
+from nova_preempt.core.cover.caps import Caps
 from nova_preempt.core.cover.keys import Keys
 from nova_preempt.core.cover.solve import Answer
 
@@ -52,11 +53,14 @@ class _Above:
     last: int
 
 
-def ranked(keys: Keys, solver: Solver) -> Iterator[tuple[list[int], bool]]:
+def ranked(
+    keys: Keys, solver: Solver, caps: Caps
+) -> Iterator[tuple[list[int], bool]]:
     """Yield (indexes of a cover, whether its rank is proven).
 
     One call of the solver for every member of a cover, and only when the
-    next cover is asked for.
+    next cover is asked for. Covers that break a cap are yielded on the way
+    to those that do not, but not all of them.
     """
     heap: list[tuple[int, _Space | _Above]] = []
     exact = True
@@ -75,7 +79,10 @@ def ranked(keys: Keys, solver: Solver) -> Iterator[tuple[list[int], bool]]:
         yield cover, exact
         spaces = []
         if isinstance(origin, _Space):
-            spaces = _lacking_one(origin, cover)
+            over = caps.excess(cover, origin.forced)
+            spaces = _lacking_one(origin, over or cover)
+            if over:
+                continue
             others = sorted(
                 [keys.keys[i] for i in set(origin.free).difference(cover)]
             )
@@ -90,7 +97,7 @@ def ranked(keys: Keys, solver: Solver) -> Iterator[tuple[list[int], bool]]:
 
 
 def _lacking_one(space: _Space, cover: list[int]) -> list[_Space]:
-    """Return the parts of the space that lack a member of the cover."""
+    """Return the parts of the space that lack one of these."""
     spaces = []
     forced, free = space.forced, space.free
     for member in [i for i in cover if i not in space.forced]:

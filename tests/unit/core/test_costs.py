@@ -52,6 +52,31 @@ class TestPartialHour(unittest.TestCase):
         )
 
 
+class TestRepeats(unittest.TestCase):
+    """What earlier preemptions of the same server add."""
+
+    def total(self, preemptions: int, repeat_cost_s: int = 3600) -> int:
+        """Return the cost of a server that is up for ten minutes."""
+        server = PreemptibleServer(
+            "u", 10 * MINUTE, {"VCPU": 1}, preemptions=preemptions
+        )
+        options = CostOptions(3600, repeat_cost_s)
+        return costs.total(costs.partial_hour, server, options)
+
+    def test_each_time_counts(self) -> None:
+        self.assertEqual(
+            [10 * MINUTE, HOUR + 10 * MINUTE, 2 * HOUR + 10 * MINUTE],
+            [self.total(times) for times in range(3)],
+        )
+
+    def test_off(self) -> None:
+        self.assertEqual(10 * MINUTE, self.total(7, 0))
+
+    def test_negative(self) -> None:
+        with self.assertRaises(ValueError):
+            CostOptions(repeat_cost_s=-1)
+
+
 class TestOthers(unittest.TestCase):
     """The other orders."""
 

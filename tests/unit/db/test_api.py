@@ -14,12 +14,15 @@
 OS_TEST_DATABASES is a list of URLs of empty databases, separated by blanks.
 """
 
+import contextlib
+import datetime
 import os
 import tempfile
 import threading
 import unittest
 
 from oslo_config import cfg
+from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt import db
@@ -169,6 +172,67 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual([api.PENDING, api.GONE], [
             victim.status for victim in
             self.db.get_decision('d1').victims])
+
+    def test_ending(self):
+        now = timeutils.utcnow()
+        hour_ago = now - datetime.timedelta(hours=1)
+        for number, (status, ended_at) in enumerate((
+                (api.GONE, now), (api.GONE, hour_ago), (api.KEPT, now),
+                (api.MIGRATED, now), (api.SHELVED, now), (api.GONE, None))):
+            self.db.create_decision(decision(
+                uuid=f'd{number}', status=api.DONE,
+                victims=(db.Victim(f'v{number}', 'p', status=status,
+                                   ended_at=ended_at),)))
+        self.assertEqual({}, self.db.get_ending())
+        self.db.create_decision(decision(uuid='open', victims=(
+            db.Victim('v6', 'q'), db.Victim('v0', 'p'))))
+        self.assertEqual({'v6': 'q', 'v0': 'p'}, self.db.get_ending())
+        self.assertEqual(
+            {'v0': 'p', 'v4': 'p', 'v6': 'q'},
+            self.db.get_ending(now - datetime.timedelta(minutes=1)))
+
+    def test_over_budget_changes_nothing(self):
+        def check(ending):
+            self.assertEqual({'v1': '', 'v2': ''}, ending)
+            raise api.OverBudget('too many')
+
+        with self.assertRaisesRegex(api.OverBudget, 'too many'):
+            self.db.create_decision(decision(), check)
+        self.assertIsNone(self.db.get_decision('d1'))
+
+    def test_no_two_pass_the_last_place(self):
+        passed = []
+
+        def check(ending):
+            if len(ending) > 3:
+                raise api.OverBudget
+
+        def create(number):
+            with contextlib.suppress(api.OverBudget):
+                self.db.create_decision(decision(
+                    uuid=f'd{number}', victims=(db.Victim(f'v{number}'),)),
+                    check)
+                passed.append(number)
+
+        threads = [threading.Thread(target=create, args=(number,))
+                   for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(3, len(passed))
+        self.assertEqual(3, len(self.db.get_ending()))
+
+    def test_count_preemptions(self):
+        for number, status in enumerate((
+                api.RESTORED, api.SHELVED, api.GONE, api.KEPT)):
+            self.db.create_decision(decision(
+                uuid=f'd{number}', status=api.DONE,
+                victims=(db.Victim('v1', status=status),
+                         db.Victim(f'v2{number}', status=api.MIGRATED))))
+        self.assertEqual(
+            {'v1': 2, 'v20': 1, 'v21': 1, 'v22': 1, 'v23': 1},
+            self.db.count_preemptions())
 
     def test_hinted_servers(self):
         self.db.add_preemptible(['a', 'b'])

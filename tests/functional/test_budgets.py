@@ -1,0 +1,318 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is spared: servers whose turn it was, projects, groups, headroom."""
+
+import concurrent.futures
+import threading
+import time
+
+from nova import exception
+
+from nova_preempt.cmd import engine as cmd_engine
+from nova_preempt.embedded import cloud
+from tests.functional import base
+
+
+class TestRepeats(base.PreemptionTestCase):
+
+    def test_not_always_the_same(self):
+        self.add_hosts('host1')
+        flavor = self.create_flavor('shelvable', 1, 1024, 10,
+                                    preemptible=True,
+                                    **{'preemptible:action': 'shelve'})
+        cheap = self.boot_spot('a', 'host1', 100, flavor)
+        dear = self.boot_spot('b', 'host1', 1000, flavor)
+        normal = self.boot_normal('n1')['id']
+        self.assertEqual({cheap}, self.last_victims())
+        self.delete(normal)
+        self.api.post_server_action(cheap, {'unshelve': None})
+        self.wait(cheap)
+        self.set_uptime(cheap, 100, self.now)
+        self.scheduler.preemption.refresh()
+        self.boot_normal('n2')
+        self.assertEqual({dear}, self.last_victims())
+        self.assertEqual(1000 * 10**6, self.last_decision().cost_us)
+
+
+class BudgetsTestCase(base.PreemptionTestCase):
+
+    def limit(self, **options):
+        """Set budgets; servers count for an hour unless it is said."""
+        self.flags(group='preemption', **{'budget_window_s': 3600, **options})
+        self.restart_scheduler()
+
+    def make_group(self):
+        return {'group': self.api.post_server_groups(
+            {'name': 'web', 'policy': 'soft-affinity'})['id']}
+
+    def start_engine(self):
+        engine = cmd_engine.make_engine(
+            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
+            lambda: self.now)
+        self.addCleanup(engine.ends.close)
+        self.addCleanup(engine._leadership.close)
+        return engine
+
+
+class TestProjectBudget(BudgetsTestCase):
+
+    def test_used_up(self):
+        self.limit(project_budget=1)
+        self.add_hosts('host1')
+        cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        self.boot_in_vain(flavor=self.big)
+        self.boot_normal()
+        self.assertEqual({cheap}, self.last_victims())
+        self.boot_in_vain()
+
+    def test_only_those_that_are_ending_count(self):
+        self.limit(project_budget=1, budget_window_s=0)
+        self.add_hosts('host1')
+        self.boot_spot('a', 'host1', 100)
+        dear = self.boot_spot('b', 'host1', 1000)
+        self.boot_normal('n1')
+        self.boot_normal('n2')
+        self.assertEqual({dear}, self.last_victims())
+
+    def test_of_another_project(self):
+        """The dearer set, since the cheaper ones are all of one project."""
+        self.limit(project_budget=1)
+        self.add_host('host1', 3, 3072, 30)
+        cheap = self.boot_spot('a', 'host1', 10)
+        self.boot_spot('b', 'host1', 20)
+        other = self.boot_spot('c', 'host1', 3000)
+        self.change_record(other, project_id='other')
+        self.boot_normal(flavor=self.big)
+        self.assertEqual({cheap, other}, self.last_victims())
+        self.assertTrue(self.last_decision().record['optimal'])
+
+    def test_several_at_once(self):
+        """A request for two servers takes what the budget has for both."""
+        self.limit(project_budget=2)
+        self.add_hosts('host1', 'host2')
+        spots = {self.boot_spot(f'{host}-{number}', host, 100)
+                 for host in ('host1', 'host2') for number in range(2)}
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.small, networks='none')
+        for count, left in ((3, 4), (2, 2)):
+            body.update(min_count=count, max_count=count)
+            before = {server['id'] for server in self.servers()}
+            self.api.post_server({'server': body})
+            for server in self.servers():
+                if server['id'] not in before:
+                    status = self.settle(server['id'])['status']
+                    self.assertEqual('ACTIVE' if left == 2 else 'ERROR',
+                                     status)
+            self.assertEqual(left, len(spots & self.alive()))
+
+
+class TestGroupBudget(BudgetsTestCase):
+
+    def test_the_group_is_spared(self):
+        self.limit(group_budget=1)
+        self.add_hosts('host1', 'host2')
+        group = self.make_group()
+        for name, uptime_s in (('a', 10), ('b', 20)):
+            self.boot_spot(name, 'host1', uptime_s, hints=group)
+        others = {self.boot_spot(name, 'host2', 1000) for name in 'cd'}
+        self.boot_normal(flavor=self.big)
+        self.assertEqual(others, self.last_victims())
+
+    def test_used_up(self):
+        self.limit(group_budget=1)
+        self.add_hosts('host1', 'host2')
+        group = self.make_group()
+        cheap = self.boot_spot('a', 'host1', 10, hints=group)
+        self.boot_spot('b', 'host1', 20, hints=group)
+        other = self.boot_spot('c', 'host2', 1000)
+        self.boot_normal('n0', host='host2')
+        self.boot_normal('n1', host='host1')
+        self.assertEqual({cheap}, self.last_victims())
+        self.boot_in_vain(host='host1')
+        self.boot_normal('n2')
+        self.assertEqual({other}, self.last_victims())
+
+
+class TestEngine(BudgetsTestCase):
+
+    def test_headroom_waits_for_the_budget(self):
+        self.limit(project_budget=1)
+        self.add_hosts('host1')
+        cheap = self.boot_spot('a', 'host1', 100)
+        dear = self.boot_spot('b', 'host1', 1000)
+        self.flags(headroom='VCPU:100%', group='preemption')
+        engine = self.start_engine()
+        for _ in range(2):
+            engine.run_once()
+            self.wait_gone(cheap)
+            self.wait_consistent()
+        self.assertEqual({dear}, self.alive())
+
+    def test_maximum_runtime_does_not(self):
+        self.limit(project_budget=1)
+        self.add_hosts('host1')
+        spots = [self.boot_spot(name, 'host1', 100) for name in 'ab']
+        self.flags(maximum_runtime_s=60, group='preemption')
+        self.start_engine().run_once()
+        for spot in spots:
+            self.wait_gone(spot)
+        self.wait_consistent()
+
+
+class TestHeadroom(BudgetsTestCase):
+    """Preemptible servers leave alone what the engine keeps free."""
+
+    def boot_closed_out(self, name='late', flavor=None, **kwargs):
+        server = self.boot(name, flavor or self.spot, **kwargs)
+        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertIn('No valid host', str(exc))
+        self.api.delete_server(server)
+        self.wait_gone(server)
+
+    def test_not_filled_again(self):
+        self.limit(headroom='VCPU:50%')
+        self.add_hosts('host1')
+        spot = self.boot_spot('a', 'host1', 100)
+        self.boot_closed_out(host='host1')
+        self.boot_closed_out()
+        # There is nothing to do for the engine.
+        self.start_engine().run_once()
+        self.assertEqual([], self.db.get_decisions())
+        normal = self.boot_normal()['id']
+        self.assertEqual({spot, normal}, self.alive())
+        self.boot_closed_out()
+        self.wait_consistent()
+
+    def test_of_an_aggregate(self):
+        self.add_hosts('host1', 'host2')
+        self.add_aggregate('spare', ['host2'], **{
+            'preemptible:headroom': 'MEMORY_MB:1024'})
+        self.boot_spot('a', 'host2')
+        self.boot_closed_out(host='host2')
+        self.boot_spot('b', 'host1')
+        self.boot_spot('c', 'host1')
+        self.boot_closed_out()
+
+    def test_several_at_once(self):
+        """Each of a request leaves less for the next one."""
+        self.limit(headroom='VCPU:1')
+        self.add_hosts('host1', 'host2')
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.spot, networks='none')
+        body.update(min_count=4, max_count=4)
+        self.api.post_server({'server': body})
+        for server in self.servers():
+            self.assertEqual('ERROR', self.settle(server['id'])['status'])
+            self.delete(server['id'])
+        body.update(min_count=3, max_count=3)
+        self.api.post_server({'server': body})
+        for server in self.servers():
+            self.assertEqual('ACTIVE', self.settle(server['id'])['status'])
+
+    def test_resize(self):
+        self.limit(headroom='VCPU:50%')
+        self.add_hosts('host1', 'host2')
+        larger = self.create_flavor('larger-spot', 2, 2048, 20,
+                                    preemptible=True)
+        spot = self.boot_spot('a', 'host1')
+        self.assertEqual('ACTIVE', self.act(spot, 'resize', {
+            'flavorRef': larger})['status'])
+        self.assertEqual('VERIFY_RESIZE', self.act(
+            self.boot_normal('n', host='host1')['id'], 'resize',
+            {'flavorRef': self.big})['status'])
+
+    def test_returns_wait(self):
+        flavor = self.create_flavor(
+            'shelvable', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'shelve', 'preemptible:restore': 'true'})
+        self.add_hosts('host1')
+        back = self.boot_spot('a', 'host1', 100, flavor)
+        stays = self.boot_spot('b', 'host1', 1000)
+        normal = self.boot_normal()['id']
+        self.limit(headroom='VCPU:50%')
+        engine = self.start_engine()
+        self.delete(normal)
+        engine.run_once()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(back)['status'])
+        self.delete(stays)
+        engine.run_once()
+        self.wait(back)
+        self.wait_consistent()
+
+    def test_it_cannot_be_understood(self):
+        self.flags(headroom='VCPU', group='preemption')
+        self.assertRaisesRegex(exception.InvalidConfiguration,
+                               "'VCPU': headroom is CLASS",
+                               self.restart_scheduler)
+
+
+class TestConcurrency(BudgetsTestCase):
+    """Threads and two schedulers: no budget is ever exceeded."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(service_down_time=3600)
+
+    def boot_all(self, count):
+        # Nova's tests have but one; here two take turns at one RPC topic.
+        self._service_fixture_count['scheduler'] = 0
+        second = self.start_service('scheduler', host='scheduler2')
+        second.manager.clock = self.clock
+        most = [0]
+        stop = threading.Event()
+
+        def watch():
+            while not stop.is_set():
+                most[0] = max(most[0], len(self.db.get_ending()))
+                time.sleep(0.01)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(count) as pool:
+                servers = list(pool.map(
+                    lambda number: self.boot(f'n{number}', self.small),
+                    range(count)))
+                found = list(pool.map(self.settle, servers))
+        finally:
+            stop.set()
+            watcher.join()
+        return most[0], [server['status'] for server in found]
+
+    def fill(self, **extra_specs):
+        flavor = self.create_flavor('ends', 1, 1024, 10, preemptible=True,
+                                    **extra_specs)
+        self.add_hosts('host1', 'host2', 'host3', 'host4')
+        return {self.boot_spot(f's{number}', f'host{number % 4 + 1}',
+                               60 * number + 1, flavor)
+                for number in range(8)}
+
+    def test_with_a_window(self):
+        self.limit(project_budget=3)
+        spots = self.fill()
+        most, statuses = self.boot_all(8)
+        self.assertLessEqual(most, 3)
+        self.assertEqual(3, statuses.count('ACTIVE'))
+        self.assertEqual(5, len(spots & self.alive()))
+        self.wait_consistent()
+
+    def test_in_flight(self):
+        self.limit(project_budget=3, budget_window_s=0)
+        spots = self.fill(**{'preemptible:notice_s': '3'})
+        most, statuses = self.boot_all(8)
+        self.assertEqual(3, most)
+        placed = statuses.count('ACTIVE')
+        self.assertGreaterEqual(placed, 3)
+        self.assertEqual(8 - placed, len(spots & self.alive()))
+        self.wait_consistent()

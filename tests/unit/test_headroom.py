@@ -1,0 +1,114 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a headroom leaves for preemptible servers."""
+
+import unittest
+from unittest import mock
+
+from nova_preempt import headroom
+from nova_preempt import placement
+from nova_preempt.core import model
+
+
+def state(uuid, total, used):
+    return placement.ProviderState(
+        uuid, 1, {'VCPU': model.Inventory(total)},
+        {'somebody': {'VCPU': used}})
+
+
+class TestParse(unittest.TestCase):
+
+    def test_good(self):
+        self.assertEqual({}, headroom.parse(' '))
+        self.assertEqual(
+            {'VCPU': (10, True), 'MEMORY_MB': (64, False)},
+            headroom.parse('VCPU:10%, MEMORY_MB:64'))
+
+    def test_bad(self):
+        for text in ('VCPU', 'VCPU:', ':1', 'VCPU:101%', 'VCPU:-1', 'A:1.5'):
+            with self.assertRaisesRegex(ValueError, 'headroom is CLASS'):
+                headroom.parse(text)
+
+
+class TestGroup(unittest.TestCase):
+
+    def test_spare(self):
+        nodes = {'a': state('a', 7, 3), 'b': state('b', 4, 6)}
+        # An overfull node takes nothing from what is free on others.
+        for wanted, spare in (((2, False), 2), ((50, True), 4 - 6),
+                              ((99, False), 4 - 11)):
+            group = headroom.Group('', {'VCPU': wanted}, nodes)
+            self.assertEqual({'VCPU': spare}, group.spare())
+
+
+class TestHeadroom(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now = 0
+        self.headroom = headroom.Headroom(
+            mock.Mock(headroom='VCPU:4'), None, None, lambda: self.now)
+        self.read([self.group()])
+
+    def group(self, used=4, names='ab', wanted=4):
+        return headroom.Group('', {'VCPU': (wanted, False)}, {
+            name: state(name, 5, used if name == 'a' else 0)
+            for name in names})
+
+    def read(self, groups, max_age_s=0):
+        with mock.patch.object(self.headroom, 'groups',
+                               return_value=groups) as reading:
+            self.headroom.refresh(max_age_s)
+        return reading.called
+
+    def is_closed(self, amount, node='a'):
+        return self.headroom.is_closed(node, {'VCPU': amount, 'DISK_GB': 99})
+
+    def test_spare(self):
+        self.assertFalse(self.is_closed(2))
+        self.assertTrue(self.is_closed(3))
+        self.assertFalse(self.is_closed(0))
+
+    def test_what_was_placed_since_counts(self):
+        self.now = 1
+        self.headroom.placed('b', {'VCPU': 2})
+        self.assertTrue(self.is_closed(1))
+        # A reading that began before may have seen it or not.
+        self.read([self.group()])
+        self.assertTrue(self.is_closed(1))
+        self.now = 2
+        self.read([self.group()])
+        self.assertFalse(self.is_closed(2))
+
+    def test_read_when_it_is_old(self):
+        self.now = 5
+        self.assertFalse(self.read([], 5))
+        self.now = 5.1
+        self.assertTrue(self.read([], 5))
+
+    def test_what_cannot_be_read_stays(self):
+        with mock.patch.object(self.headroom, 'groups',
+                               side_effect=OSError), self.assertLogs():
+            self.headroom.refresh()
+        self.assertTrue(self.is_closed(3))
+
+    def test_every_group_counts(self):
+        self.read([self.group(), self.group(names='b', wanted=5)])
+        self.assertFalse(self.is_closed(1, 'a'))
+        self.assertTrue(self.is_closed(1, 'b'))
+
+    def test_has_room(self):
+        self.assertTrue(self.headroom.has_room({'VCPU': 2}))
+        self.assertFalse(self.headroom.has_room({'VCPU': 3}))
+        self.assertFalse(self.headroom.has_room({'VCPU': 1, 'PCPU': 1}))
+        self.read([])
+        self.assertTrue(self.headroom.has_room({'VCPU': 99}))
