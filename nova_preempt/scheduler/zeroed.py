@@ -25,6 +25,8 @@ def restore(spec_obj, classes):
     :param spec_obj: a nova.objects.RequestSpec, whose flavor is replaced
     :param classes: the resource classes that this is done for
     """
+    if not classes:
+        return
     flavor = spec_obj.flavor
     extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
                    else None) or {}
