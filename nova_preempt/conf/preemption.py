@@ -202,7 +202,8 @@ The default is the shortest notice that public clouds give.
 The longest notice that a flavor may give, in seconds. A longer
 ``preemptible:notice_s`` counts as this. Together with
 ``termination_timeout_s`` it must be below Nova's ``long_rpc_timeout``
-(1800 s), within which the conductor waits for the scheduler.
+(1800 s), within which the conductor waits for the scheduler; what is longer
+is cut short.
 """),
     cfg.ListOpt(
         'actions',

@@ -65,7 +65,7 @@ class Preemption:
 
     def __init__(self, conf, host, get_client, get_cells, clock):
         self.conf = conf.preemption
-        self._check_times(conf)
+        self.notice_limit_s = self._get_notice_limit_s(conf)
         self.clock = clock
         self.get_cells = get_cells
         self.observers = []
@@ -84,7 +84,7 @@ class Preemption:
         self.budgets = budgets.Budgets(self.conf, self.db, self.view)
         self.claims = claim.Claims(self.placement, self.db, self.owner.name,
                                    self.budgets)
-        self.records = records.Records(self.conf)
+        self.records = records.Records(self.conf, self.notice_limit_s)
         self.recovery = recovery.Recovery(
             self.placement, self.nova, self.db, self.owner, self.conf,
             self.claims.active)
@@ -121,15 +121,19 @@ class Preemption:
             raise exception.InvalidConfiguration(
                 f'[preemption]headroom: {exc}') from exc
 
-    def _check_times(self, conf):
-        longest_s = (self.conf.maximum_notice_s
-                     + self.conf.termination_timeout_s)
-        if longest_s >= conf.long_rpc_timeout:
-            raise exception.InvalidConfiguration(
+    def _get_notice_limit_s(self, conf):
+        """The longest notice that the conductor can wait for."""
+        limit_s = conf.long_rpc_timeout - self.conf.termination_timeout_s - 1
+        if limit_s < self.conf.maximum_notice_s:
+            LOG.error(
                 '[preemption]maximum_notice_s and termination_timeout_s are '
-                f'{longest_s} s together; they must be below '
-                f'[DEFAULT]long_rpc_timeout, {conf.long_rpc_timeout} s, '
-                'within which the conductor waits for the scheduler.')
+                '%(longest)s s together; the conductor waits for the '
+                'scheduler no longer than [DEFAULT]long_rpc_timeout, '
+                '%(timeout)s s: no notice is longer than %(limit)s s.',
+                {'longest': self.conf.maximum_notice_s
+                 + self.conf.termination_timeout_s,
+                 'timeout': conf.long_rpc_timeout, 'limit': max(0, limit_s)})
+        return max(0, limit_s)
 
     def _hinted(self, uuids):
         if not uuids:

@@ -28,10 +28,12 @@ class Records:
     """Builds decision records.
 
     :param options: [preemption] of the configuration
+    :param notice_limit_s: the longest notice possible
     """
 
-    def __init__(self, options):
+    def __init__(self, options, notice_limit_s):
         self._options = options
+        self._notice_limit_s = notice_limit_s
 
     def decision(self, attempt, state, option, server_uuid, project_id,
                  user_id):
@@ -44,7 +46,8 @@ class Records:
         costs = {victim.uuid: victim.cost
                  for victim in option.victim_set.victims}
         victims = tuple(
-            make_victim(server, self._options, costs[server.uuid])
+            make_victim(server, self._options, costs[server.uuid],
+                        self._notice_limit_s)
             for server in option.victims)
         return db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
@@ -111,13 +114,16 @@ class Records:
         }
 
 
-def make_victim(server, options, cost_us=0):
+def make_victim(server, options, cost_us=0, notice_limit_s=None):
     """The db.Victim of a nova_preempt.scheduler.view.Server."""
     ends = terms.get_terms(server, options)
+    notice_s = ends.notice_s
+    if notice_limit_s is not None:
+        notice_s = min(notice_s, notice_limit_s)
     return db_api.Victim(
         server.uuid, server.project_id, server.user_id, server.flavor,
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),
-        action=ends.action, notice_s=ends.notice_s, restore=ends.restore)
+        action=ends.action, notice_s=notice_s, restore=ends.restore)
 
 
 def _why(state, option, runner_up):
