@@ -56,6 +56,10 @@ class Group:
     wanted: dict           # see parse()
     nodes: dict            # {name: ProviderState}
 
+    def uuids(self):
+        """Of the providers."""
+        return {state.uuid for state in self.nodes.values()}
+
     def capacity(self, resource_class):
         return sum(state.inventories[resource_class].capacity
                    for state in self.nodes.values()
@@ -107,8 +111,8 @@ class Headroom:
         self._reading = threading.Lock()
         self._read_at = None
         self._groups = []
-        self._spares = []      # of each group
-        self._placed = []      # (when, node, {class: amount})
+        self._spares = []      # of each group: (provider uuids, spare)
+        self._taken = []
 
     def __bool__(self):
         """Whether there is a headroom, as far as is known."""
@@ -169,23 +173,24 @@ class Headroom:
             with self._lock:
                 self._read_at = now
                 self._groups = groups
-                self._spares = [group.spare() for group in groups]
-                placed = [item for item in self._placed if item[0] >= now]
-                self._placed = []
-                for item in placed:
-                    self._take(*item)
+                self._spares = [(group.uuids(), group.spare())
+                                for group in groups]
+                self._taken = [item for item in self._taken
+                               if item.when is None or item.when >= now]
+                self._change(self._taken, -1)
 
     # -- asking ----------------------------------------------------------
 
-    def is_closed(self, node, resources):
+    def is_closed(self, provider_uuid, resources):
         """Whether a preemptible server of this size would be in the way."""
         with self._lock:
-            return any(
-                spare[name] < amount
-                for group, spare in zip(self._groups, self._spares,
-                                        strict=True) if node in group.nodes
-                for name, amount in resources.items()
-                if amount and name in spare)
+            return self._is_closed(provider_uuid, resources)
+
+    def _is_closed(self, provider_uuid, resources):
+        return any(spare[name] < amount
+                   for uuids, spare in self._spares if provider_uuid in uuids
+                   for name, amount in resources.items()
+                   if amount and name in spare)
 
     def has_room(self, resources):
         """Whether there is space to spare on some node; True without any
@@ -199,22 +204,66 @@ class Headroom:
         return any(
             all(free.get(name, 0) >= amount
                 for name, amount in resources.items())
-            and not self.is_closed(node, resources)
-            for node, free in ((node, _free(state))
-                               for node, state in nodes.items()))
+            and not self.is_closed(uuid, resources)
+            for uuid, free in ((state.uuid, _free(state))
+                               for state in nodes.values()))
 
-    def placed(self, node, resources):
-        """A server of this size has been placed on the node."""
-        if self._groups:
+    # -- what this process places ----------------------------------------
+
+    def claim(self, allocations, real_claim):
+        """Claim for a preemptible server, unless it would be in the way.
+
+        :param allocations: {provider uuid: {'resources': {class: amount}}}
+        :param real_claim: returns whether it has claimed
+        :returns: the same
+        """
+        taken = [_Taken(uuid, item['resources'])
+                 for uuid, item in allocations.items()]
+        with self._lock:
+            if any(self._is_closed(item.provider_uuid, item.resources)
+                   for item in taken):
+                return False
+            self._take(taken)
+        claimed = False
+        try:
+            claimed = real_claim()
+        finally:
             with self._lock:
-                self._take(self._monotonic(), node, resources)
+                if claimed:
+                    for item in taken:
+                        item.when = self._monotonic()
+                else:
+                    self._give_back(taken)
+        return claimed
 
-    def _take(self, when, node, resources):
-        self._placed.append((when, node, resources))
-        for group, spare in zip(self._groups, self._spares, strict=True):
-            if node in group.nodes:
-                for name in spare.keys() & resources.keys():
-                    spare[name] -= resources[name]
+    def placed(self, provider_uuid, resources):
+        """A normal server of this size has been placed."""
+        with self._lock:
+            self._take([_Taken(provider_uuid, resources, self._monotonic())])
+
+    def _take(self, taken):
+        self._taken += taken
+        self._change(taken, -1)
+
+    def _give_back(self, taken):
+        self._taken = [item for item in self._taken if item not in taken]
+        self._change(taken, 1)
+
+    def _change(self, taken, sign):
+        for item in taken:
+            for uuids, spare in self._spares:
+                if item.provider_uuid in uuids:
+                    for name in spare.keys() & item.resources.keys():
+                        spare[name] += sign * item.resources[name]
+
+
+@dataclasses.dataclass(eq=False)
+class _Taken:
+    """Space taken since the last reading."""
+
+    provider_uuid: str
+    resources: dict
+    when: float | None = None      # None while it is being claimed
 
 
 def _wanted(aggregate):

@@ -99,7 +99,7 @@ class Headroom:
     def _missing(self, group):
         """{class: amount} that is not free and not being freed."""
         freeing = {}
-        uuids = {state.uuid for state in group.nodes.values()}
+        uuids = group.uuids()
         for victim in self._ends.ending(HEADROOM):
             for uuid in uuids & victim.allocations.keys():
                 resources = victim.allocations[uuid]['resources']

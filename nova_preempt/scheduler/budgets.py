@@ -134,10 +134,14 @@ class Spending:
 
     def allows(self, server):
         """Whether the end of this server alone is within the budgets."""
+        if not self._budgets:
+            return True
         return all(left > 0 for _key, left in self._left(server))
 
     def caps(self, servers):
         """How many of these servers together are: [core.model.Cap]."""
+        if not self._budgets:
+            return []
         members = collections.defaultdict(set)
         most = {}
         for server in servers:
@@ -149,8 +153,6 @@ class Spending:
 
     def _left(self, server):
         """[(what it would count for, what is left of that)]."""
-        if not self._budgets:
-            return []
         if self._counts is None:
             self._read()
         if server.uuid in self._ending:

@@ -39,6 +39,7 @@ from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import filters
+from nova_preempt.scheduler import leaving
 from nova_preempt.scheduler import observation
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import questions
@@ -73,7 +74,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         client = allocation_project.client(
             self._client or report.report_client_singleton())
         if attempts.current() is None:
-            return client
+            return leaving.client(client)
         return PreemptingClient(client)
 
     @placement_client.setter
@@ -203,7 +204,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             with self.quotas.admitted(
                     context, spec_obj, instance_uuids, preemptible=True
             ), allocation_project.claiming_under(
-                    CONF.preemption_quota.allocation_project_id):
+                    CONF.preemption_quota.allocation_project_id
+            ), leaving.leaving(self.preemption.headroom):
                 selections = select(spec_obj)
         except exception.NoValidHost as exc:
             if hinted:
@@ -335,27 +337,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         attempt = attempts.current()
         if attempt is None:
-            if self._leaves_headroom(spec_obj):
-                host_states = self._open_hosts(host_states)
-            return super()._get_sorted_hosts(spec_obj, host_states, index)
+            return super()._get_sorted_hosts(
+                spec_obj, leaving.open_hosts(host_states), index)
         return attempt.sorted_hosts(super()._get_sorted_hosts, spec_obj,
                                     host_states, index)
-
-    def _leaves_headroom(self, spec_obj):
-        return bool(self.preemption is not None and self.preemption.headroom
-                    and request.is_preemptible(spec_obj)
-                    and not utils.request_is_rebuild(spec_obj))
-
-    def _open_hosts(self, host_states):
-        """The hosts whose headroom a preemptible server leaves alone."""
-        hosts, closed = [], []
-        for state in host_states:
-            (closed if self.preemption.headroom.is_closed(
-                state.nodename, _claimed(state)) else hosts).append(state)
-        if closed:
-            LOG.info('Closed to preemptible servers, to keep headroom free: '
-                     '%s', ', '.join(state.nodename for state in closed))
-        return hosts
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):
@@ -368,11 +353,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _consume_selected_host(self, selected_host, spec_obj,
                                instance_uuid=None):
         attempt = attempts.current()
-        if self.preemption is not None and not getattr(selected_host,
-                                                       'victims', ()):
-            self.preemption.headroom.placed(selected_host.nodename,
-                                            _claimed(selected_host))
         if attempt is not None:
+            if self.preemption.headroom and not getattr(
+                    selected_host, 'victims', ()):
+                self.preemption.headroom.placed(
+                    selected_host.uuid, leaving.claimed(selected_host))
             attempt.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,
                                        instance_uuid=instance_uuid)
@@ -386,16 +371,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)
-
-
-def _claimed(host_state):
-    """{class: amount} that a server of the request takes on a host."""
-    resources = {}
-    for claim_request in host_state.allocation_candidates[:1]:
-        for item in claim_request['allocations'].values():
-            for name, amount in item['resources'].items():
-                resources[name] = resources.get(name, 0) + amount
-    return resources
 
 
 # Failures that Nova's conductor is told of as NoValidHost.

@@ -264,11 +264,13 @@ class TestConcurrency(BudgetsTestCase):
         super().setUp()
         self.flags(service_down_time=3600)
 
-    def boot_all(self, count):
+    def start_second(self):
         # Nova's tests have but one; here two take turns at one RPC topic.
         self._service_fixture_count['scheduler'] = 0
         second = self.start_service('scheduler', host='scheduler2')
         second.manager.clock = self.clock
+
+    def boot_all(self, count, flavor=None):
         most = [0]
         stop = threading.Event()
 
@@ -282,7 +284,8 @@ class TestConcurrency(BudgetsTestCase):
         try:
             with concurrent.futures.ThreadPoolExecutor(count) as pool:
                 servers = list(pool.map(
-                    lambda number: self.boot(f'n{number}', self.small),
+                    lambda number: self.boot(f'n{number}',
+                                             flavor or self.small),
                     range(count)))
                 found = list(pool.map(self.settle, servers))
         finally:
@@ -300,6 +303,7 @@ class TestConcurrency(BudgetsTestCase):
 
     def test_with_a_window(self):
         self.limit(project_budget=3)
+        self.start_second()
         spots = self.fill()
         most, statuses = self.boot_all(8)
         self.assertLessEqual(most, 3)
@@ -309,6 +313,7 @@ class TestConcurrency(BudgetsTestCase):
 
     def test_in_flight(self):
         self.limit(project_budget=3, budget_window_s=0)
+        self.start_second()
         spots = self.fill(**{'preemptible:notice_s': '3'})
         most, statuses = self.boot_all(8)
         self.assertEqual(3, most)
@@ -316,3 +321,10 @@ class TestConcurrency(BudgetsTestCase):
         self.assertGreaterEqual(placed, 3)
         self.assertEqual(8 - placed, len(spots & self.alive()))
         self.wait_consistent()
+
+    def test_headroom(self):
+        """Of one scheduler no thread takes what another one has taken."""
+        self.limit(headroom='VCPU:50%')
+        self.add_hosts('host1', 'host2', 'host3')
+        _most, statuses = self.boot_all(8, self.spot)
+        self.assertEqual(3, statuses.count('ACTIVE'))

@@ -89,6 +89,40 @@ class TestHeadroom(unittest.TestCase):
         self.read([self.group()])
         self.assertFalse(self.is_closed(2))
 
+    def claim(self, amount, claims=True, meanwhile=lambda: None):
+        def real_claim():
+            meanwhile()
+            return claims
+
+        return self.headroom.claim({'a': {'resources': {'VCPU': amount}}},
+                                   real_claim)
+
+    def test_claim(self):
+        self.assertFalse(self.claim(3))
+        self.assertFalse(self.claim(2, claims=False))
+        self.assertTrue(self.claim(1))
+        self.assertTrue(self.claim(1))
+        self.assertFalse(self.claim(1))
+
+    def test_claim_that_fails(self):
+        def fail():
+            raise OSError
+
+        self.assertRaises(OSError, self.claim, 2, meanwhile=fail)
+        self.assertTrue(self.claim(2))
+
+    def test_read_during_a_claim(self):
+        """It may have missed the claim, but not one that is over."""
+        self.claim(2, meanwhile=lambda: self.read([self.group()]))
+        self.assertTrue(self.is_closed(1))
+        self.now = 1
+        self.read([self.group(used=2)])
+        self.assertFalse(self.is_closed(4))
+        self.claim(2, claims=False,
+                   meanwhile=lambda: self.read([self.group()]))
+        self.assertFalse(self.is_closed(2))
+        self.assertTrue(self.is_closed(3))
+
     def test_read_when_it_is_old(self):
         self.now = 5
         self.assertFalse(self.read([], 5))

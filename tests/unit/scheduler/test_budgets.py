@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What budgets leave, and what they refuse."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt.core import model
+from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import budgets
+
+# Two groups of two servers each; "alone" is in none.
+GROUPS = {'a1': {1}, 'a2': {1}, 'b1': {2}, 'b2': {2}}
+
+
+def server(uuid, project_id='p'):
+    return types.SimpleNamespace(uuid=uuid, project_id=project_id)
+
+
+class BudgetsTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.ending = {}
+        self.servers = [server(uuid) for uuid in (*GROUPS, 'alone')]
+        for name, function in (('get_groups', self.get_groups),
+                               ('get_members', self.get_members)):
+            patch = mock.patch.object(budgets.groups, name, function)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.read = []
+
+    def get_groups(self, uuids):
+        self.read += sorted(uuids)
+        return {uuid: GROUPS.get(uuid, set()) for uuid in uuids}
+
+    def get_members(self, group_ids):
+        return {group_id: {uuid for uuid in GROUPS
+                           if group_id in GROUPS[uuid]}
+                for group_id in group_ids}
+
+    def make(self, project_budget=0, group_budget=0, budget_window_s=0):
+        self.database = mock.Mock()
+        self.database.get_ending.side_effect = lambda since: dict(self.ending)
+        return budgets.Budgets(
+            types.SimpleNamespace(
+                project_budget=project_budget, group_budget=group_budget,
+                budget_window_s=budget_window_s),
+            self.database, types.SimpleNamespace(
+                servers=lambda: self.servers))
+
+
+class TestSpending(BudgetsTestCase):
+
+    def test_no_budget_asks_nobody(self):
+        found = self.make()
+        self.assertFalse(found)
+        self.assertTrue(found.spending().allows(server('a1')))
+        self.assertEqual([], found.spending().caps(self.servers))
+        self.assertEqual({}, found.guard([db.Victim('a1')]))
+        self.database.get_ending.assert_not_called()
+        self.assertEqual([], self.read)
+
+    def test_project(self):
+        self.ending = {'x': 'p', 'y': 'q'}
+        spending = self.make(project_budget=2).spending()
+        self.assertTrue(spending.allows(server('a1')))
+        self.assertEqual(
+            [model.Cap(frozenset({'a1', 'alone'}), 1),
+             model.Cap(frozenset({'z'}), 1)],
+            spending.caps([server('a1'), server('alone'), server('z', 'q')]))
+        self.ending['z'] = 'p'
+        self.assertTrue(spending.allows(server('a1')))
+        spending.forget()
+        self.assertFalse(spending.allows(server('a1')))
+        # Those that count already may end.
+        self.assertTrue(spending.allows(server('x')))
+        self.assertEqual([], self.read)
+
+    def test_group(self):
+        self.ending = {'a1': 'p'}
+        spending = self.make(group_budget=1).spending()
+        self.assertFalse(spending.allows(server('a2')))
+        self.assertTrue(spending.allows(server('b1')))
+        self.assertTrue(spending.allows(server('alone')))
+        self.assertEqual([model.Cap(frozenset({'b1', 'b2'}), 1)],
+                         spending.caps([server('b1'), server('b2'),
+                                        server('alone')]))
+
+    def test_groups_are_read_once(self):
+        found = self.make(group_budget=1)
+        for _ in range(3):
+            found.spending().allows(server('a1'))
+        self.assertEqual(sorted((*GROUPS, 'alone')), self.read)
+        self.assertTrue(found.spending().allows(server('new')))
+        found.refresh()
+        self.assertEqual(2 * sorted((*GROUPS, 'alone')),
+                         [uuid for uuid in self.read if uuid != 'new'])
+
+    def test_window(self):
+        self.make(project_budget=1).get_ending()
+        self.database.get_ending.assert_called_once_with(None)
+        self.make(project_budget=1, budget_window_s=60).get_ending()
+        since, = self.database.get_ending.call_args.args
+        self.assertIsNotNone(since)
+
+
+class TestGuard(BudgetsTestCase):
+
+    def check(self, victims, ending, **options):
+        guard = self.make(**options).guard(
+            [db.Victim(uuid, 'p') for uuid in victims])
+        guard['check'](ending)
+
+    def test_project(self):
+        ending = {'a1': 'p', 'x': 'p', 'y': 'q', 'z': 'q', 'v': 'q'}
+        self.check(['a1'], ending, project_budget=2)
+        with self.assertRaisesRegex(db_api.OverBudget,
+                                    'p would have 2 .* budget is 1'):
+            self.check(['a1'], ending, project_budget=1)
+
+    def test_group(self):
+        ending = {'a1': 'p', 'b1': 'p', 'b2': 'p', 'alone': 'p'}
+        self.check(['a1', 'alone'], ending, group_budget=1)
+        with self.assertRaisesRegex(db_api.OverBudget,
+                                    'group 2 would have 2 '):
+            self.check(['b1'], ending, group_budget=1)
