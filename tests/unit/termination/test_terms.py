@@ -1,0 +1,114 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a flavor says of an end, and what the operator makes of it."""
+
+import datetime
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt.scheduler import view
+from nova_preempt.termination import terms
+from nova_preempt.termination import watch
+
+
+def server(**values):
+    return view.Server(**{
+        'uuid': 'a', 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
+        'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
+        'launched_at': datetime.datetime(2026, 1, 1), 'vm_state': 'active',
+        'task_state': None, 'locked': False, 'minimum_runtime_s': 0,
+        'vcpus': 1, 'memory_mb': 1024, 'disk_mb': 1024, **values})
+
+
+class TestTerms(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.options = types.SimpleNamespace(
+            actions=['migrate', 'shelve', 'stop'], notice_s=30,
+            minimum_notice_s=10, maximum_notice_s=60)
+
+    def terms(self, **values):
+        return terms.get_terms(server(**values), self.options)
+
+    def test_defaults(self):
+        self.assertEqual(terms.Terms('shelve', 30, False), self.terms())
+
+    def test_flavor(self):
+        self.assertEqual(
+            terms.Terms('stop', 45, False),
+            self.terms(action='stop', notice_s=45, restore=True))
+        self.assertEqual(terms.Terms('shelve', 30, True),
+                         self.terms(restore=True))
+
+    def test_bounds(self):
+        for asked, given in ((0, 10), (9, 10), (60, 60), (9999, 60)):
+            self.assertEqual(given, self.terms(notice_s=asked).notice_s)
+        for action in ('delete', 'migrate', 'nonsense', ''):
+            self.assertEqual('shelve', self.terms(action=action).action)
+
+    def test_nothing_but_migrate(self):
+        self.options.actions = ['migrate']
+        self.assertEqual('delete', self.terms(action='stop').action)
+
+    def test_states(self):
+        for action, vm_state, possible in (
+                ('shelve', 'suspended', True), ('shelve', 'error', False),
+                ('stop', 'error', True), ('stop', 'paused', False)):
+            self.assertEqual(possible, terms.is_possible(
+                server(action=action, vm_state=vm_state), self.options),
+                (action, vm_state))
+        self.options.actions = ['delete']
+        self.assertTrue(terms.is_possible(server(vm_state='error'),
+                                          self.options))
+
+    def test_what_is_freed(self):
+        resources = {'VCPU': 1, 'DISK_GB': 10}
+        for action in ('delete', 'shelve'):
+            self.assertEqual(resources, terms.freed(resources, action))
+        self.assertEqual({'VCPU': 1}, terms.freed(resources, 'stop'))
+
+
+class TestWatch(unittest.TestCase):
+    """One reading for all, as often as the interval says."""
+
+    def setUp(self):
+        super().setUp()
+        self.now = 0.0
+        self.watch = watch.Watch(dict, 1.0, lambda: self.now)
+        self.read = mock.Mock(side_effect=lambda uuids: {
+            uuid: watch.State('active', None, 'h') for uuid in uuids})
+        self.watch._read = self.read
+
+    def test_shared(self):
+        self.watch.add(['a', 'b'])
+        self.watch.add(['b'])
+        for uuid in 'abab':
+            self.assertEqual('active', self.watch.get(uuid).vm_state)
+        self.read.assert_called_once_with(['a', 'b'])
+        self.now = 1.0
+        self.watch.get('a')
+        self.assertEqual(2, self.read.call_count)
+
+    def test_new_ones_are_read_at_once(self):
+        self.watch.add(['a'])
+        self.watch.get('a')
+        self.watch.add(['b'])
+        self.assertIsNotNone(self.watch.get('b'))
+
+    def test_forgotten_by_the_last_one(self):
+        self.watch.add(['a'])
+        self.watch.add(['a', 'b'])
+        self.watch.remove(['a', 'b'])
+        self.watch.get('a')
+        self.read.assert_called_once_with(['a'])
