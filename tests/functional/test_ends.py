@@ -125,6 +125,7 @@ class TestNotice(EndsTestCase):
         self.assert_consistent()
 
     def test_notifications(self):
+        _impl_test.reset()
         self.flags(driver=['test'], group='oslo_messaging_notifications')
         self.addCleanup(_impl_test.reset)
         self.restart_scheduler()
