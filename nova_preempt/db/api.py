@@ -297,6 +297,13 @@ class Database:
             return [(row.decision_uuid, _victim(row))
                     for row in session.execute(query).scalars()]
 
+    def get_claimed_uuids(self):
+        """The uuids of the decisions that are CLAIMED, as a set."""
+        query = sa.select(models.Decision.uuid).where(
+            models.Decision.status == CLAIMED)
+        with self._reader() as session:
+            return set(session.execute(query).scalars())
+
     def get_ending(self, since=None):
         """{uuid of a server that is ending: its project's id}.
 

@@ -68,6 +68,11 @@ class ProviderCache:
             and read_at is not None
             and self._monotonic() - read_at <= MAX_AGE_S)
 
+    def known(self, uuid):
+        """The ProviderState as it was read last, None if it never was."""
+        with self._lock:
+            return self._states.get(uuid)
+
     def get(self, provider):
         """The ProviderState of a listed provider, read only if it changed.
 

@@ -48,6 +48,9 @@ class Surplus:
         self._monotonic = monotonic
         self._sleep = sleep
         self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._open = set()   # uuids of decisions, when they were read last
+        self._read_at = None
         self._taken = {}     # decision uuid: [resources] of who waits for it
 
     def look(self, decisions, resources, waited, providers):
@@ -65,6 +68,13 @@ class Surplus:
         for decision in decisions:
             if (decision.status != db_api.CLAIMED or decision.uuid in waited
                     or not decision.record['surplus']):
+                continue
+            with self._lock:
+                wanted = [*self._taken.get(decision.uuid, ()), resources]
+            # What is remembered is from before the victims lost their space,
+            # or later: where it does not fit by that, nobody need ask.
+            known = providers.known(decision.provider_uuid)
+            if known is not None and not self._fits(known, decision, wanted):
                 continue
             state = providers.read(decision.provider_uuid)
             if state is None:
@@ -100,13 +110,12 @@ class Surplus:
     def wait(self, coming):
         """Wait until the decision is closed, however it ends."""
         uuid = coming.decision_uuid
-        end = (self._monotonic() + self._options.maximum_notice_s
-               + self._options.termination_timeout_s)
+        start = self._monotonic()
+        longest_s = (self._options.maximum_notice_s
+                     + self._options.termination_timeout_s)
         try:
-            while self._monotonic() < end:
-                decision = self._db.get_decision(uuid)
-                if decision is None or (
-                        decision.status != db_api.CLAIMED):
+            while self._is_coming(uuid, start):
+                if self._monotonic() - start >= longest_s:
                     return
                 self._sleep(self._options.poll_interval_s)
         finally:
@@ -115,3 +124,16 @@ class Surplus:
                 others.remove(coming.resources)
                 if not others:
                     del self._taken[uuid]
+
+    def _is_coming(self, uuid, since):
+        """Whether the decision is open, as read since then.
+
+        All who wait share one query in each interval.
+        """
+        with self._reading:
+            now = self._monotonic()
+            if (self._read_at is None or self._read_at < since
+                    or now - self._read_at >= self._options.poll_interval_s):
+                self._open = self._db.get_claimed_uuids()
+                self._read_at = now
+            return uuid in self._open
