@@ -47,14 +47,22 @@ class FakeNova:
         return nova_api.ServerStatus('ACTIVE', None, None)
 
 
+class Gone:
+    """Says of every server that it is gone."""
+
+    def add(self, uuids):
+        pass
+
+    remove = get = add
+
+
 class Waiting:
     """A cloud and a scheduler in which requests can wait."""
 
     def __init__(self, cloud, notice_s):
         self._cloud = cloud
         cloud.case.flags(group='preemption', notice_s=notice_s,
-                         poll_interval_s=0.5, termination_timeout_s=1,
-                         max_attempts=1)
+                         maximum_notice_s=notice_s, poll_interval_s=0.5)
         self._scheduler = manager.PreemptibleSchedulerManager()
         self._scheduler.start_preemption()
         preemption = self._scheduler.preemption
@@ -71,8 +79,12 @@ class Waiting:
             return_alternates=True)
         return time.perf_counter() - start, selections[0][0]
 
+    def end_all(self):
+        """All victims are gone; nobody waits any longer."""
+        self._scheduler.preemption.terminator._watch = Gone()
+
     def preempt(self, request):
-        """Wait for the notice of victims who will not end."""
+        """Wait for the notice of victims."""
         with contextlib.suppress(messaging.ExpectedException):
             self.decide(*request)
 
@@ -105,13 +117,16 @@ def run(waiting, notice_s, repetitions):
         with concurrent.futures.ThreadPoolExecutor(waiting) as pool:
             futures = [pool.submit(parts.preempt, request)
                        for request in requests]
-            while parts.waiting() < waiting:
-                if any(future.done() for future in futures):
-                    raise SystemExit('the notice is too short: some requests '
-                                     'are done before the last one waits')
-                time.sleep(0.2)
-            during = parts.measure(repetitions)
-            still = parts.waiting()
+            try:
+                while parts.waiting() < waiting:
+                    if any(future.done() for future in futures):
+                        raise SystemExit('some requests are done before the '
+                                         'last one waits')
+                    time.sleep(0.2)
+                during = parts.measure(repetitions)
+                still = parts.waiting()
+            finally:
+                parts.end_all()
         print(f'{waiting} requests wait for a notice of {notice_s} s '
               f'({still} still did at the end)')
         for name, times in (('before', before), ('meanwhile', during)):
