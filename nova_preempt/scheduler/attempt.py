@@ -265,6 +265,7 @@ class Attempt:
             room.get(name, amount) >= amount
             for name, amount in self.resources.items())
 
+    @metrics.PHASES.labels('choose').time()
     def _sort_with_victims(self, sort, spec_obj, free, index):
         free_uuids = {state.uuid for state in free}
         batch = self._states_to_plan(free_uuids)
@@ -442,8 +443,9 @@ class Attempt:
         decision = self._preemption.records.decision(
             self, state, option, server_uuid, project_id, user_id)
         self.decisions.append(decision.uuid)
-        claim = self._preemption.claims.claim(option, decision,
-                                              self.resources)
+        with metrics.PHASES.labels('claim').time():
+            claim = self._preemption.claims.claim(option, decision,
+                                                  self.resources)
         _set_victims(state, option)
         self._preemption.records.log(claim)
         self._preemption.events.start(claim)
