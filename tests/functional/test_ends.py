@@ -107,7 +107,7 @@ class TestNotice(EndsTestCase):
         self.wait(normal)
 
     def test_notice_is_taken_back(self):
-        self.flags(termination_timeout_s=1, group='preemption')
+        self.flags(termination_timeout_s=6, group='preemption')
         cheap, other = self.fill(**{'preemptible:notice_s': '1'})
         nova = self.scheduler.preemption.nova
 
