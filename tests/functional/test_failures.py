@@ -217,7 +217,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(termination_timeout_s=6, group='preemption')
+        self.flags(termination_timeout_s=1, group='preemption')
         self.add_hosts('host1', 'host2')
         self.cheap = self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 1000)
