@@ -38,7 +38,7 @@ def parse(text):
     for item in filter(None, (part.strip() for part in text.split(','))):
         name, colon, amount = item.partition(':')
         percent = amount.endswith('%')
-        number = amount.rstrip('%')
+        number = amount.removesuffix('%')
         if not (colon and name and number.isdigit()) or (
                 percent and int(number) > 100):
             raise ValueError(

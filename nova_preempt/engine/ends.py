@@ -16,6 +16,7 @@ too, with a record, but without a server that takes the space.
 """
 
 import concurrent.futures
+import time
 import uuid
 
 from oslo_log import log as logging
@@ -77,12 +78,13 @@ class Ends:
                   'reason': reason, 'operation': operation,
                   'uuid': decision.uuid})
         preemption.events.start(decision)
-        self._pool.submit(self._finish, decision)
+        self._pool.submit(self._finish, decision, time.monotonic())
         return decision.uuid
 
-    def _finish(self, decision):
+    def _finish(self, decision, since):
+        # It may have waited long for a thread, and been taken over.
         try:
-            self._preemption.finish([decision])
+            self._preemption.finish([decision], since)
         except Exception as exc:  # noqa: BLE001 (a thread's last resort)
             LOG.warning('The end of %(server)s came to nothing: %(exc)s',
                         {'server': decision.victims[0].server_uuid,

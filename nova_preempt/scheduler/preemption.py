@@ -172,16 +172,15 @@ class Preemption:
 
     # -- from the claims to the answer -----------------------------------
 
-    def finish(self, decisions, since=None):
+    def finish(self, decisions, since):
         """End the victims of these claims; return when they are gone.
 
-        :param since: the monotonic time when the first may have been made;
-            just now if None
+        :param since: the monotonic time when the first may have been made
         :raises VictimsStuck: some did not end; everything is taken back, as
             far as victims still live
         :raises LostDecision: another scheduler took this for dead
         """
-        age_s = 0 if since is None else time.monotonic() - since
+        age_s = time.monotonic() - since
         if age_s > terminator.TOUCH_S and not self.db.touch(
                 [decision.uuid for decision in decisions], self.owner.name):
             raise claim.LostDecision('before the end of its victims')

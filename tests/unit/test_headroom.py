@@ -34,7 +34,8 @@ class TestParse(unittest.TestCase):
             headroom.parse('VCPU:10%, MEMORY_MB:64'))
 
     def test_bad(self):
-        for text in ('VCPU', 'VCPU:', ':1', 'VCPU:101%', 'VCPU:-1', 'A:1.5'):
+        for text in ('VCPU', 'VCPU:', ':1', 'VCPU:101%', 'VCPU:-1', 'A:1.5',
+                     'VCPU:5%%'):
             with self.assertRaisesRegex(ValueError, 'headroom is CLASS'):
                 headroom.parse(text)
 
