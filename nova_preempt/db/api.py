@@ -72,6 +72,10 @@ class AlreadyEnding(Exception):
         super().__init__(f'end already: {", ".join(sorted(uuids))}')
 
 
+class LostDecision(Exception):
+    """The recovery of another process has taken the decision over."""
+
+
 class OverBudget(Exception):
     """More servers would end at once than a budget allows."""
 

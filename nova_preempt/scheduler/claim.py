@@ -93,7 +93,7 @@ class Claims:
         if not self._db.update_decision(
                 decision.uuid, self._owner, db_api.CLAIMED,
                 from_status=db_api.INTENT):
-            raise LostDecision(decision.uuid)
+            raise db_api.LostDecision(decision.uuid)
         return dataclasses.replace(decision, status=db_api.CLAIMED)
 
     def _read_target(self, decision):
@@ -158,7 +158,3 @@ def _total(resources):
         for name, amount in item.items():
             total[name] = total.get(name, 0) + amount
     return total
-
-
-class LostDecision(Exception):
-    """The recovery of another scheduler has taken the decision over."""

@@ -35,9 +35,9 @@ from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
+from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
-from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import leaving
 from nova_preempt.scheduler import observation
@@ -375,7 +375,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, preemption.VictimsStuck,
-             claim.LostDecision, placement_api.PlacementError,
+             db_api.LostDecision, placement_api.PlacementError,
              db_exc.DBError)
 
 
@@ -383,4 +383,4 @@ def _is_lost_race(attempt, exc):
     """Whether it may go better another time."""
     if isinstance(exc, exception.NoValidHost):
         return attempt.conflicts > 0
-    return isinstance(exc, preemption.VictimsStuck | claim.LostDecision)
+    return isinstance(exc, preemption.VictimsStuck | db_api.LostDecision)

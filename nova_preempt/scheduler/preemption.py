@@ -183,7 +183,7 @@ class Preemption:
         age_s = time.monotonic() - since
         if age_s > terminator.TOUCH_S and not self.db.touch(
                 [decision.uuid for decision in decisions], self.owner.name):
-            raise claim.LostDecision('before the end of its victims')
+            raise db_api.LostDecision('before the end of its victims')
         with metrics.PHASES.labels('end').time():
             stuck = self.terminator.end(decisions)
         if stuck:
@@ -202,7 +202,7 @@ class Preemption:
         for decision in decisions:
             if not self.db.update_decision(decision.uuid, self.owner.name,
                                            db_api.DONE, new_owner=''):
-                raise claim.LostDecision(decision.uuid)
+                raise db_api.LostDecision(decision.uuid)
 
     def give_back(self, decisions, reason):
         """Take claims back: the request that they were for has failed."""

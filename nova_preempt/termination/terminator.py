@@ -89,6 +89,7 @@ class Terminator:
         :param decisions: db.Decisions, CLAIMED
         :returns: the uuids of victims whose space is not free
             [preemption]termination_timeout_s after their notice
+        :raises LostDecision: somebody has taken one over; nobody else ends
         """
         pending = {victim.server_uuid: self._begin(decision, victim)
                    for decision in decisions for victim in decision.victims}
@@ -108,7 +109,8 @@ class Terminator:
                 if not pending:
                     return stuck
                 if self._monotonic() - touched >= TOUCH_S:
-                    self._db.touch(owned, self._owner)
+                    if not self._db.touch(owned, self._owner):
+                        raise db_api.LostDecision(', '.join(owned))
                     touched = self._monotonic()
                 self._sleep(self._options.poll_interval_s)
         finally:

@@ -153,6 +153,13 @@ class TestTerminator(unittest.TestCase):
         self.end(self.cloud({'a': 30}), 'a')
         self.assertGreaterEqual(self.db.touch.call_count, 5)
 
+    def test_nobody_ends_for_a_decision_that_was_taken_over(self):
+        self.db.touch.return_value = False
+        cloud = self.cloud({'a': 1})
+        self.assertRaises(api.LostDecision, self.end, cloud, 'a', notice_s=30)
+        self.assertEqual({}, cloud.asked)
+        self.watch.remove.assert_called_once_with(['a'])
+
     def test_one_that_never_ends(self):
         cloud = self.cloud({'a': 1, 'b': 1000})
         self.assertEqual({'b'}, self.end(cloud, 'a', 'b'))
