@@ -260,8 +260,8 @@ class Switcher:
 
         By its reports alone, for clocks of hosts differ.
         """
-        return host.up and host.seen_at != self._first_seen(
-            state, host.seen_at)
+        first = self._first_seen(state, host.seen_at)
+        return host.up and host.seen_at != first
 
     def close(self):
         """Wait for nobody: what is open is for the next engine."""
