@@ -124,15 +124,17 @@ class Table:
 
     def _refresh_file(self):
         path = self._options.figures_file
+        before, self._read_file = self._read_file, None
         if not path:
-            self._written, self._read_file = {}, None
+            self._written = {}
             return
         status = os.stat(path)
         state = (path, status.st_mtime_ns, status.st_size, status.st_ino)
-        if state != self._read_file:
+        if state != before:
             self._written = figures_file.load(
                 path, self._options.max_plausible_watts)
-            self._read_file = state
+        # Only now: after an error it is read again.
+        self._read_file = state
 
     def _refresh_database(self):
         if self._database is None:
