@@ -18,6 +18,7 @@ from nova_preempt.conf import energy
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
+from nova_preempt.conf import reservation
 from nova_preempt.conf import weights
 
 
@@ -30,5 +31,6 @@ def list_opts():
         (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),
         (quota.GROUP, quota.OPTS),
+        (reservation.GROUP, reservation.OPTS),
         (weights.GROUP, weights.OPTS),
     ]
