@@ -45,7 +45,7 @@ class ControlTestCase(world.WorldTestCase):
         end = self.world.naive() + datetime.timedelta(seconds=end_s)
         with self.db._writer() as session:
             booking.insert(session, booking.Reservation(
-                uuid=str(hosts), project_id='p', quantity=1,
+                uuid=f'{hosts[0]} {start}', project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
                 end_action='delete', before_end_s=0, start_at=start,
                 end_at=end, created_at=start, updated_at=start,
