@@ -18,6 +18,7 @@ import threading
 from unittest import mock
 
 import fixtures
+from nova import objects
 
 from nova_preempt import placement
 from nova_preempt.cmd import engine as cmd_engine
@@ -172,9 +173,16 @@ class EnergyTestCase(base.PreemptionTestCase):
 
 
     def disable(self, host, reason):
-        """What an operator does."""
-        self.api.put_service(self.services()[host]['id'], {
-            'status': 'disabled', 'disabled_reason': reason})
+        """What an operator leaves who disables a service.
+
+        Nova's API would also ask the service to tell Placement, and wait for
+        the answer of one that is off but has reported a moment ago.
+        """
+        with self.cell_context() as context:
+            service = objects.Service.get_by_compute_host(context, host)
+            service.disabled = True
+            service.disabled_reason = reason
+            service.save()
 
 
 class TestSleep(EnergyTestCase):
@@ -302,7 +310,12 @@ class TestWake(EnergyTestCase):
         self.assert_consistent()
         waits = db_energy.get_wakes(self.db)
         self.assertEqual(set(servers), {wait.server_uuid for wait in waits})
-        self.assertEqual({1}, {wait.cores for wait in waits})
+        self.assertEqual({(1, None)}, {(wait.cores, wait.duration_s)
+                                       for wait in waits})
+        sample = self.observe()
+        self.assertEqual((4, 4, 0, 7), (
+            sample.hosts_on, sample.hosts_busy, sample.hosts_asleep,
+            sample.cores_used))
         # Once the burst is over the night comes again.
         for server in servers:
             self.delete(server)
@@ -310,6 +323,16 @@ class TestWake(EnergyTestCase):
         self.tick()
         self.tick()
         self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
+        sample = self.observe()
+        self.assertEqual((0, 4, 8, 8, 0), (
+            sample.hosts_on, sample.hosts_asleep, sample.cores_total,
+            sample.cores_off, sample.cores_used))
+        for wait in db_energy.get_wakes(self.db):
+            self.assertGreater(wait.duration_s, 0)
+
+    def observe(self):
+        self.engine.power.observer.observe()
+        return db_energy.get_samples(self.db)[-1]
 
     def test_as_many_as_are_needed(self):
         self.serve()
