@@ -18,6 +18,7 @@ fakes. Nova's own functional tests stand on the same fixtures.
 """
 
 import datetime
+import functools
 import importlib.metadata
 import logging
 import time
@@ -326,6 +327,7 @@ class _NoTest(EmbeddedTestCase):
         """Do nothing: unittest wants the name."""
 
 
+@functools.cache
 def _api_paste_config():
     """Find the file that the wheel of Nova puts outside of the package."""
     for path in importlib.metadata.files('nova'):
