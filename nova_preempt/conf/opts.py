@@ -17,6 +17,7 @@ from nova_preempt.conf import database
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
+from nova_preempt.conf import reservation
 from nova_preempt.conf import weights
 
 
@@ -28,5 +29,6 @@ def list_opts():
         (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),
         (quota.GROUP, quota.OPTS),
+        (reservation.GROUP, reservation.OPTS),
         (weights.GROUP, weights.OPTS),
     ]

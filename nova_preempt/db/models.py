@@ -115,3 +115,96 @@ class PreemptibleServer(Base):
 
     uuid = sa.Column(UUID, primary_key=True)
     created_at = sa.Column(sa.DateTime, nullable=False)
+
+
+class Reservation(Base):
+    """Whole hosts for a project, for a time."""
+
+    __tablename__ = 'reservations'
+    __table_args__ = (
+        sa.Index('reservations_status_idx', 'status'),
+        sa.Index('reservations_project_id_idx', 'project_id'),
+        sa.Index('reservations_created_at_idx', 'created_at', 'uuid'),
+    )
+
+    uuid = sa.Column(UUID, primary_key=True)
+    name = sa.Column(sa.String(255), nullable=False, default='')
+    created_at = sa.Column(sa.DateTime, nullable=False)
+    updated_at = sa.Column(sa.DateTime, nullable=False)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    user_id = sa.Column(sa.String(255), nullable=False, default='')
+    status = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+    # What was asked for; host_properties is JSON.
+    host_properties = sa.Column(JSON_TEXT, nullable=False, default='[]')
+    quantity = sa.Column(sa.Integer, nullable=False)
+    duration_s = sa.Column(sa.BigInteger, nullable=False)
+    window_start = sa.Column(sa.DateTime, nullable=False)
+    window_end = sa.Column(sa.DateTime)
+    # What was granted: [start_at, end_at), in whole seconds.
+    start_at = sa.Column(sa.DateTime, nullable=False)
+    end_at = sa.Column(sa.DateTime, nullable=False)
+    end_action = sa.Column(sa.String(20), nullable=False)
+    before_end_s = sa.Column(sa.Integer, nullable=False)
+    # When its hosts were empty, its owner was told of the end, and its hosts
+    # were empty again.
+    ready_at = sa.Column(sa.DateTime)
+    noticed_at = sa.Column(sa.DateTime)
+    released_at = sa.Column(sa.DateTime)
+
+
+class ReservationHost(Base):
+    """A host of a reservation; times as there, so that no join is needed."""
+
+    __tablename__ = 'reservation_hosts'
+    __table_args__ = (
+        sa.Index('reservation_hosts_host_idx', 'host', 'start_at'),
+    )
+
+    reservation_uuid = sa.Column(
+        UUID, sa.ForeignKey('reservations.uuid', ondelete='CASCADE'),
+        primary_key=True)
+    host = sa.Column(sa.String(255), primary_key=True)
+    start_at = sa.Column(sa.DateTime, nullable=False)
+    end_at = sa.Column(sa.DateTime, nullable=False)
+    status = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+
+
+class ReservableHost(Base):
+    """What an administrator says of a host; no row, nothing said."""
+
+    __tablename__ = 'reservable_hosts'
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    # None: as [reservation]reservable_default says.
+    reservable = sa.Column(sa.Boolean)
+    # JSON: {name of a property: value}
+    extra = sa.Column(JSON_TEXT, nullable=False, default='{}')
+
+
+class HiddenProperty(Base):
+    """A property of hosts that users are not to see."""
+
+    __tablename__ = 'hidden_properties'
+
+    name = sa.Column(sa.String(255), primary_key=True)
+
+
+class ReservationLimits(Base):
+    """Limits of one project in place of those in the options."""
+
+    __tablename__ = 'reservation_limits'
+
+    project_id = sa.Column(sa.String(255), primary_key=True)
+    # JSON: {name of the option: value}
+    limits = sa.Column(sa.Text, nullable=False)
+
+
+class Counter(Base):
+    """A number that only grows; to raise it is to hold it as a lock."""
+
+    __tablename__ = 'counters'
+
+    name = sa.Column(sa.String(20), primary_key=True)
+    value = sa.Column(sa.BigInteger, nullable=False)
