@@ -60,6 +60,7 @@ class Chores:
         self._endings = endings
         self._clock = clock
         self._patience = reservation_emptying.Patience(clock)
+        self._snapshot = None
 
     def run(self):
         """Do the next step of everything.
@@ -67,7 +68,7 @@ class Chores:
         :returns: how many seconds later to come again
         :raises NovaError, PlacementError, DBError: a service is away
         """
-        opened = self._reservations.snapshot().reservations
+        opened = self._read()
         over = self._endings.unfinished()
         self._count(opened, over)
         if not opened and not over:
@@ -89,6 +90,13 @@ class Chores:
         self._patience.forget(opened)
         return BUSY_S if busy else IDLE_S
 
+    def _read(self):
+        """The open reservations; their hosts' statuses may be old."""
+        if (self._snapshot is None or self._snapshot.generation
+                != self._reservations.generation()):
+            self._snapshot = self._reservations.snapshot()
+        return self._snapshot.reservations
+
     @staticmethod
     def _count(opened, over):
         counts = collections.Counter(
@@ -106,6 +114,14 @@ class Chores:
 
     def _keep(self, reservation, hosts, running):
         """Whether somebody waits for what is being done."""
+        if not (self._is_near(reservation)
+                or len(reservation.held) < reservation.quantity
+                or any(self._repairs.why_down(hosts, name)
+                       for name in reservation.held)):
+            return False
+        reservation = self._reservations.get(reservation.uuid)
+        if reservation.status not in db.OPEN:
+            return False
         for name in reservation.held:
             reason = self._repairs.why_down(hosts, name)
             if reason:

@@ -92,13 +92,13 @@ class Emptying:
         :returns: what was Found
         """
         before_s = (reservation.start_at - self._clock()).total_seconds()
-        residents = self._occupancy.on_node(host.name)
-        if not residents:
-            consumers = self._inventory.consumers(host)
-            return Found(not consumers, text=_list('allocations of',
-                                                   sorted(consumers)))
-        staying, preemptible, normal = self._sort(
-            residents, running - {reservation.uuid})
+        staying, preemptible, normal, own = self._sort(
+            self._occupancy.on_node(host.name), reservation, running)
+        if not (staying or preemptible or normal):
+            others = self._inventory.consumers(host) - {
+                resident.uuid for resident in own}
+            return Found(not others, text=_list('allocations of',
+                                                sorted(others)))
         lead_s = MARGIN_S
         if normal:
             lead_s = max(lead_s, self._options.evacuation_lead_s)
@@ -110,18 +110,20 @@ class Emptying:
         return Found(False, bool(staying), lead_s, self._describe(
             staying, preemptible, normal))
 
-    def _sort(self, residents, running):
-        staying, preemptible, normal = [], [], []
+    def _sort(self, residents, reservation, running):
+        """Of running reservations, preemptible, normal, and its own."""
+        staying, preemptible, normal, own = [], [], [], []
         for resident in residents:
-            # Only servers of a reservation have a reason to be there.
-            if running and self._occupancy.reservation_of(
-                    resident.uuid) in running:
+            hint = self._occupancy.reservation_of(resident.uuid)
+            if hint == reservation.uuid:
+                own.append(resident)
+            elif hint in running:
                 staying.append(resident)
             elif resident.preemptible:
                 preemptible.append(resident)
             else:
                 normal.append(resident)
-        return staying, preemptible, normal
+        return staying, preemptible, normal, own
 
     def _give_notice(self, reservation, host, residents, before_s):
         """Begin the ends of those whose time has come.

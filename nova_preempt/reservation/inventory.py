@@ -133,11 +133,12 @@ class Inventory:
         """{name: Host}, in order of their names.
 
         :param max_age_s: how old what is known of hosts may be, in seconds;
-            [reservation]inventory_interval_s if None
+            twice [reservation]inventory_interval_s if None, so that nobody
+            waits as long as it is read in the background
         :raises NovaError, PlacementError: nobody knows
         """
         if max_age_s is None:
-            max_age_s = self._options.inventory_interval_s
+            max_age_s = 2 * self._options.inventory_interval_s
         self.refresh(max_age_s)
         self.occupancy.refresh(OCCUPANCY_MAX_AGE_S)
         settings = self._settings()
@@ -182,22 +183,32 @@ class Inventory:
 
     # -- reading ---------------------------------------------------------
 
+    def keep(self):
+        """Read everything; returns how many seconds later to come again."""
+        self.refresh()
+        return self._options.inventory_interval_s
+
     def refresh(self, max_age_s=0):
         """Read what is older.
 
         :param max_age_s: how old what is known may be, in seconds
         :raises NovaError, PlacementError: nobody knows
         """
+        if self._is_recent(max_age_s):
+            return
         with self._reading:
-            now = self._monotonic()
-            if (max_age_s and self._read_at is not None
-                    and now - self._read_at < max_age_s):
+            if self._is_recent(max_age_s):
                 return
+            now = self._monotonic()
             self._hosts = self._read()
             self._read_at = self._monotonic()
             LOG.debug('Read %(count)s hosts in %(time).1f s.',
                       {'count': len(self._hosts),
                        'time': self._read_at - now})
+
+    def _is_recent(self, max_age_s):
+        return (self._read_at is not None
+                and self._monotonic() - self._read_at < max_age_s)
 
     def _read(self):
         services = {item['host']: item

@@ -18,7 +18,6 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core import host_query
-from nova_preempt.db import calendar
 from nova_preempt.db import reservations as db
 
 LOG = logging.getLogger(__name__)
@@ -143,7 +142,7 @@ class Repairs:
             and host.name not in reservation.held
             and host.name not in self._down_since
             and matches(host.properties)
-            and busy.is_free(host.name, calendar.to_s(since),
+            and busy.is_free(host.name, db.to_s(since),
                              reservation.end_s)
             and (not soon or self._inventory.is_vacant(host, counts))]
         lost = {host.host for host in reservation.hosts
