@@ -156,6 +156,14 @@ group ``nova_preempt.reservation_ranking``.
              'failed, in seconds. A shelved server is uploaded as an image '
              'first, hence ten minutes by default.'),
     cfg.IntOpt(
+        'host_grace_s',
+        default=120,
+        min=0,
+        help='How long the compute service of a reserved host may be down, '
+             'disabled or gone before another host takes its place, in '
+             'seconds, beside the time after which Nova calls it down. Two '
+             'minutes, the default, are enough for a restart.'),
+    cfg.IntOpt(
         'inventory_interval_s',
         default=60,
         min=1,
