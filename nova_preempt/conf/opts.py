@@ -14,6 +14,7 @@
 
 from nova_preempt.conf import api
 from nova_preempt.conf import database
+from nova_preempt.conf import energy
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
@@ -27,6 +28,7 @@ def list_opts():
     return [
         (api.GROUP, api.OPTS),
         (database.GROUP, database.list_opts()),
+        (energy.GROUP, energy.OPTS),
         (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),
         (quota.GROUP, quota.OPTS),

@@ -22,6 +22,7 @@ from sqlalchemy.dialects import mysql
 Base = orm.declarative_base()
 
 UUID = sa.String(36)
+DOUBLE = sa.Float(precision=53)
 # A record names every host considered: more than MySQL's TEXT may hold.
 JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
 
@@ -208,3 +209,78 @@ class Counter(Base):
 
     name = sa.Column(sa.String(20), primary_key=True)
     value = sa.Column(sa.BigInteger, nullable=False)
+
+
+class HostPower(Base):
+    """Whether a host is on; no row, never switched."""
+
+    __tablename__ = 'host_power'
+    __table_args__ = (sa.Index('host_power_state_idx', 'state'),)
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    state = sa.Column(sa.String(20), nullable=False)
+    since = sa.Column(sa.DateTime, nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+    # How often in a row it was noted as idle, and when last.
+    idle_intervals = sa.Column(sa.Integer, nullable=False, default=0)
+    noted_at = sa.Column(sa.DateTime)
+    # How long its last boot has taken.
+    boot_s = sa.Column(DOUBLE)
+
+
+class PowerFigures(Base):
+    """What a host delivers and draws, as it was measured."""
+
+    __tablename__ = 'power_figures'
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    flops = sa.Column(DOUBLE)
+    watts = sa.Column(DOUBLE)
+    idle_watts = sa.Column(DOUBLE)
+    measured_at = sa.Column(sa.DateTime, nullable=False)
+    source = sa.Column(sa.String(255), nullable=False, default='')
+
+
+class PowerReading(Base):
+    """What a host drew when it was last read."""
+
+    __tablename__ = 'power_readings'
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    watts = sa.Column(DOUBLE, nullable=False)
+    measured_at = sa.Column(sa.DateTime, nullable=False)
+    source = sa.Column(sa.String(255), nullable=False, default='')
+
+
+class PowerSample(Base):
+    """What the whole cloud was like at a time."""
+
+    __tablename__ = 'power_samples'
+
+    sampled_at = sa.Column(sa.DateTime, primary_key=True)
+    watts = sa.Column(DOUBLE)
+    watts_saved = sa.Column(DOUBLE, nullable=False, default=0.0)
+    hosts_on = sa.Column(sa.Integer, nullable=False)
+    hosts_busy = sa.Column(sa.Integer, nullable=False)
+    hosts_asleep = sa.Column(sa.Integer, nullable=False)
+    cores_total = sa.Column(sa.Integer, nullable=False)
+    cores_off = sa.Column(sa.Integer, nullable=False)
+    cores_used = sa.Column(sa.Integer, nullable=False)
+
+
+class Wake(Base):
+    """A server whose request has waited for hosts to wake."""
+
+    __tablename__ = 'wakes'
+    __table_args__ = (
+        sa.Index('wakes_waited_at_idx', 'waited_at'),
+        sa.Index('wakes_server_uuid_idx', 'server_uuid'),
+    )
+
+    id = sa.Column(sa.Integer, primary_key=True)
+    server_uuid = sa.Column(UUID, nullable=False)
+    waited_at = sa.Column(sa.DateTime, nullable=False)
+    cores = sa.Column(sa.Integer, nullable=False)
+    boot_s = sa.Column(DOUBLE, nullable=False)
+    # How long the server ran, once it is gone.
+    duration_s = sa.Column(DOUBLE)
