@@ -160,8 +160,7 @@ class Preemption:
 
     def freed(self, server, resources):
         """What of a server's resources its end frees."""
-        return terms.freed(resources,
-                           terms.get_terms(server, self.conf).action)
+        return terms.freed(server, resources, self.conf)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""

@@ -27,12 +27,15 @@ _STATES = {
 # What a stopped server still takes.
 DISK = 'DISK_GB'
 
+MIGRATE = 'migrate'
+
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
     """How one server ends."""
 
-    action: str        # delete, shelve or stop
+    action: str        # migrate, delete, shelve or stop
+    last_resort: str   # the same; for migrate, what follows where it fails
     notice_s: int
     restore: bool      # comes back once there is room
 
@@ -42,26 +45,47 @@ def get_terms(server, options):
 
     :param options: [preemption] of the configuration
     """
-    allowed = [action for action in options.actions if action != 'migrate']
     action = server.action
-    if action not in allowed:
-        action = allowed[0] if allowed else 'delete'
+    if action not in options.actions:
+        action = _default_action(options)
+    last = last_resort(action, options)
     notice_s = options.notice_s if server.notice_s is None else (
         server.notice_s)
     notice_s = min(max(notice_s, options.minimum_notice_s),
                    options.maximum_notice_s)
-    return Terms(action, notice_s, server.restore and action == 'shelve')
+    return Terms(action, last, notice_s, server.restore and last == 'shelve')
+
+
+def is_migrated_first(action, options):
+    """Whether a victim with this action is live-migrated where possible.
+
+    Its own flavor asks for it, or the operator wants it of all.
+    """
+    return action == MIGRATE or options.actions[:1] == [MIGRATE]
+
+
+def last_resort(action, options):
+    """What happens to a victim that cannot be, or is not to be, migrated."""
+    return _default_action(options) if action == MIGRATE else action
+
+
+def _default_action(options):
+    return next((action for action in options.actions if action != MIGRATE),
+                'delete')
 
 
 def is_possible(server, options):
     """Whether the server is in a state in which it can end on its terms."""
-    states = _STATES[get_terms(server, options).action]
+    states = _STATES[get_terms(server, options).last_resort]
     return states is None or server.vm_state in states
 
 
-def freed(resources, action):
-    """What of a server's resources its end frees, {class: amount}."""
-    if action != 'stop':
+def freed(server, resources, options):
+    """What of a server's resources its end frees, {class: amount}.
+
+    The least that it may: nobody knows before whether it can be migrated.
+    """
+    if get_terms(server, options).last_resort != 'stop':
         return resources
     return {name: amount for name, amount in resources.items()
             if name != DISK}

@@ -199,6 +199,45 @@ class TestActions(EndsTestCase):
         self.assertEqual(db_api.MIGRATED, self.victim().status)
         self.assert_consistent()
 
+    def test_migrate_by_flavor(self):
+        self.flags(actions=['delete', 'migrate'], group='preemption')
+        asks, other = self.fill(**{'preemptible:action': 'migrate'})
+        self.add_hosts('host2')
+        self.boot_normal(host='host1')
+        self.assertEqual('host2', self.api.get_server(asks)[
+            'OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(('migrate', db_api.MIGRATED),
+                         (self.victim().action, self.victim().status))
+        # The list allows it, but this one's flavor does not ask for it.
+        self.api.delete_server(other)
+        self.wait_gone(other)
+        plain = self.boot_spot('plain', 'host1', 100)
+        self.boot_normal('second', host='host1')
+        self.wait_gone(plain)
+        self.assertEqual(('delete', db_api.GONE),
+                         (self.victim().action, self.victim().status))
+        self.assert_consistent()
+
+    def test_migrate_by_flavor_without_room(self):
+        self.flags(actions=['shelve', 'delete', 'migrate'],
+                   group='preemption')
+        asks, _other = self.fill(**{'preemptible:action': 'migrate'})
+        self.boot_normal()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(asks)['status'])
+        self.assertEqual(('migrate', db_api.SHELVED),
+                         (self.victim().action, self.victim().status))
+        self.assert_consistent()
+
+    def test_migrate_by_flavor_where_it_is_not_allowed(self):
+        self.flags(actions=['delete'], group='preemption')
+        asks, _other = self.fill(**{'preemptible:action': 'migrate'})
+        self.add_hosts('host2')
+        self.boot_normal(host='host1')
+        self.wait_gone(asks)
+        self.assertEqual(('delete', db_api.GONE),
+                         (self.victim().action, self.victim().status))
+
     def test_migrate_without_room(self):
         self.flags(actions=['migrate', 'delete'], group='preemption')
         cheap, _other = self.fill()
