@@ -160,7 +160,9 @@ class Preemption:
 
     def freed(self, server, resources):
         """What of a server's resources its end frees."""
-        return terms.freed(server, resources, self.conf)
+        # The least that it may: nobody knows yet whether it can be migrated.
+        return terms.freed(resources,
+                           terms.get_terms(server, self.conf).action)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""

@@ -34,10 +34,10 @@ MIGRATE = 'migrate'
 class Terms:
     """How one server ends."""
 
-    action: str        # migrate, delete, shelve or stop
-    last_resort: str   # the same; for migrate, what follows where it fails
+    action: str        # delete, shelve or stop
     notice_s: int
     restore: bool      # comes back once there is room
+    migrate: bool = False    # its flavor asks to be moved instead, if it can
 
 
 def get_terms(server, options):
@@ -48,18 +48,22 @@ def get_terms(server, options):
     action = server.action
     if action not in options.actions:
         action = _default_action(options)
-    last = last_resort(action, options)
+    migrate = action == MIGRATE
+    action = last_resort(action, options)
     notice_s = options.notice_s if server.notice_s is None else (
         server.notice_s)
     notice_s = min(max(notice_s, options.minimum_notice_s),
                    options.maximum_notice_s)
-    return Terms(action, last, notice_s, server.restore and last == 'shelve')
+    return Terms(action, notice_s, server.restore and action == 'shelve',
+                 migrate)
 
 
 def is_migrated_first(action, options):
-    """Whether a victim with this action is live-migrated where possible.
+    """Whether a victim is live-migrated where that is possible.
 
     Its own flavor asks for it, or the operator wants it of all.
+
+    :param action: of a db.Victim
     """
     return action == MIGRATE or options.actions[:1] == [MIGRATE]
 
@@ -76,16 +80,13 @@ def _default_action(options):
 
 def is_possible(server, options):
     """Whether the server is in a state in which it can end on its terms."""
-    states = _STATES[get_terms(server, options).last_resort]
+    states = _STATES[get_terms(server, options).action]
     return states is None or server.vm_state in states
 
 
-def freed(server, resources, options):
-    """What of a server's resources its end frees, {class: amount}.
-
-    The least that it may: nobody knows before whether it can be migrated.
-    """
-    if get_terms(server, options).last_resort != 'stop':
+def freed(resources, action):
+    """What of a server's resources its end frees, {class: amount}."""
+    if action != 'stop':
         return resources
     return {name: amount for name, amount in resources.items()
             if name != DISK}

@@ -16,6 +16,7 @@ import types
 import unittest
 from unittest import mock
 
+from nova_preempt.scheduler import records
 from nova_preempt.scheduler import view
 from nova_preempt.termination import terms
 from nova_preempt.termination import watch
@@ -42,24 +43,26 @@ class TestTerms(unittest.TestCase):
         return terms.get_terms(server(**values), self.options)
 
     def test_defaults(self):
-        self.assertEqual(terms.Terms('shelve', 'shelve', 30, False),
-                         self.terms())
+        self.assertEqual(terms.Terms('shelve', 30, False), self.terms())
 
     def test_flavor(self):
         self.assertEqual(
-            terms.Terms('stop', 'stop', 45, False),
+            terms.Terms('stop', 45, False),
             self.terms(action='stop', notice_s=45, restore=True))
-        self.assertEqual(terms.Terms('shelve', 'shelve', 30, True),
+        self.assertEqual(terms.Terms('shelve', 30, True),
                          self.terms(restore=True))
 
     def test_a_flavor_that_asks_to_be_migrated(self):
-        self.assertEqual(terms.Terms('migrate', 'shelve', 30, False),
+        self.assertEqual(terms.Terms('shelve', 30, False, migrate=True),
                          self.terms(action='migrate'))
         # It is shelved where it cannot be moved: then it comes back.
         self.assertTrue(self.terms(action='migrate', restore=True).restore)
         self.options.actions = ['stop', 'shelve']
-        self.assertEqual(terms.Terms('stop', 'stop', 30, False),
+        self.assertEqual(terms.Terms('stop', 30, False),
                          self.terms(action='migrate', restore=True))
+
+    def victim(self, action):
+        return records.make_victim(server(action=action), self.options)
 
     def test_who_is_migrated_first(self):
         for actions, asking, others in (
@@ -70,8 +73,15 @@ class TestTerms(unittest.TestCase):
             for action, expected in (('migrate', asking), ('stop', others),
                                      ('', others)):
                 self.assertEqual(expected, terms.is_migrated_first(
-                    self.terms(action=action).action, self.options),
+                    self.victim(action).action, self.options),
                     (actions, action))
+
+    def test_the_last_resort_of_a_victim(self):
+        self.options.actions = ['shelve', 'stop', 'migrate']
+        for action, expected in (('migrate', 'shelve'), ('stop', 'stop'),
+                                 ('', 'shelve')):
+            self.assertEqual(expected, terms.last_resort(
+                self.victim(action).action, self.options))
 
     def test_bounds(self):
         for asked, given in ((0, 10), (9, 10), (60, 60), (9999, 60)):
@@ -82,7 +92,7 @@ class TestTerms(unittest.TestCase):
     def test_nothing_but_migrate(self):
         self.options.actions = ['migrate']
         self.assertEqual('delete', self.terms(action='stop').action)
-        self.assertEqual('delete', self.terms(action='migrate').last_resort)
+        self.assertEqual('delete', self.terms(action='migrate').action)
 
     def test_states(self):
         for action, vm_state, possible in (
@@ -97,16 +107,9 @@ class TestTerms(unittest.TestCase):
 
     def test_what_is_freed(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
-        self.options.actions = ['delete', 'shelve', 'stop', 'migrate']
-        for action in ('delete', 'shelve', 'migrate'):
-            self.assertEqual(resources, terms.freed(
-                server(action=action), resources, self.options))
-        stops = server(action='stop')
-        self.assertEqual({'VCPU': 1}, terms.freed(stops, resources,
-                                                  self.options))
-        self.options.actions = ['stop', 'migrate']
-        self.assertEqual({'VCPU': 1}, terms.freed(
-            server(action='migrate'), resources, self.options))
+        for action in ('delete', 'shelve'):
+            self.assertEqual(resources, terms.freed(resources, action))
+        self.assertEqual({'VCPU': 1}, terms.freed(resources, 'stop'))
 
 
 class TestWatch(unittest.TestCase):
