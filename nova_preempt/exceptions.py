@@ -37,3 +37,23 @@ class FlavorNotFound(PreemptError):
 
 class NoAnswer(PreemptError):
     """The service that was asked did not answer, or failed."""
+
+
+class InvalidReservation(PreemptError):
+    """What is asked of a reservation makes no sense; names the field."""
+
+
+class NoHostsForReservation(PreemptError):
+    """So many matching hosts are not free for so long."""
+
+
+class ReservationLimit(PreemptError):
+    """More than a project may reserve; names limit, allowed, used, asked."""
+
+
+class ReservationNotFound(PreemptError):
+    """There is no such reservation, or it is of another project."""
+
+
+class WrongState(PreemptError):
+    """The reservation is past the point where this can be done."""

@@ -17,13 +17,16 @@ They live in nova.conf beside Nova's own: the scheduler reads one file.
 
 from nova_preempt.conf import api
 from nova_preempt.conf import database
+from nova_preempt.conf import energy
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
+from nova_preempt.conf import reservation
 from nova_preempt.conf import weights
 
 
 def register_opts(conf):
     """Register every option on conf; calling it again changes nothing."""
-    for module in (api, database, engine, preemption, quota, weights):
+    for module in (api, database, energy, engine, preemption, quota,
+                   reservation, weights):
         module.register_opts(conf)

@@ -14,9 +14,11 @@
 
 from nova_preempt.conf import api
 from nova_preempt.conf import database
+from nova_preempt.conf import energy
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
+from nova_preempt.conf import reservation
 from nova_preempt.conf import weights
 
 
@@ -25,8 +27,10 @@ def list_opts():
     return [
         (api.GROUP, api.OPTS),
         (database.GROUP, database.list_opts()),
+        (energy.GROUP, energy.OPTS),
         (engine.GROUP, engine.OPTS),
         (preemption.GROUP, preemption.list_opts()),
         (quota.GROUP, quota.OPTS),
+        (reservation.GROUP, reservation.OPTS),
         (weights.GROUP, weights.OPTS),
     ]

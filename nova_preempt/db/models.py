@@ -22,6 +22,7 @@ from sqlalchemy.dialects import mysql
 Base = orm.declarative_base()
 
 UUID = sa.String(36)
+DOUBLE = sa.Float(precision=53)
 # A record names every host considered: more than MySQL's TEXT may hold.
 JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
 
@@ -115,3 +116,171 @@ class PreemptibleServer(Base):
 
     uuid = sa.Column(UUID, primary_key=True)
     created_at = sa.Column(sa.DateTime, nullable=False)
+
+
+class Reservation(Base):
+    """Whole hosts for a project, for a time."""
+
+    __tablename__ = 'reservations'
+    __table_args__ = (
+        sa.Index('reservations_status_idx', 'status'),
+        sa.Index('reservations_project_id_idx', 'project_id'),
+        sa.Index('reservations_created_at_idx', 'created_at', 'uuid'),
+    )
+
+    uuid = sa.Column(UUID, primary_key=True)
+    name = sa.Column(sa.String(255), nullable=False, default='')
+    created_at = sa.Column(sa.DateTime, nullable=False)
+    updated_at = sa.Column(sa.DateTime, nullable=False)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    user_id = sa.Column(sa.String(255), nullable=False, default='')
+    status = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+    # What was asked for; host_properties is JSON.
+    host_properties = sa.Column(JSON_TEXT, nullable=False, default='[]')
+    quantity = sa.Column(sa.Integer, nullable=False)
+    duration_s = sa.Column(sa.BigInteger, nullable=False)
+    window_start = sa.Column(sa.DateTime, nullable=False)
+    window_end = sa.Column(sa.DateTime)
+    # What was granted: [start_at, end_at), in whole seconds.
+    start_at = sa.Column(sa.DateTime, nullable=False)
+    end_at = sa.Column(sa.DateTime, nullable=False)
+    end_action = sa.Column(sa.String(20), nullable=False)
+    before_end_s = sa.Column(sa.Integer, nullable=False)
+    # When its hosts were empty, its owner was told of the end, and its hosts
+    # were empty again.
+    ready_at = sa.Column(sa.DateTime)
+    noticed_at = sa.Column(sa.DateTime)
+    released_at = sa.Column(sa.DateTime)
+
+
+class ReservationHost(Base):
+    """A host of a reservation; times as there, so that no join is needed."""
+
+    __tablename__ = 'reservation_hosts'
+    __table_args__ = (
+        sa.Index('reservation_hosts_host_idx', 'host', 'start_at'),
+    )
+
+    reservation_uuid = sa.Column(
+        UUID, sa.ForeignKey('reservations.uuid', ondelete='CASCADE'),
+        primary_key=True)
+    host = sa.Column(sa.String(255), primary_key=True)
+    start_at = sa.Column(sa.DateTime, nullable=False)
+    end_at = sa.Column(sa.DateTime, nullable=False)
+    status = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+
+
+class ReservableHost(Base):
+    """What an administrator says of a host; no row, nothing said."""
+
+    __tablename__ = 'reservable_hosts'
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    # None: as [reservation]reservable_default says.
+    reservable = sa.Column(sa.Boolean)
+    # JSON: {name of a property: value}
+    extra = sa.Column(JSON_TEXT, nullable=False, default='{}')
+
+
+class HiddenProperty(Base):
+    """A property of hosts that users are not to see."""
+
+    __tablename__ = 'hidden_properties'
+
+    name = sa.Column(sa.String(255), primary_key=True)
+
+
+class ReservationLimits(Base):
+    """Limits of one project in place of those in the options."""
+
+    __tablename__ = 'reservation_limits'
+
+    project_id = sa.Column(sa.String(255), primary_key=True)
+    # JSON: {name of the option: value}
+    limits = sa.Column(sa.Text, nullable=False)
+
+
+class Counter(Base):
+    """A number that only grows; to raise it is to hold it as a lock."""
+
+    __tablename__ = 'counters'
+
+    name = sa.Column(sa.String(20), primary_key=True)
+    value = sa.Column(sa.BigInteger, nullable=False)
+
+
+class HostPower(Base):
+    """Whether a host is on; no row, never switched."""
+
+    __tablename__ = 'host_power'
+    __table_args__ = (sa.Index('host_power_state_idx', 'state'),)
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    state = sa.Column(sa.String(20), nullable=False)
+    since = sa.Column(sa.DateTime, nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+    # How often in a row it was noted as idle, and when last.
+    idle_intervals = sa.Column(sa.Integer, nullable=False, default=0)
+    noted_at = sa.Column(sa.DateTime)
+    # How long its last boot has taken.
+    boot_s = sa.Column(DOUBLE)
+
+
+class PowerFigures(Base):
+    """What a host delivers and draws, as it was measured."""
+
+    __tablename__ = 'power_figures'
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    flops = sa.Column(DOUBLE)
+    watts = sa.Column(DOUBLE)
+    idle_watts = sa.Column(DOUBLE)
+    measured_at = sa.Column(sa.DateTime, nullable=False)
+    source = sa.Column(sa.String(255), nullable=False, default='')
+
+
+class PowerReading(Base):
+    """What a host drew when it was last read."""
+
+    __tablename__ = 'power_readings'
+
+    host = sa.Column(sa.String(255), primary_key=True)
+    watts = sa.Column(DOUBLE, nullable=False)
+    measured_at = sa.Column(sa.DateTime, nullable=False)
+    source = sa.Column(sa.String(255), nullable=False, default='')
+
+
+class PowerSample(Base):
+    """What the whole cloud was like at a time."""
+
+    __tablename__ = 'power_samples'
+
+    sampled_at = sa.Column(sa.DateTime, primary_key=True)
+    watts = sa.Column(DOUBLE)
+    watts_saved = sa.Column(DOUBLE, nullable=False, default=0.0)
+    hosts_on = sa.Column(sa.Integer, nullable=False)
+    hosts_busy = sa.Column(sa.Integer, nullable=False)
+    hosts_asleep = sa.Column(sa.Integer, nullable=False)
+    cores_total = sa.Column(sa.Integer, nullable=False)
+    cores_off = sa.Column(sa.Integer, nullable=False)
+    cores_used = sa.Column(sa.Integer, nullable=False)
+
+
+class Wake(Base):
+    """A server whose request has waited for hosts to wake."""
+
+    __tablename__ = 'wakes'
+    __table_args__ = (
+        sa.Index('wakes_waited_at_idx', 'waited_at'),
+        sa.Index('wakes_server_uuid_idx', 'server_uuid'),
+    )
+
+    id = sa.Column(sa.Integer, primary_key=True)
+    server_uuid = sa.Column(UUID, nullable=False)
+    waited_at = sa.Column(sa.DateTime, nullable=False)
+    cores = sa.Column(sa.Integer, nullable=False)
+    boot_s = sa.Column(DOUBLE, nullable=False)
+    # How long the server ran, once it is gone.
+    duration_s = sa.Column(DOUBLE)

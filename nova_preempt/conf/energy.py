@@ -1,0 +1,78 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[energy]: what hosts draw and deliver, and when idle ones are asleep."""
+
+from oslo_config import cfg
+
+from nova_preempt.conf import energy_control
+from nova_preempt.conf import energy_drivers
+from nova_preempt.conf import energy_sources
+
+GROUP = 'energy'
+
+_RANKING_OPTS = [
+    cfg.StrOpt(
+        'figures_file',
+        default='',
+        help="""
+A YAML file of what hosts deliver and draw, by node name::
+
+    node1:
+      flops: 1.2e12     # at full load, double precision
+      watts: 350        # at full load
+      idle_watts: 110   # without servers; may be left out
+
+Where ``nova-preempt-benchmark`` has measured a host as well, the file wins:
+it is what an operator wrote. It is read again when it changes. Empty, the
+default, leaves it to the measurements.
+"""),
+    cfg.IntOpt(
+        'refresh_interval_s',
+        default=30,
+        min=1,
+        help='How often each scheduler and engine reads the figures in the '
+             'background, in seconds. They change when somebody measures, so '
+             'half a minute is soon enough.'),
+    cfg.StrOpt(
+        'ranking',
+        default='efficiency',
+        choices=[
+            ('efficiency', 'FLOPS per watt at full load, higher wins'),
+            ('marginal', 'the watts that the request adds, fewer win'),
+        ],
+        help="""
+What ``KWRankingWeigher`` prefers hosts by.
+
+``efficiency`` gathers work on hosts that do most of it with a watt.
+``marginal`` asks what this one request adds: a host without servers costs its
+idle power and the request's share of what full load draws beyond it; a host
+that runs servers anyway only that share. It needs ``watts`` and
+``idle_watts`` of a host, and fills running hosts before it wakes others.
+"""),
+    cfg.StrOpt(
+        'unknown',
+        default='neutral',
+        choices=[
+            ('neutral', 'as the mean of the hosts with figures'),
+            ('last', 'behind all hosts with figures'),
+        ],
+        help='How ``KWRankingWeigher`` takes a host without figures. Neutral '
+             'by default, so that a host that nobody has measured yet is '
+             'neither favoured nor left empty.'),
+]
+
+OPTS = (_RANKING_OPTS + energy_control.OPTS + energy_drivers.OPTS +
+        energy_sources.OPTS)
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)

@@ -1,0 +1,178 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[energy]: when idle hosts are powered off, and when they come back."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.BoolOpt(
+        'enabled',
+        default=False,
+        help='Whether ``nova-preempt-engine`` powers idle hosts off and on. '
+             'Off by default: it needs a ``driver`` for each host. Readings, '
+             'figures and the ranking of hosts do not depend on it.'),
+    cfg.IntOpt(
+        'note_interval_s',
+        default=60,
+        min=1,
+        help='How often hosts without servers are noted, in seconds. A '
+             'minute, as published.'),
+    cfg.IntOpt(
+        'switch_interval_s',
+        default=300,
+        min=1,
+        help='How often it is decided which hosts are powered off or on, in '
+             'seconds. Five minutes, as published: about the time that a '
+             'host takes to boot.'),
+    cfg.IntOpt(
+        'idle_intervals',
+        default=5,
+        min=1,
+        help='How many times in a row a host must have been noted as idle '
+             'before it may be powered off. Five, as published.'),
+    cfg.IntOpt(
+        'reserved_horizon_s',
+        default=900,
+        min=0,
+        help='How long before the start of a reservation its hosts are left '
+             'on, in seconds. A quarter of an hour, as published: powering '
+             'off and on would take most of it.'),
+    cfg.IntOpt(
+        'spare_hosts',
+        default=1,
+        min=0,
+        help='How many hosts are on beyond those that the forecast or '
+             'reservations ask for. One, so that the next server need not '
+             'wait for a boot.'),
+    cfg.IntOpt(
+        'minimum_hosts',
+        default=1,
+        min=0,
+        help='How many hosts are on at least, with or without servers, in '
+             'the whole cloud.'),
+    cfg.IntOpt(
+        'minimum_hosts_per_aggregate',
+        default=0,
+        min=0,
+        help='How many hosts are on at least in each host aggregate; where '
+             'it has fewer, all of them. The aggregate\'s metadata key '
+             '``preemptible:minimum_hosts`` overrides it. 0, the default, '
+             'asks for none: many aggregates only describe hosts.'),
+    cfg.ListOpt(
+        'excluded_hosts',
+        default=[],
+        help='Node names of hosts that are never powered off or on, with '
+             '``*`` and ``?`` as in a shell. A host whose compute service an '
+             'operator has disabled is never touched in any case. Empty by '
+             'default.'),
+    cfg.IntOpt(
+        'max_wakes_per_minute',
+        default=10,
+        min=1,
+        help='How many hosts are powered on within a minute at most. Hosts '
+             'that start draw most, and all at once may trip a breaker.'),
+    cfg.IntOpt(
+        'max_sleeps_per_minute',
+        default=5,
+        min=1,
+        help='How many hosts are powered off within a minute at most. Fewer '
+             'than on: what was wrong can be seen before all are off.'),
+    cfg.IntOpt(
+        'boot_time_s',
+        default=300,
+        min=0,
+        help='How long a host is taken to need from power on to the report '
+             'of its compute service, in seconds, until it has been seen to '
+             'boot. Hosts of a reservation are woken this long before its '
+             'start.'),
+    cfg.IntOpt(
+        'boot_timeout_s',
+        default=900,
+        min=1,
+        help='How long a host may need to boot, in seconds. After it the '
+             'host is marked as failed and reported, and another is woken '
+             'in its place.'),
+    cfg.IntOpt(
+        'failed_retry_s',
+        default=3600,
+        min=1,
+        help='How long after it has failed a host is tried again, in '
+             'seconds. An hour keeps the reports few.'),
+    cfg.IntOpt(
+        'empty_checks_s',
+        default=10,
+        min=0,
+        help='How long after its compute service was disabled a host must '
+             'still be without servers, and without any on their way, before '
+             'it is powered off, in seconds. The default is what a request '
+             'that was being scheduled takes to show.'),
+    cfg.StrOpt(
+        'forecast',
+        default='ewma',
+        help="""
+How many hosts will be needed: the name of an entry point in the group
+``nova_preempt.forecast``.
+
+* ``ewma``: those in use, and the smoothed number of hosts that come into use
+  in an interval;
+* ``max_window``: the most that were in use within ``forecast_window_s``;
+* ``seasonal``: the mean of what the same hour of earlier weeks needed, and
+  not fewer than are in use.
+"""),
+    cfg.FloatOpt(
+        'forecast_alpha',
+        default=0.3,
+        min=0.01,
+        max=1.0,
+        help='The weight of the latest interval in the forecast ``ewma``. '
+             'With .3 about the last six intervals have a say; 1 asks for '
+             'what the last one brought.'),
+    cfg.IntOpt(
+        'forecast_window_s',
+        default=3600,
+        min=1,
+        help='The time that the forecast ``max_window`` looks back, in '
+             'seconds.'),
+    cfg.IntOpt(
+        'forecast_weeks',
+        default=4,
+        min=1,
+        help='The number of weeks that the forecast ``seasonal`` looks '
+             'back.'),
+    cfg.IntOpt(
+        'samples_retention_s',
+        default=90 * 86400,
+        min=3600,
+        help='How long it is kept what the cloud drew and used, for the '
+             'forecast and for reports, in seconds. It should be longer than '
+             'the ``forecast_weeks``. A quarter of a year of minutes is a '
+             'few megabytes.'),
+    cfg.BoolOpt(
+        'demand_wakes',
+        default=True,
+        help='Whether a normal server that finds no host wakes sleeping '
+             'ones that could serve it. Only with ``enabled``.'),
+    cfg.IntOpt(
+        'demand_wait_s',
+        default=600,
+        min=0,
+        help="""
+How long such a request waits in the scheduler for the hosts it has woken, in
+seconds. It must be well below Nova's ``long_rpc_timeout`` (1800 s), within
+which the conductor waits for the scheduler. A waiting request holds a thread
+of the scheduler.
+
+The default is twice the default of ``boot_time_s``, so that nobody notices
+more than a delay. With 0 the request fails at once, with a message that
+capacity is on its way.
+"""),
+]

@@ -1,0 +1,157 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[energy]: where readings of watts come from."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.ListOpt(
+        'sources',
+        default=[],
+        help="""
+Where the watts of hosts are read: names of entry points in the group
+``nova_preempt.power_source``. A host that the first one says nothing of is
+looked for in the next, and so on.
+
+* ``kwapi``: Kwapi's REST API, see ``kwapi_url``;
+* ``prometheus``: a query, see ``prometheus_query``;
+* ``gnocchi``: a metric, see ``gnocchi_metric``;
+* ``redfish``: each host's own controller, see ``hosts_file``;
+* ``static``: a file, see ``static_file``.
+
+Empty, the default, reads nothing: what hosts draw at full load and idle is
+then known from ``figures_file`` or measurements only.
+"""),
+    cfg.IntOpt(
+        'reading_interval_s',
+        default=60,
+        min=1,
+        help='How often ``nova-preempt-engine`` reads the sources, in '
+             'seconds. Most meters give a new value once a minute.'),
+    cfg.IntOpt(
+        'reading_max_age_s',
+        default=300,
+        min=1,
+        help='How old a reading may be to count, in seconds. An older one is '
+             'no reading. Five minutes get over a few that were missed.'),
+    cfg.FloatOpt(
+        'max_plausible_watts',
+        default=50000.0,
+        min=1.0,
+        help='The most that one host can draw, in watts. A reading above it, '
+             'below 0 or that is no number is no reading: meters return such '
+             'values when they fail. The default is far beyond any host.'),
+    cfg.IntOpt(
+        'source_timeout_s',
+        default=10,
+        min=1,
+        help='How long the answer of a source is waited for, in seconds. '
+             'After it the next source is asked.'),
+    cfg.StrOpt(
+        'hosts_file',
+        default='',
+        help="""
+A YAML file of what belongs to single hosts, by node name: the address and
+credentials of a host's controller, its name in a source, its driver. What is
+not there comes from the other options of this group::
+
+    node1:
+      driver: redfish
+      redfish:
+        address: https://bmc1.example.org
+        username: nova-preempt
+        password: secret
+        system: /redfish/v1/Systems/1
+      source_names:
+        kwapi: probe.17
+        prometheus: node1-ipmi:9290
+    node2:
+      driver: command
+      command:
+        on: wakeonlan 52:54:00:12:34:56
+        off: ssh node2 systemctl poweroff
+
+Let only the service's user read it where it holds passwords. Empty by
+default.
+"""),
+    cfg.StrOpt(
+        'static_file',
+        default='',
+        help='The file of the source ``static``: YAML, watts by node name. '
+             'Its readings are as old as the last reading of the file. For '
+             'tests, and for hosts whose draw does not change. Empty by '
+             'default, which that source refuses.'),
+    cfg.URIOpt(
+        'kwapi_url',
+        default='http://127.0.0.1:5000',
+        schemes=['http', 'https'],
+        help='Where Kwapi is, without ``/v1``. The default is the port that '
+             'it listens on.'),
+    cfg.BoolOpt(
+        'kwapi_authenticate',
+        default=True,
+        help='Whether Kwapi is sent a token of the user in ``[preemption]``, '
+             'as it wants by default.'),
+    cfg.URIOpt(
+        'prometheus_url',
+        default='http://127.0.0.1:9090',
+        schemes=['http', 'https'],
+        help='Where Prometheus is, without ``/api/v1``. The default is the '
+             'port that it listens on.'),
+    cfg.StrOpt(
+        'prometheus_query',
+        default='ipmi',
+        help="""
+What Prometheus is asked: PromQL that gives watts, or the name of a query that
+comes with nova_preempt for an exporter.
+
+* ``ipmi``: ipmi_exporter;
+* ``redfish``: redfish_exporter;
+* ``scaphandre``: Scaphandre;
+* ``kepler``: Kepler, which counts joules.
+
+The default is the exporter that needs nothing on the hosts.
+"""),
+    cfg.StrOpt(
+        'prometheus_host_label',
+        default='instance',
+        help='The label of the result that names the host. A port at its end '
+             'is left out, and ``source_names`` in ``hosts_file`` may say '
+             'what it is for a host. By default the one that every scraped '
+             'series has.'),
+    cfg.StrOpt(
+        'prometheus_token_file',
+        default='',
+        help='A file with a bearer token for Prometheus. Empty, the default, '
+             'sends none: Prometheus itself asks for none.'),
+    cfg.StrOpt(
+        'gnocchi_metric',
+        default='hardware.ipmi.node.power',
+        help='The metric of Gnocchi that has a host\'s watts. The default is '
+             'what Ceilometer collects by IPMI.'),
+    cfg.StrOpt(
+        'gnocchi_resource_type',
+        default='ipmi',
+        help='The type of the resources that have this metric. The default '
+             'is what Ceilometer makes for it.'),
+    cfg.StrOpt(
+        'gnocchi_host_attribute',
+        default='original_resource_id',
+        help='The attribute of such a resource that names the host; '
+             '``source_names`` in ``hosts_file`` may say what it is for a '
+             'host.'),
+    cfg.StrOpt(
+        'gnocchi_url',
+        default='',
+        help='Where Gnocchi is. Empty, the default, looks it up in the '
+             'catalog of services, as the user in ``[preemption]``.'),
+]

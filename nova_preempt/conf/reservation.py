@@ -1,0 +1,170 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[reservation]: whole hosts at a known time, and who keeps off them."""
+
+from oslo_config import cfg
+
+GROUP = 'reservation'
+
+END_ACTIONS = ('shelve', 'delete')
+
+DAY_S = 86400
+
+OPTS = [
+    cfg.IntOpt(
+        'guard_s',
+        default=3600,
+        min=0,
+        help="""
+How long before a reservation starts its hosts take no more normal servers, in
+seconds: whatever is placed there would have to be moved away soon. Servers of
+other reservations and preemptible servers are not kept off. An hour, the
+default, spares most short servers the move; 0 keeps the hosts open to the
+last.
+"""),
+    cfg.IntOpt(
+        'evacuation_lead_s',
+        default=900,
+        min=0,
+        help="""
+How long before a reservation starts its hosts begin to be emptied of normal
+servers, in seconds. They are live-migrated, which takes minutes for large
+ones: the default is a quarter of an hour. A host on which normal servers run
+is not given to a reservation that starts earlier than this from now.
+Preemptible servers are not concerned: they stay until their notice.
+"""),
+    cfg.IntOpt(
+        'before_end_s',
+        default=3600,
+        min=0,
+        help='How long before the end of a reservation its owner gets notice '
+             'on the bus, in seconds, unless the reservation says otherwise. '
+             'An hour, the default, is time to save work or to extend the '
+             'reservation.'),
+    cfg.StrOpt(
+        'end_action',
+        default='shelve',
+        choices=[
+            ('shelve', 'they are shelved and offloaded, and can be unshelved'),
+            ('delete', 'they are deleted'),
+        ],
+        help='What happens at the end of a reservation to the servers that '
+             'run in it, unless the reservation says otherwise. ``shelve``, '
+             'the default, loses no work. There is no ``stop``: a stopped '
+             'server would keep its host.'),
+    cfg.StrOpt(
+        'lease_service',
+        default='native',
+        help="""
+Who says which hosts are reserved: the name of an entry point in the group
+``nova_preempt.lease_service``.
+
+* ``native``: the reservations of ``nova-preempt-api``;
+* ``blazar``: the host leases of Blazar, read with the credentials in
+  ``[reservation_blazar]``.
+"""),
+    cfg.IntOpt(
+        'refresh_interval_s',
+        default=5,
+        min=1,
+        help='How often the scheduler asks the lease service what is '
+             'reserved, in seconds. It is asked in the background, never '
+             'while a request waits. A new reservation is obeyed after this '
+             'time at the latest.'),
+    cfg.IntOpt(
+        'max_age_s',
+        default=60,
+        min=1,
+        help='For how long the scheduler goes by the last answer of a lease '
+             'service that cannot be reached, in seconds. After that '
+             '``on_unavailable`` holds. A minute, the default, is longer '
+             'than the restart of a service.'),
+    cfg.StrOpt(
+        'on_unavailable',
+        default='fail_closed',
+        choices=[
+            ('fail_closed', 'only preemptible servers are placed'),
+            ('fail_open', 'as if nothing were reserved'),
+        ],
+        help="""
+What the scheduler does once what it knows of reservations is older than
+``max_age_s``. ``fail_closed``, the default, keeps every promise and places no
+normal servers; ``fail_open`` places them anywhere. Requests for a reservation
+are refused either way.
+"""),
+    cfg.StrOpt(
+        'ranking',
+        default='best_fit',
+        help="""
+Which of the free hosts a reservation gets: the name of an entry point in the
+group ``nova_preempt.reservation_ranking``.
+
+* ``best_fit``: those that do the most floating-point operations per watt,
+  where that is known; then those whose gap in the calendar it fills best, so
+  that long gaps stay for long reservations; then by name;
+* ``energy``: by operations per watt, then by name;
+* ``name``: by name.
+"""),
+    cfg.BoolOpt(
+        'reservable_default',
+        default=True,
+        help='Whether hosts can be reserved of which an administrator has '
+             'not said so. True, the default, makes every host reservable '
+             'until it is taken out; False needs each host to be put in.'),
+    cfg.IntOpt(
+        'max_reservations',
+        default=10,
+        min=-1,
+        help='How many reservations a project may have that have not ended. '
+             'It bounds what one project can book by mistake. -1 is no '
+             'limit. An administrator can give a project limits of its own.'),
+    cfg.IntOpt(
+        'max_hosts',
+        default=-1,
+        min=-1,
+        help='How many hosts a project may have reserved at any one time, in '
+             'all its reservations. -1, the default, is no limit but the '
+             'number of hosts.'),
+    cfg.IntOpt(
+        'max_duration_s',
+        default=30 * DAY_S,
+        min=-1,
+        help='How long a reservation may last, in seconds. The default is 30 '
+             'days: what needs a host for longer is better served by an '
+             'aggregate. -1 is no limit.'),
+    cfg.IntOpt(
+        'max_advance_s',
+        default=180 * DAY_S,
+        min=-1,
+        help='How far ahead a reservation may start, in seconds from now. '
+             'The default is 180 days. -1 is no limit.'),
+    cfg.IntOpt(
+        'end_timeout_s',
+        default=600,
+        min=1,
+        help='For how long after the end of a reservation the engine tries '
+             'to clear its servers away before it calls the reservation '
+             'failed, in seconds. A shelved server is uploaded as an image '
+             'first, hence ten minutes by default.'),
+    cfg.IntOpt(
+        'inventory_interval_s',
+        default=60,
+        min=1,
+        help='How often the engine reads hosts, their properties and what '
+             'runs on them anew, in seconds. They change rarely; what is '
+             'granted for "now" is looked at once more when the reservation '
+             'starts.'),
+]
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)

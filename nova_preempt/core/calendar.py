@@ -1,0 +1,221 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""When so many hosts are free for so long, and which of them to take.
+
+Times are whole seconds since the epoch, intervals half-open: [start, end).
+After F. Rossigneux et al., "A resource reservation system to improve the
+support for HPC clouds" (the scheduler of "Climate").
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+import heapq
+from typing import Any, TypeAlias
+
+Interval: TypeAlias = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host and when it is taken.
+
+    :ivar busy: sorted, none overlaps the next; see merged()
+    :ivar flops_per_watt: what it does with its power, None if unknown
+    """
+
+    name: str
+    busy: tuple[Interval, ...] = ()
+    flops_per_watt: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fit:
+    """A host that is free for the whole time, as a ranking sees it.
+
+    :ivar gap_before_s: for how long it is free before, None if always
+    :ivar gap_after_s: for how long after
+    """
+
+    name: str
+    flops_per_watt: float | None = None
+    gap_before_s: int | None = None
+    gap_after_s: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """When, and the names of the hosts, best first."""
+
+    start_s: int
+    end_s: int
+    hosts: tuple[str, ...]
+
+
+# Makes a key of a Fit by which the best sorts first; never two the same.
+Ranking: TypeAlias = Callable[[Fit], Any]
+
+
+def name(fit: Fit) -> tuple[str]:
+    """Rank by name."""
+    return (fit.name,)
+
+
+def energy(fit: Fit) -> tuple[float, str]:
+    """Rank by operations per watt, unknown last; then by name."""
+    return (-_efficiency(fit), fit.name)
+
+
+def best_fit(fit: Fit) -> tuple[float, int, int, str]:
+    """Rank by operations per watt; then by what stays free around it.
+
+    A host with a neighbour on both sides comes before one with a neighbour
+    on one side, and that before one with none; among equals, the one with
+    less time left over; then by name. So long gaps stay whole.
+    """
+    gaps = (fit.gap_before_s, fit.gap_after_s)
+    return (
+        -_efficiency(fit),
+        gaps.count(None),
+        sum(gap for gap in gaps if gap is not None),
+        fit.name,
+    )
+
+
+def _efficiency(fit: Fit) -> float:
+    return -1.0 if fit.flops_per_watt is None else fit.flops_per_watt
+
+
+RANKINGS: Mapping[str, Ranking] = {
+    "best_fit": best_fit,
+    "energy": energy,
+    "name": name,
+}
+
+
+def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    """Return what these cover together, as Host wants it."""
+    result: list[Interval] = []
+    for start_s, end_s in sorted(intervals):
+        if start_s >= end_s:
+            continue
+        if result and start_s <= result[-1][1]:
+            if end_s > result[-1][1]:
+                result[-1] = (result[-1][0], end_s)
+        else:
+            result.append((start_s, end_s))
+    return tuple(result)
+
+
+def find(
+    hosts: Sequence[Host],
+    *,
+    window_start_s: int,
+    window_end_s: int | None,
+    duration_s: int,
+    quantity: int,
+    ranking: Ranking = best_fit,
+) -> Found | None:
+    """Return the earliest time at which so many hosts are free, and the best.
+
+    Nothing is taken before window_start_s or beyond window_end_s, None for
+    no end. The same, whatever the order of the hosts. With r intervals on H
+    hosts it takes O((r + H) log (r + H)).
+
+    :returns: None if there is no such time
+    :raises ValueError: duration_s or quantity is not positive
+    """
+    if duration_s <= 0 or quantity <= 0:
+        raise ValueError("duration_s and quantity must be positive")
+    start_s = _earliest(
+        hosts, window_start_s, window_end_s, duration_s, quantity
+    )
+    if start_s is None:
+        return None
+    end_s = start_s + duration_s
+    fits = (_fit(host, start_s, end_s) for host in hosts)
+    best = heapq.nsmallest(
+        quantity, (fit for fit in fits if fit is not None), key=ranking
+    )
+    return Found(start_s, end_s, tuple(fit.name for fit in best))
+
+
+def _earliest(
+    hosts: Sequence[Host],
+    first_s: int,
+    window_end_s: int | None,
+    duration_s: int,
+    quantity: int,
+) -> int | None:
+    """Return the earliest start at which quantity hosts are free.
+
+    In a gap [a, b) of a host a reservation may start at any time of
+    [a, b - duration_s]. Going through these times in order, the number of
+    such intervals that are open is the number of free hosts; it only grows
+    where one opens, so the earliest start is at the opening of one.
+    """
+    if len(hosts) < quantity:
+        return None
+    last_s = None if window_end_s is None else window_end_s - duration_s
+    if last_s is not None and last_s < first_s:
+        return None
+    opens, closes = _starts(hosts, first_s, duration_s)
+    closed = 0
+    for number, start_s in enumerate(opens, 1):
+        if last_s is not None and start_s > last_s:
+            return None
+        while closed < len(closes) and closes[closed] < start_s:
+            closed += 1
+        if number - closed >= quantity:
+            return start_s
+    return None
+
+
+def _starts(
+    hosts: Sequence[Host], first_s: int, duration_s: int
+) -> tuple[list[int], list[int]]:
+    """Return the first and the last start of each gap, each in order.
+
+    The last gap of each host has no end, and is not among the second.
+    """
+    opens: list[int] = []
+    closes: list[int] = []
+    for host in hosts:
+        free_s = first_s
+        for start_s, end_s in host.busy:
+            if start_s - free_s >= duration_s:
+                opens.append(free_s)
+                closes.append(start_s - duration_s)
+            if end_s > free_s:
+                free_s = end_s
+        opens.append(free_s)
+    opens.sort()
+    closes.sort()
+    return opens, closes
+
+
+def _fit(host: Host, start_s: int, end_s: int) -> Fit | None:
+    """Return how the host would be taken, None if it is not free."""
+    busy = host.busy
+    after = bisect.bisect_left(busy, (end_s,))
+    before_s = busy[after - 1][1] if after else None
+    if before_s is not None and before_s > start_s:
+        return None
+    return Fit(
+        host.name,
+        host.flops_per_watt,
+        None if before_s is None else start_s - before_s,
+        busy[after][0] - end_s if after < len(busy) else None,
+    )

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts do most with a watt: KWRanking.
+
+Published by Rossigneux et al. as benchmarked FLOPS per measured watt.
+"""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import math
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """What is known of a host; None is not known.
+
+    :param flops: floating-point operations a second that it delivers with
+        all its cores
+    :param watts: that it draws meanwhile
+    :param idle_watts: that it draws without servers
+    """
+
+    flops: float | None = None
+    watts: float | None = None
+    idle_watts: float | None = None
+
+    @property
+    def flops_per_watt(self) -> float | None:
+        if self.flops is None or not self.watts:
+            return None
+        return self.flops / self.watts
+
+    def marginal_watts(self, share: float, *, in_use: bool) -> float | None:
+        """Return the watts that a request adds to what the host draws.
+
+        A host without servers could be asleep, drawing nothing, so all that
+        it draws is due to the request. One that is in use draws its idle
+        power anyway. Between idle and full load the draw is taken to rise
+        evenly.
+
+        :param share: of all that the host may be given, from 0 to 1
+        :param in_use: whether it has servers already
+        """
+        if self.watts is None or self.idle_watts is None:
+            return None
+        slope = max(0.0, self.watts - self.idle_watts) * share
+        return slope if in_use else self.idle_watts + slope
+
+
+def ranking(efficiencies: Mapping[str, float | None]) -> list[str]:
+    """Names of hosts, the most efficient first, the unknown last.
+
+    Of equals the first by name is first.
+    """
+    def key(name: str) -> tuple[float, str]:
+        efficiency = efficiencies[name]
+        return math.inf if efficiency is None else -efficiency, name
+
+    return sorted(efficiencies, key=key)
+
+
+def fill_unknown(values: Sequence[float | None], *,
+                 last: bool = False) -> list[float]:
+    """Values to compare hosts by, where some are not known.
+
+    :param last: whether the unknown get less than all others; else they get
+        the mean of the others, which is neither
+    :returns: as many values, higher is better; all the same if none is known
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return [0.0] * len(values)
+    least = min(known)
+    if last:
+        # For FLOPS per watt this is 0: no work at all.
+        unknown = least - (abs(least) or 1.0)
+    else:
+        unknown = math.fsum(known) / len(known)
+    return [unknown if value is None else value for value in values]

@@ -1,0 +1,123 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How many hosts will be needed.
+
+A forecast is given what was, oldest first, and the time, and returns how many
+hosts will have servers in the step that begins now; a part of a host is asked
+for in whole by whoever uses it. It must not depend on anything else.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+import itertools
+import math
+from typing import TypeAlias
+
+_HOUR_S = 3600
+_WEEK_S = 7 * 24 * _HOUR_S
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What was at a time.
+
+    :param time_s: seconds since the epoch
+    :param busy: how many hosts had servers, or waited for them
+    """
+
+    time_s: int
+    busy: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameters:
+    """See the options of the same names in [energy].
+
+    :param step_s: ``switch_interval_s``
+    """
+
+    step_s: int = 300
+    alpha: float = 0.3
+    window_s: int = _HOUR_S
+    weeks: int = 4
+
+
+Forecast: TypeAlias = Callable[[Sequence[Load], int, Parameters], float]
+
+
+def ewma(history: Sequence[Load], now_s: int,
+         parameters: Parameters) -> float:
+    """The hosts in use now, and the smoothed number that come into use.
+
+    Arrivals of a step are what the number of hosts in use, the most within
+    the step, has risen by since the step before. They are smoothed with the
+    weight alpha for the latest. Where nothing was noted in a step, the number
+    is taken to have stayed.
+    """
+    steps = _steps(history, now_s, parameters.step_s)
+    arrivals = 0.0
+    for number, (before, after) in enumerate(
+            itertools.pairwise(steps)):
+        risen = max(0, after - before)
+        weight = parameters.alpha if number else 1.0
+        arrivals += weight * (risen - arrivals)
+    return _latest(history, now_s) + arrivals
+
+
+def max_window(history: Sequence[Load], now_s: int,
+               parameters: Parameters) -> float:
+    """The most hosts that were in use within the window."""
+    return max(_latest(history, now_s),
+               _most(history, now_s - parameters.window_s, now_s + 1) or 0)
+
+
+def seasonal(history: Sequence[Load], now_s: int,
+             parameters: Parameters) -> float:
+    """The mean of what the same hour of earlier weeks needed.
+
+    The hour begins now, and in each week counts with the most hosts that were
+    in use; weeks of which nothing is known are left out. Not fewer than are
+    in use now. Without any such week it is what ewma() says.
+    """
+    weeks = []
+    for number in range(1, parameters.weeks + 1):
+        start_s = now_s - number * _WEEK_S
+        most = _most(history, start_s, start_s + _HOUR_S)
+        if most is not None:
+            weeks.append(most)
+    if not weeks:
+        return ewma(history, now_s, parameters)
+    return max(_latest(history, now_s), math.fsum(weeks) / len(weeks))
+
+
+def _latest(history: Sequence[Load], now_s: int) -> int:
+    past = [load for load in history if load.time_s <= now_s]
+    return past[-1].busy if past else 0
+
+
+def _most(history: Iterable[Load], start_s: int, end_s: int) -> int | None:
+    """The most hosts in use in [start, end), None if nothing is known."""
+    return max((load.busy for load in history
+                if start_s <= load.time_s < end_s), default=None)
+
+
+def _steps(history: Iterable[Load], now_s: int, step_s: int) -> list[int]:
+    """The most hosts in use in each step up to now, oldest first."""
+    most: dict[int, int] = {}
+    for load in history:
+        if load.time_s <= now_s:
+            ago = (now_s - load.time_s) // step_s
+            most[ago] = max(most.get(ago, 0), load.busy)
+    steps: list[int] = []
+    for ago in range(max(most, default=-1), -1, -1):
+        steps.append(most[ago] if ago in most else steps[-1])
+    return steps

@@ -1,0 +1,281 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which hosts are meant: the query language of Nova's JsonFilter.
+
+    ["and", [">=", "$vcpus", 8], ["in", "HW_CPU_X86_AVX2", "$traits"]]
+
+A query is a list whose first item is an operator:
+
+* ``and``, ``or``: of one or more queries; ``not``: of one query;
+* ``=``, ``<``, ``>``, ``<=``, ``>=``: the first value stands in this relation
+  to each of the others; ``in``: it is equal to one of the others.
+
+A value is a string, a number, ``true``, ``false`` or ``"$name"``, a property
+of the host. Where a property is a list, its elements stand in its place; as
+the first value, one of them has to do. A comparison with a property that the
+host does not have is false.
+
+Two values are compared as numbers if one of them is a number and the other
+one, too, or a string that reads as a number; otherwise as strings. ``true``
+and ``false`` are the strings "true" and "false".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import json
+import math
+import operator
+import re
+from typing import TypeAlias
+
+Scalar: TypeAlias = str | int | float
+Properties: TypeAlias = Mapping[str, object]
+Test: TypeAlias = Callable[[Properties], bool]
+
+# A query comes from a user and is held against every host.
+MAX_DEPTH = 16
+MAX_ITEMS = 500
+MAX_STRING = 255
+MAX_TEXT = 65536
+# Beyond what any property counts, and safe to convert and compare.
+MAX_NUMBER = 10**30
+
+_RELATIONS: Mapping[str, Callable[[Scalar, Scalar], bool]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "in": operator.eq,
+}
+_JUNCTIONS = ("and", "or", "not")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?", re.ASCII)
+
+
+class InvalidQuery(ValueError):
+    """What is no query; the message names the place."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Query:
+    """What parse() made of a query.
+
+    :ivar names: of the properties it refers to, without "$"
+    """
+
+    names: frozenset[str]
+    _test: Test = dataclasses.field(repr=False, compare=False)
+
+    def matches(self, properties: Properties) -> bool:
+        """Tell whether a host with these properties is meant.
+
+        :param properties: {name: a string, number or bool, or a list of
+            these}; others count as missing
+        """
+        return self._test(properties)
+
+
+def parse(query: object) -> Query:
+    """Return the Query that a JSON value, or a string that holds one, is.
+
+    None, an empty list and an empty string mean every host.
+
+    :raises InvalidQuery: it is none
+    """
+    if isinstance(query, str):
+        query = _load(query)
+    if query is None or (isinstance(query, list | tuple) and not query):
+        return Query(frozenset(), lambda properties: True)
+    parser = _Parser()
+    test = parser.query(query, "host_properties", 1)
+    return Query(frozenset(parser.names), test)
+
+
+def _load(text: str) -> object:
+    if not text.strip():
+        return None
+    if len(text) > MAX_TEXT:
+        raise InvalidQuery(
+            f"host_properties: longer than {MAX_TEXT} characters"
+        )
+    try:
+        loaded: object = json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        reason = exc if isinstance(exc, ValueError) else "nested too deep"
+        raise InvalidQuery(f"host_properties: no JSON: {reason}") from None
+    return loaded
+
+
+class _Parser:
+    """Makes functions of a query, and counts what it has seen."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._items = 0
+
+    def query(self, query: object, place: str, depth: int) -> Test:
+        if not isinstance(query, list | tuple) or not query:
+            raise InvalidQuery(f"{place}: a list with an operator is expected")
+        if depth > MAX_DEPTH:
+            raise InvalidQuery(f"{place}: nested deeper than {MAX_DEPTH}")
+        self._items += len(query)
+        if self._items > MAX_ITEMS:
+            raise InvalidQuery(f"{place}: more than {MAX_ITEMS} items")
+        name = query[0]
+        if isinstance(name, str) and name in _JUNCTIONS:
+            return self._junction(name, query, place, depth)
+        if isinstance(name, str) and name in _RELATIONS:
+            return self._comparison(name, query, place)
+        known = ", ".join((*_JUNCTIONS, *_RELATIONS))
+        raise InvalidQuery(
+            f"{place}[0]: unknown operator {_short(name)}; known: {known}"
+        )
+
+    def _junction(
+        self, name: str, query: Sequence[object], place: str, depth: int
+    ) -> Test:
+        parts = [
+            self.query(part, f"{place}[{number}]", depth + 1)
+            for number, part in enumerate(query[1:], 1)
+        ]
+        if not parts or (name == "not" and len(parts) > 1):
+            number_of = "one query" if name == "not" else "at least one query"
+            raise InvalidQuery(f'{place}: "{name}" takes {number_of}')
+        if name == "not":
+            part = parts[0]
+            return lambda properties: not part(properties)
+        if name == "and":
+            return lambda properties: all(part(properties) for part in parts)
+        return lambda properties: any(part(properties) for part in parts)
+
+    def _comparison(
+        self, name: str, query: Sequence[object], place: str
+    ) -> Test:
+        values = [
+            self._value(value, f"{place}[{number}]")
+            for number, value in enumerate(query[1:], 1)
+        ]
+        if len(values) < 2:
+            raise InvalidQuery(f'{place}: "{name}" takes at least two values')
+        first, *others = values
+        return _comparison(name, first, others)
+
+    def _value(self, value: object, place: str) -> _Value:
+        if isinstance(value, str):
+            if len(value) > MAX_STRING:
+                raise InvalidQuery(
+                    f"{place}: longer than {MAX_STRING} characters"
+                )
+            if not value.startswith("$"):
+                return (value,)
+            name = value[1:]
+            if not name:
+                raise InvalidQuery(f"{place}: no name after $")
+            self.names.add(name)
+            return _Reference(name)
+        scalar = _scalar(value)
+        if scalar is None:
+            raise InvalidQuery(
+                f"{place}: a string, a number, true or false is expected, "
+                f"not {_short(value)}"
+            )
+        return (scalar,)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Reference:
+    name: str
+
+
+_Value: TypeAlias = tuple[Scalar] | _Reference
+
+
+def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
+    relation = _RELATIONS[name]
+    enough = any if name == "in" else all
+
+    def test(properties: Properties) -> bool:
+        ours = _look_up(first, properties)
+        theirs: list[Scalar] = []
+        for other in others:
+            found = _look_up(other, properties)
+            if found is None:
+                return False
+            theirs.extend(found)
+        if not ours or not theirs:
+            return False
+        return any(
+            enough(_holds(relation, one, other) for other in theirs)
+            for one in ours
+        )
+
+    return test
+
+
+def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
+    """Return what stands in its place, None if the host has it not."""
+    if not isinstance(value, _Reference):
+        return value
+    found = properties.get(value.name)
+    if isinstance(found, str | int | float):
+        scalar = _scalar(found)
+        return None if scalar is None else (scalar,)
+    if not isinstance(found, list | tuple | set | frozenset):
+        return None
+    elements = (_scalar(element) for element in found)
+    return [element for element in elements if element is not None]
+
+
+def _scalar(value: object) -> Scalar | None:
+    """Return what is compared, None if this is nothing to compare."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int | float) and abs(value) <= MAX_NUMBER:
+        return value
+    return None
+
+
+def _holds(
+    relation: Callable[[Scalar, Scalar], bool], one: Scalar, other: Scalar
+) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return relation(one, other)
+    numbers = _number(one), _number(other)
+    if numbers[0] is None or numbers[1] is None:
+        return relation(str(one), str(other))
+    return relation(numbers[0], numbers[1])
+
+
+def _number(value: Scalar) -> int | float | None:
+    if not isinstance(value, str):
+        return value
+    if not _NUMBER.fullmatch(value):
+        return None
+    return float(value) if "." in value else int(value)
+
+
+def _short(value: object) -> str:
+    """Return what a message can show of anything."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "a number that large" if abs(value) > MAX_NUMBER else str(value)
+    if isinstance(value, str):
+        return json.dumps(value if len(value) < 40 else value[:40] + "...")
+    if value is None:
+        return "null"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,216 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts are powered on and off.
+
+The published rules of Rossigneux et al., corrected: their loops have both
+inequalities turned around, and the second one never ends when no host is
+eligible. The published text takes the number of hosts that are needed from a
+forecast and the reservations; the spare hosts, the minimums, the limits and
+the hosts that are left alone come on top.
+"""
+
+import collections
+from collections.abc import Callable, Collection, Iterable, Mapping
+import dataclasses
+import math
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """A host that may be switched, or counts at least.
+
+    Hosts that are of no use now, since an operator has disabled them or they
+    have failed, and those that are being powered off are not to be among
+    those that decide() is given.
+
+    :param on: whether it is on, or booting
+    :param busy: whether servers are on it, or on their way to it
+    :param idle_intervals: how often in a row it was noted as idle
+    :param efficiency: FLOPS per watt, None if unknown
+    :param reserved: whether a reservation of it runs, or begins within the
+        horizon
+    :param due: whether it must be on now, since that begins within the time
+        of a boot
+    :param excluded: whether it is never to be switched
+    :param aggregates: the host aggregates that it is in
+    """
+
+    name: str
+    on: bool
+    busy: bool = False
+    idle_intervals: int = 0
+    efficiency: float | None = None
+    reserved: bool = False
+    due: bool = False
+    excluded: bool = False
+    aggregates: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """What is asked of every decision.
+
+    :param idle_intervals: how often in a row a host must have been noted as
+        idle before it is powered off
+    :param spare: hosts that are on beyond those that are needed
+    :param minimum: hosts that are on in any case
+    :param minimum_of: the same by aggregate; those that are not in it have
+        no minimum
+    :param max_wakes: hosts that may be powered on now, None for any number
+    :param max_sleeps: hosts that may be powered off now, likewise
+    """
+
+    idle_intervals: int = 5
+    spare: int = 0
+    minimum: int = 0
+    minimum_of: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    max_wakes: int | None = None
+    max_sleeps: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Switches:
+    """Names of hosts, in the order in which they are to be switched.
+
+    :param wake: to be powered on
+    :param sleep: to be powered off
+    :param required: how many hosts were to be on
+    """
+
+    wake: tuple[str, ...] = ()
+    sleep: tuple[str, ...] = ()
+    required: int = 0
+
+
+def check_idle(intervals: Mapping[str, int],
+               idle: Collection[str]) -> dict[str, int]:
+    """Note which hosts are idle.
+
+    :param intervals: what this returned the last time
+    :param idle: the names of hosts that are idle now
+    :returns: how often in a row each of them was; whoever has left off
+        begins anew
+    """
+    return {name: intervals.get(name, 0) + 1 for name in idle}
+
+
+def required_hosts(hosts: Iterable[Host], forecast: float,
+                   policy: Policy) -> int:
+    """How many hosts are to be on.
+
+    :param forecast: how many will have servers; a part of one is a whole one
+    """
+    reserved = sum(host.reserved for host in hosts)
+    return max(policy.minimum,
+               max(math.ceil(forecast), reserved) + policy.spare)
+
+
+def decide(hosts: Collection[Host], forecast: float,
+           policy: Policy) -> Switches:
+    """What to power on and off now.
+
+    1. on: hosts whose reservation is about to begin;
+    2. on: hosts of aggregates that have fewer than their minimum;
+    3. on: hosts until as many are on as are required. In 2 and 3 those with a
+       reservation within the horizon come first, then the most efficient;
+    4. off: as long as more are on than are required, the least efficient of
+       those that have been idle long enough, unless they are reserved or
+       their aggregate needs them. What 1 to 3 power on does not count here:
+       it is not up yet.
+
+    What is not known to be efficient comes last in 2 and 3, and first in 4.
+    O(n log n + n a) for n hosts in a aggregates each.
+
+    :param forecast: see required_hosts()
+    """
+    required = required_hosts(hosts, forecast, policy)
+    return Switches(_wake(hosts, required, policy),
+                    _sleep(hosts, required, policy), required)
+
+
+def _wake(hosts: Collection[Host], required: int,
+          policy: Policy) -> tuple[str, ...]:
+    on = _On(hosts, policy)
+    asleep = sorted((host for host in hosts
+                     if not host.on and not host.excluded),
+                    key=lambda host: (not host.reserved, *_best_first(host)))
+    rules: tuple[Callable[[Host], bool], ...] = (
+        lambda host: host.due,
+        on.lacks,
+        lambda host: on.total < required)
+    woken: dict[str, None] = {}
+    for wanted in rules:
+        for host in asleep:
+            if host.name not in woken and wanted(host):
+                woken[host.name] = None
+                on.count(host, 1)
+    return tuple(woken)[:policy.max_wakes]
+
+
+def _sleep(hosts: Collection[Host], required: int,
+           policy: Policy) -> tuple[str, ...]:
+    on = _On(hosts, policy)
+    idle = sorted((host for host in hosts if _may_sleep(host, policy)),
+                  key=_worst_first)
+    put: list[str] = []
+    for host in idle:
+        if on.total <= required:
+            break
+        if not on.needs(host):
+            put.append(host.name)
+            on.count(host, -1)
+    return tuple(put[:policy.max_sleeps])
+
+
+def _may_sleep(host: Host, policy: Policy) -> bool:
+    return (host.on and not host.busy and not host.reserved
+            and not host.due and not host.excluded
+            and host.idle_intervals >= policy.idle_intervals)
+
+
+def _efficiency(host: Host) -> float:
+    return -math.inf if host.efficiency is None else host.efficiency
+
+
+def _best_first(host: Host) -> tuple[float, str]:
+    return -_efficiency(host), host.name
+
+
+def _worst_first(host: Host) -> tuple[float, str]:
+    return _efficiency(host), host.name
+
+
+class _On:
+    """How many hosts are on, in all and by aggregate."""
+
+    def __init__(self, hosts: Iterable[Host], policy: Policy) -> None:
+        self._minimum_of = policy.minimum_of
+        self._of: collections.Counter[str] = collections.Counter()
+        self.total = 0
+        for host in hosts:
+            if host.on:
+                self.count(host, 1)
+
+    def count(self, host: Host, number: int) -> None:
+        self.total += number
+        for aggregate in host.aggregates:
+            self._of[aggregate] += number
+
+    def lacks(self, host: Host) -> bool:
+        """Whether an aggregate of the host has too few that are on."""
+        return any(self._of[aggregate] < self._minimum_of.get(aggregate, 0)
+                   for aggregate in host.aggregates)
+
+    def needs(self, host: Host) -> bool:
+        """Whether an aggregate of the host has none to spare."""
+        return any(self._of[aggregate] <= self._minimum_of.get(aggregate, 0)
+                   for aggregate in host.aggregates)

@@ -1,0 +1,140 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What powering hosts off saves, and what it costs.
+
+The three metrics of Rossigneux et al. (res_idle, e_savings, delay_req), and
+the energy in kWh. Intervals are half-open, in seconds since any one time.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+import math
+
+_J_PER_KWH = 3.6e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """What the cloud was like at a time; it holds until the next one.
+
+    :param watts: that it drew, None if not known
+    :param watts_saved: that hosts that were asleep would have drawn idle,
+        as far as it is known
+    :param cores_total: of all hosts, on or off
+    :param cores_off: of hosts that were asleep
+    :param cores_used: by servers
+    """
+
+    time_s: float
+    cores_total: int = 0
+    cores_off: int = 0
+    cores_used: int = 0
+    watts: float | None = None
+    watts_saved: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """A time in which capacity (cores that are on) and use are the same."""
+
+    start_s: float
+    end_s: float
+    capacity: int
+    used: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Off:
+    """A time in which so many cores are off."""
+
+    start_s: float
+    end_s: float
+    cores: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Delay:
+    """A request that waited for hosts to boot.
+
+    :param duration_s: how long its server ran, above 0
+    """
+
+    cores: int
+    boot_s: float
+    duration_s: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Totals:
+    """See the functions below; delays are not among them."""
+
+    idle_core_s: float = 0.0
+    saved_core_s: float = 0.0
+    used_kwh: float = 0.0
+    saved_kwh: float = 0.0
+
+
+def res_idle(segments: Iterable[Segment]) -> float:
+    """Return the core-seconds that were on and unused."""
+    return math.fsum((segment.capacity - segment.used) *
+                     (segment.end_s - segment.start_s)
+                     for segment in segments)
+
+
+def e_savings(times: Iterable[Off]) -> float:
+    """Return the core-seconds that were off."""
+    return math.fsum(off.cores * (off.end_s - off.start_s) for off in times)
+
+
+def delay_req(delays: Iterable[Delay]) -> float:
+    """Return what requests have waited, beside how long they ran.
+
+    The time of a boot in parts of the duration, for each core.
+    """
+    return math.fsum(delay.cores * delay.boot_s / delay.duration_s
+                     for delay in delays)
+
+
+def kwh(watts: float, seconds: float) -> float:
+    return watts * seconds / _J_PER_KWH
+
+
+def totals(samples: Sequence[Sample], end_s: float,
+           max_gap_s: float = math.inf) -> Totals:
+    """Sum samples up, by time, up to end_s.
+
+    :param max_gap_s: how long a sample holds at most; what was while nobody
+        took any is not known, and not counted
+    """
+    held = list(_held(samples, end_s, max_gap_s))
+    return Totals(
+        res_idle(Segment(start_s, end_s,
+                         sample.cores_total - sample.cores_off,
+                         sample.cores_used)
+                 for start_s, end_s, sample in held),
+        e_savings(Off(start_s, end_s, sample.cores_off)
+                  for start_s, end_s, sample in held),
+        math.fsum(kwh(sample.watts, end_s - start_s)
+                  for start_s, end_s, sample in held
+                  if sample.watts is not None),
+        math.fsum(kwh(sample.watts_saved, end_s - start_s)
+                  for start_s, end_s, sample in held))
+
+
+def _held(samples: Sequence[Sample], end_s: float,
+          max_gap_s: float) -> Iterator[tuple[float, float, Sample]]:
+    """Each sample with the time for which it holds."""
+    ends = [sample.time_s for sample in samples[1:]] + [end_s]
+    for sample, next_s in zip(samples, ends, strict=False):
+        until_s = min(next_s, end_s, sample.time_s + max_gap_s)
+        if until_s > sample.time_s:
+            yield sample.time_s, until_s, sample
