@@ -26,6 +26,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
+from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terms
 
@@ -78,7 +79,7 @@ class Terminator:
         self._watch = watch
         self._placement = placement
         self._db = db
-        self._owner = owner
+        self._heartbeat = heartbeat.Heartbeat(db, owner, TOUCH_S, monotonic)
         self._options = options
         self._events = events
         self._monotonic = monotonic
@@ -96,8 +97,8 @@ class Terminator:
                    for decision in decisions for victim in decision.victims}
         owned = [decision.uuid for decision in decisions]
         watched = list(pending)
-        touched = self._monotonic()
         stuck = set()
+        self._heartbeat.add(owned)
         self._watch.add(watched)
         try:
             while True:
@@ -109,13 +110,12 @@ class Terminator:
                         del pending[end.uuid]
                 if not pending:
                     return stuck
-                if self._monotonic() - touched >= TOUCH_S:
-                    if not self._db.touch(owned, self._owner):
-                        raise db_api.LostDecision(', '.join(owned))
-                    touched = self._monotonic()
+                if not self._heartbeat.keeps(owned):
+                    raise db_api.LostDecision(', '.join(owned))
                 self._sleep(self._options.poll_interval_s)
         finally:
             self._watch.remove(watched)
+            self._heartbeat.remove(owned)
 
     def _begin(self, decision, victim):
         end = _End(decision, victim, self._monotonic() + victim.notice_s,

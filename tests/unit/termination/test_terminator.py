@@ -114,6 +114,7 @@ class TestTerminator(unittest.TestCase):
         super().setUp()
         self.clock = Clock()
         self.db = mock.Mock(spec=db.Database)
+        self.db.get_owned.return_value = set()
         self.events = mock.Mock(spec=events.Events)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
