@@ -260,6 +260,14 @@ class Database:
         with self._writer() as session:
             return session.execute(query).rowcount == len(uuids)
 
+    def get_owned(self, uuids, owner):
+        """The set of those of these decisions that belong to the owner."""
+        query = (sa.select(models.Decision.uuid)
+                 .where(models.Decision.uuid.in_(list(uuids)))
+                 .where(models.Decision.owner == owner))
+        with self._reader() as session:
+            return set(session.execute(query).scalars())
+
     def update_victim(self, decision_uuid, server_uuid, status, **values):
         query = (sa.update(_VICTIMS)
                  .where(models.Victim.decision_uuid == decision_uuid)

@@ -36,6 +36,7 @@ from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import api as db_api
+from nova_preempt.db import quota_claims
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
@@ -119,7 +120,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,
-                self.preemption.db.get_preemptible), self._over_quota)
+                self.preemption.db.get_preemptible),
+            quota_claims.QuotaClaims(self.preemption.db), self._over_quota)
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
             self.preemption.placement, self.preemption.view)

@@ -125,14 +125,19 @@ class NovaAPI:
 
     # All of these raise NovaError where Nova does not accept what is asked.
 
-    def set_notice(self, uuid, action, deadline, reason, decision_uuid):
+    def set_notice(self, uuid, action, last_resort, deadline, reason,
+                   decision_uuid):
         """Show the guest that its end is near, in its metadata.
 
+        :param last_resort: what happens where the action cannot
         :param deadline: a naive datetime in UTC
         """
-        self._call('set_meta', uuid, {NOTICE_KEY: json.dumps({
-            'action': action, 'deadline': f'{deadline:%Y-%m-%dT%H:%M:%SZ}',
-            'reason': reason, 'preemption_id': decision_uuid})})
+        notice = {'action': action,
+                  'deadline': f'{deadline:%Y-%m-%dT%H:%M:%SZ}',
+                  'reason': reason, 'preemption_id': decision_uuid}
+        if last_resort != action:
+            notice['otherwise'] = last_resort
+        self._call('set_meta', uuid, {NOTICE_KEY: json.dumps(notice)})
 
     def clear_notice(self, uuid):
         """Take the notice back, if there is one."""
