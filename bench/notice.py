@@ -139,7 +139,7 @@ def run(waiting, notice_s, repetitions):
 def main():
     parser = argparse.ArgumentParser(description='Who waits for a notice.')
     parser.add_argument('--waiting', type=int, default=200, metavar='N')
-    parser.add_argument('--notice', type=int, default=120, metavar='SECONDS')
+    parser.add_argument('--notice', type=int, default=1500, metavar='SECONDS')
     parser.add_argument('--repetitions', type=int, default=30, metavar='N')
     args = parser.parse_args()
     run(args.waiting, args.notice, args.repetitions)

@@ -19,12 +19,13 @@ from nova_preempt import exceptions
 
 LOG = logging.getLogger(__name__)
 
-# The namespace of what the engine is asked about power.
-ENERGY = 'energy'
-
 # By default a message waits for ever until the bus is there again. Somebody
 # waits for our answer.
 _RETRIES = 1
+
+# The namespaces of what the engine is asked about power, and about hosts.
+ENERGY = 'energy'
+INVENTORY = 'inventory'
 
 
 def get_transport(conf):
@@ -141,3 +142,39 @@ class EngineClient(_Client):
         return self._send(self._client.prepare(namespace=ENERGY), context,
                           'wake', {'request': request, 'servers': servers,
                                    'hosts': hosts})
+
+    def find_hosts(self, context, host_properties):
+        """The hosts with these properties that can be reserved.
+
+        :param host_properties: a query, see nova_preempt.core.host_query
+        :returns: [{'name', 'flops_per_watt': float or None, 'vacant': bool}]
+            of enabled hosts that are up, in order of their names
+        :raises InvalidReservation: the query cannot be understood
+        :raises NoAnswer:
+        """
+        return self._ask_inventory(context, 'find_hosts',
+                                   host_properties=host_properties)
+
+    def list_properties(self, context):
+        """What the hosts that can be reserved may be asked for.
+
+        :returns: [{'name', 'type': 'number', 'text', 'boolean' or 'list',
+            'values': [some of those seen], 'hidden': bool}], by name
+        :raises NoAnswer:
+        """
+        return self._ask_inventory(context, 'list_properties')
+
+    def list_hosts(self, context):
+        """All hosts.
+
+        :returns: [{'name', 'service_host', 'state', 'status',
+            'reservable': bool, 'vacant': bool, 'running_servers': int,
+            'flops_per_watt': float or None, 'properties': {name: value}}],
+            by name
+        :raises NoAnswer:
+        """
+        return self._ask_inventory(context, 'list_hosts')
+
+    def _ask_inventory(self, context, method, **arguments):
+        return self._send(self._client.prepare(namespace=INVENTORY), context,
+                          method, arguments)

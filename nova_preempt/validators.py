@@ -74,7 +74,9 @@ def register():
             name=marks.ACTION,
             description=(
                 'What happens to a preemptible server of this flavor when it '
-                'has to give way, if [preemption]actions allows it.'),
+                'has to give way, if [preemption]actions allows it. migrate: '
+                'it is live-migrated, and meets the default action of that '
+                'option only where it cannot be.'),
             value={
                 'type': str,
                 'description': 'An action.',

@@ -19,16 +19,20 @@ def read_notice():
 
 
 def main():
+    saved_for = None
     while True:
         try:
             notice = read_notice()
         except (OSError, ValueError):
             notice = None  # asked again
-        if notice:
+        if notice and notice['preemption_id'] != saved_for:
             subprocess.run([SAVE, notice['deadline'], notice['action']])
-            # Ready before the deadline: whoever waits need not wait longer.
-            subprocess.run(['poweroff'])
-            return
+            saved_for = notice['preemption_id']
+            if notice['action'] != 'migrate':
+                # Ready before the deadline: whoever waits need not wait
+                # longer. What is to be moved has to run.
+                subprocess.run(['poweroff'])
+                return
         time.sleep(INTERVAL_S)
 
 

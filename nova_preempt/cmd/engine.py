@@ -38,6 +38,8 @@ from nova_preempt.conf import engine as conf_engine
 from nova_preempt.engine import requests
 from nova_preempt.engine import service
 from nova_preempt.power import service as power_service
+from nova_preempt.reservation import lifecycle
+from nova_preempt.reservation import requests as reservation_requests
 from nova_preempt.scheduler import preemption
 from nova_preempt.termination import nova_api
 
@@ -65,9 +67,12 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
     parts = preemption.Preemption(
         conf, conf.host, report.report_client_singleton, cells, clock)
     options = conf[conf_engine.GROUP]
+    inventory = lifecycle.make_inventory(conf, parts)
     return service.Engine(
-        parts, options,
+        parts, options, inventory,
         service.Leadership(options.backend_url, parts.owner.name),
+        lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
+                                         inventory),
         power=power_service.Power(conf, parts, driver))
 
 
@@ -77,6 +82,7 @@ def make_server(conf, engine):
         rpc.get_transport(conf),
         messaging.Target(topic=requests.TOPIC, server=conf.host),
         [requests.Requests(engine.preemption, engine.ends),
+         reservation_requests.Requests(engine.inventory),
          *engine.power.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))

@@ -212,15 +212,17 @@ is cut short.
         help="""
 What may happen to preemptible servers when they have to give way. A flavor
 chooses with the extra spec ``preemptible:action``; one that chooses nothing,
-or what is not in this list, gets the first of the list that is not
-``migrate``.
+or what is not in this list, gets the default: the first of the list that is
+not ``migrate``.
 
 * ``delete``: the server is deleted;
 * ``shelve``: it is shelved and offloaded, and can be unshelved;
 * ``stop``: it is stopped and locked, keeps its disk, and is deleted after
   ``stop_retention_s``;
-* ``migrate``: if this is in the list, every victim is first live-migrated
-  where another host has room, and meets its own action only if that fails.
+* ``migrate``: it is live-migrated to a host with room, and meets the default
+  action only if that fails. As the first of the list it is tried on every
+  victim, whatever its flavor says; what fails to move then meets its own
+  action.
 
 ``migrate`` is not there by default: it needs computes that can live-migrate,
 and takes longer than an end.

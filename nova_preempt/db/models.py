@@ -118,6 +118,30 @@ class PreemptibleServer(Base):
     created_at = sa.Column(sa.DateTime, nullable=False)
 
 
+class QuotaClaim(Base):
+    """A server that was admitted, or is about to be, and counts for a quota.
+
+    Until Nova's records show what it is to become.
+    """
+
+    __tablename__ = 'quota_claims'
+    __table_args__ = (
+        sa.Index('quota_claims_project_id_idx', 'project_id'),
+        sa.Index('quota_claims_expires_at_idx', 'expires_at'),
+        # No id is given twice: who deletes one means that one.
+        {'sqlite_autoincrement': True},
+    )
+
+    id = sa.Column(sa.BigInteger().with_variant(sa.Integer, 'sqlite'),
+                   primary_key=True, autoincrement=True)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    server_uuid = sa.Column(UUID, nullable=False)
+    preemptible = sa.Column(sa.Boolean, nullable=False)
+    vcpus = sa.Column(sa.Integer, nullable=False)
+    memory_mb = sa.Column(sa.Integer, nullable=False)
+    expires_at = sa.Column(sa.DateTime, nullable=False)
+
+
 class Reservation(Base):
     """Whole hosts for a project, for a time."""
 

@@ -211,9 +211,6 @@ class Control:
         return (max(0, self._options.max_wakes_per_minute - waking),
                 max(0, self._options.max_sleeps_per_minute - sleeping))
 
-    def close(self):
-        self._switcher.close()
-
 
 def _seconds(number):
     return datetime.timedelta(seconds=number)

@@ -22,6 +22,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
+from nova_preempt import rpc
 from nova_preempt.db import energy as db_energy
 from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import request
@@ -34,6 +35,16 @@ COMING = (db_energy.EMPTYING, db_energy.ASLEEP, db_energy.WAKING)
 _POLL_S = 1.0
 # What is left of the conductor's patience for the scheduling itself.
 _RESERVE_S = 60
+
+
+def make(conf, parts, get_host_manager):
+    """A Demand of a scheduler.
+
+    :param parts: a nova_preempt.scheduler.preemption.Preemption
+    """
+    return Demand(conf, parts.db, parts.placement,
+                  rpc.EngineClient(rpc.get_transport(conf)),
+                  get_host_manager)
 
 
 class Demand:

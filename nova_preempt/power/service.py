@@ -11,11 +11,8 @@
 # under the License.
 """What nova-preempt-engine has of power control, put together."""
 
-import concurrent.futures
-
-from oslo_log import log as logging
-
 from nova_preempt.conf import energy
+from nova_preempt.conf import engine as conf_engine
 from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
 from nova_preempt.power import fleet
@@ -27,8 +24,6 @@ from nova_preempt.power import switching
 from nova_preempt.power import table
 from nova_preempt.power import waits
 
-LOG = logging.getLogger(__name__)
-
 
 class Power:
     """Tasks and endpoints of the engine.
@@ -36,7 +31,7 @@ class Power:
     :param conf: nova.conf.CONF
     :param parts: a nova_preempt.scheduler.preemption.Preemption
     :param driver: see switching.Switcher; by default what is configured
-    :ivar tasks: [(function, pause_s)], which return at once
+    :ivar works: [(name, function)], see nova_preempt.engine.punctual
     :ivar endpoints: for its RPC server
     """
 
@@ -44,9 +39,9 @@ class Power:
         options = conf[energy.GROUP]
         hosts = fleet.Fleet(parts.placement, parts.get_cells)
         self.table = table.Table(options, lambda: parts.db)
-        self.tasks = []
+        self.works = []
         self.endpoints = []
-        self._closing = []
+        self.switcher = None
         if options.enabled:
             self.switcher = switching.Switcher(
                 options, parts.db, parts.nova, hosts,
@@ -56,14 +51,15 @@ class Power:
                 forecasts.Forecast(options, parts.db), self._efficiencies)
             self.endpoints.append(requests.Requests(
                 self.control, self.switcher, parts.db))
-            self._add(self.control.step, 0)
-            self._closing.append(self.switcher)
+            self._pause_s = conf[conf_engine.GROUP].interval_s
+            self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
                 options, parts.db, hosts,
                 readings.Readings(conf, clock=parts.clock), self._idle_watts,
                 waits.Waits(parts.db, parts.get_cells), parts.clock)
-            self._add(self.observer.observe, options.reading_interval_s)
+            self._reading_s = options.reading_interval_s
+            self.works.append(('power: readings', self._observe))
 
     def _efficiencies(self):
         """{host: FLOPS per watt}, see control.Control."""
@@ -77,41 +73,16 @@ class Power:
         return {host: item.idle_watts for host, item
                 in self.table.all().items() if item.idle_watts is not None}
 
-    def _add(self, function, pause_s):
-        background = Background(function)
-        self._closing.append(background)
-        self.tasks.append((background.run, pause_s))
+    def _step(self):
+        self.control.step()
+        return self._pause_s
 
-    def close(self):
-        self.table.stop()
-        for item in self._closing:
-            item.close()
-
-
-class Background:
-    """Runs something in a thread of its own, once at a time.
-
-    Controllers and meters take their time, and the engine has other tasks.
-    """
-
-    def __init__(self, function):
-        self._function = function
-        self._pool = concurrent.futures.ThreadPoolExecutor(
-            1, thread_name_prefix='energy')
-        self._running = None
-
-    def run(self):
-        """Begin, unless it is still going on."""
-        if self._running is None or self._running.done():
-            self._running = self._pool.submit(self._run)
-
-    def _run(self):
-        try:
-            self._function()
-        except Exception:
-            LOG.exception('%s failed; it is tried again.',
-                          self._function.__qualname__)
+    def _observe(self):
+        self.observer.observe()
+        return self._reading_s
 
     def close(self):
         """Wait for nobody."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.table.stop()
+        if self.switcher:
+            self.switcher.close()

@@ -33,11 +33,13 @@ from oslo_utils import excutils
 
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
-from nova_preempt import rpc
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import api as db_api
+from nova_preempt.db import quota_claims
 from nova_preempt.power import demand
+from nova_preempt.reservation import leases
+from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import filters
@@ -91,6 +93,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         # Here and not in __init__: this runs in the worker, after the fork.
         super().init_host(service_ref)
         self.start_preemption()
+        if leases.is_used(CONF):
+            leases.start(CONF, lambda: self.clock().timestamp())
 
     def start_preemption(self):
         """Read the configuration, open the database, repair what is open."""
@@ -103,10 +107,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
-        self.demand = demand.Demand(
-            CONF, self.preemption.db, self.preemption.placement,
-            rpc.EngineClient(rpc.get_transport(CONF)),
-            lambda: self.host_manager)
+        self.demand = demand.make(CONF, self.preemption,
+                                  lambda: self.host_manager)
         self.start_quotas()
         self._check_weighers()
         for weigher in self.host_manager.weighers:
@@ -121,7 +123,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,
-                self.preemption.db.get_preemptible), self._over_quota)
+                self.preemption.db.get_preemptible),
+            quota_claims.QuotaClaims(self.preemption.db), self._over_quota)
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
             self.preemption.placement, self.preemption.view)
@@ -180,8 +183,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             except messaging.ExpectedException as exc:
                 raise exc.exc_info[1] from None
 
-        if (self.preemption is None or not instance_uuids
-                or utils.request_is_rebuild(spec_obj)):
+        if utils.request_is_rebuild(spec_obj):
+            return select(spec_obj)
+        admission.admit(context, spec_obj, instance_uuids)
+        if self.preemption is None or not instance_uuids:
             return select(spec_obj)
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,

@@ -160,6 +160,7 @@ class Preemption:
 
     def freed(self, server, resources):
         """What of a server's resources its end frees."""
+        # The least that it may: nobody knows yet whether it can be migrated.
         return terms.freed(resources,
                            terms.get_terms(server, self.conf).action)
 

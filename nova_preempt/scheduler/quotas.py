@@ -13,6 +13,11 @@
 
 Nova's API checks its own quota before it asks the scheduler and knows nothing
 of kinds. Here each kind is bounded by limits of its own.
+
+Nova's records show what was admitted a little later: a new server once it is
+in a cell, a resized one once its record has the new flavor. Until then a claim
+in our database counts, which is written before anything is counted: of two
+requests at once, in whichever schedulers, one finds the claim of the other.
 """
 
 import contextlib
@@ -111,18 +116,19 @@ class Quotas:
 
     :param options: [preemption_quota] of the configuration
     :param servers: a nova_preempt.scheduler.usage.ProjectServers
+    :param claims: a nova_preempt.db.quota_claims.QuotaClaims
     :param note: called with (context, spec_obj, instance_uuids, reason) when
         a request is refused
     """
 
-    def __init__(self, options, servers, note=lambda *args: None):
+    def __init__(self, options, servers, claims, note=lambda *args: None):
         self._limits = {'options': lambda: OptionLimits(options),
                         'oslo_limit': KeystoneLimits,
                         'none': lambda: None}[options.driver]()
         self._normal = options.enforce_normal
         self._servers = servers
+        self._claims = claims
         self._note = note
-        self._admitted = {}       # project: {uuid: Amounts}
         self._locks = lockutils.Semaphores()
 
     @contextlib.contextmanager
@@ -136,14 +142,12 @@ class Quotas:
                 or not self._limits.is_bounded(project_id, preemptible)):
             yield
             return
-        # One at a time of each project: what one of two requests is given
-        # must count for the other.
-        with self._lock(project_id):
-            reason = self._refusal(project_id, spec_obj.flavor,
-                                   instance_uuids, preemptible)
-            if not reason:
-                self._remember(project_id, spec_obj.flavor, instance_uuids,
-                               preemptible)
+        amounts = usage.Amounts(preemptible, spec_obj.flavor.vcpus,
+                                spec_obj.flavor.memory_mb)
+        # One at a time of each project: what is refused in a moment must not
+        # count for the next one.
+        with lockutils.lock(project_id, semaphores=self._locks):
+            claimed, reason = self._admit(project_id, amounts, instance_uuids)
         if reason:
             LOG.info('Server %(server)s is refused: %(reason)s',
                      {'server': instance_uuids[0], 'reason': reason})
@@ -152,34 +156,39 @@ class Quotas:
         try:
             yield
         except BaseException:
-            self._forget(project_id, instance_uuids)
+            self._release(claimed)
             raise
 
-    def _lock(self, project_id):
-        return lockutils.lock(project_id, semaphores=self._locks)
-
-    def _remember(self, project_id, flavor, uuids, preemptible):
-        amounts = usage.Amounts(preemptible, flavor.vcpus, flavor.memory_mb)
-        self._admitted.setdefault(project_id, {}).update(
-            dict.fromkeys(uuids, amounts))
-
-    def _forget(self, project_id, uuids):
-        with self._lock(project_id):
-            admitted = self._admitted.get(project_id, {})
-            for uuid in uuids:
-                admitted.pop(uuid, None)
-
-    def _refusal(self, project_id, flavor, uuids, preemptible):
-        """Why the request would put the project over a limit, '' if not."""
+    def _admit(self, project_id, amounts, uuids):
+        """(ids of claims, '' or why the request is refused)."""
+        claimed = []
         try:
-            others, own = self._count(project_id, set(uuids), preemptible)
+            claimed, earlier = self._claims.claim(
+                project_id, dict.fromkeys(uuids, amounts))
+            others, own = self._count(project_id, set(uuids),
+                                      amounts.preemptible, earlier)
         except Exception:
             LOG.exception('Cannot count the servers of project %s.',
                           project_id)
-            return 'the servers of the project cannot be counted'
-        wanted = [usage.Amounts(preemptible, flavor.vcpus,
-                                flavor.memory_mb)] * len(uuids)
-        own, others, wanted = _sum(own), _sum(others), _sum(wanted)
+            reason = 'the servers of the project cannot be counted'
+        else:
+            reason = self._refusal(project_id, amounts, len(uuids), own,
+                                   others)
+        if reason:
+            self._release(claimed)
+        return claimed, reason
+
+    def _release(self, ids):
+        try:
+            self._claims.release(ids)
+        except Exception:
+            # They count until Nova's records show that the request is over.
+            LOG.exception('Cannot release claims of a quota.')
+
+    def _refusal(self, project_id, amounts, count, own, others):
+        """Why the request would put the project over a limit, '' if not."""
+        preemptible = amounts.preemptible
+        own, others, wanted = _sum(own), _sum(others), _sum([amounts] * count)
         # A server that moves adds nothing, one that is resized the rest.
         requested = {name: wanted[name] - own[name] for name in NAMES
                      if wanted[name] > own[name]}
@@ -193,44 +202,35 @@ class Quotas:
             return 'the limits of the project cannot be read'
         return _reason(project_id, preemptible, over) if over else ''
 
-    def _count(self, project_id, uuids, preemptible):
-        """The Amounts of other servers, and of those of the request."""
+    def _count(self, project_id, uuids, preemptible, earlier):
+        """The Amounts of other servers, and of those of the request.
+
+        :param earlier: db.quota_claims.Claims of the project
+        """
         # In this order: a server goes from the requests into a cell.
         requests = self._servers.requests(project_id)
         servers = self._servers.servers(
             # A cell that is down must not stop what Nova lets in; idle
             # capacity is not owed to anybody.
             project_id, partial=not preemptible)
-        admitted = self._still_admitted(project_id, requests, servers)
-        # Of requests that are being scheduled, the earlier ones count. By
-        # this rule two schedulers agree on who comes first.
-        mine = min((item.order for uuid, item in requests.items()
-                    if uuid in uuids), default=None)
-        found = {uuid: [item.amounts] for uuid, item in requests.items()
-                 if uuid in admitted or mine is None or item.order < mine}
-        for uuid, item in servers.items():
-            found[uuid] = item.amounts
-        others, own = [], []
-        for uuid, amounts in found.items():
-            if uuid in uuids:
-                own.append(_largest(amounts, preemptible))
-                continue
-            if uuid in admitted:
-                amounts = [*amounts, admitted[uuid]]
-            others.append(_largest(amounts, preemptible))
+        found = {uuid: list(item.amounts) for uuid, item in servers.items()}
+        over = []
+        for claim in earlier:
+            uuid = claim.server_uuid
+            # Nova marks a server as busy before it asks for a host, and until
+            # its record has the new flavor.
+            if uuid in requests or (uuid in servers and servers[uuid].busy):
+                found.setdefault(uuid, []).append(usage.Amounts(
+                    claim.preemptible, claim.vcpus, claim.memory_mb))
+            else:
+                over.append(claim.id)
+        self._release(over)
+        own = [_largest(amounts, preemptible)
+               for uuid, amounts in found.items() if uuid in uuids]
+        others = [_largest(amounts, preemptible)
+                  for uuid, amounts in found.items() if uuid not in uuids]
         return ([item for item in others if item],
                 [item for item in own if item])
-
-    def _still_admitted(self, project_id, requests, servers):
-        """{uuid: Amounts} of what Nova's records may not show yet."""
-        # Nova marks a server as busy before it asks for a host, and until
-        # its record has the new flavor.
-        admitted = {
-            uuid: amounts for uuid, amounts
-            in self._admitted.get(project_id, {}).items()
-            if uuid in requests or (uuid in servers and servers[uuid].busy)}
-        self._admitted[project_id] = admitted
-        return admitted
 
 
 def _largest(amounts, preemptible):

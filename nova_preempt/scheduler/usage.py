@@ -17,13 +17,10 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import vm_states
-import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt import marks
-from nova_preempt.scheduler import request
 
-CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
@@ -46,15 +43,6 @@ class Server:
 
     amounts: list[Amounts]
     busy: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """A server that is in no cell yet. Those of one request share an order.
-    """
-
-    amounts: Amounts
-    order: int
 
 
 class ProjectServers:
@@ -99,31 +87,14 @@ class ProjectServers:
             {'project_id': project_id, 'deleted': False},
             expected_attrs=['flavor'])
 
-    def requests(self, project_id):
-        """{uuid: Request} of those that are being scheduled, or will be."""
+    @staticmethod
+    def requests(project_id):
+        """The uuids of those that are in no cell yet, as a set."""
         # A context that is not an admin's: of this project only.
         context = nova_context.RequestContext(project_id=project_id,
                                               is_admin=False)
-        found = list(objects.BuildRequestList.get_all(context))
-        orders = {}
-        for item in found:
-            key = item.instance.reservation_id
-            orders[key] = min(item.id, orders.get(key, item.id))
-        return {item.instance_uuid: Request(
-            _amounts(item.instance.flavor, self._asks_by_hint(item)),
-            orders[item.instance.reservation_id]) for item in found}
-
-    @staticmethod
-    def _asks_by_hint(build_request):
-        if not CONF.preemption.allow_hint:
-            return False
-        try:
-            spec_obj = objects.RequestSpec.get_by_instance_uuid(
-                nova_context.get_admin_context(),
-                build_request.instance_uuid)
-        except exception.RequestSpecNotFound:
-            return False
-        return request.is_hinted(spec_obj)
+        return {item.instance_uuid
+                for item in objects.BuildRequestList.get_all(context)}
 
 
 def _server(instance, by_hint):

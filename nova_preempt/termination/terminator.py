@@ -11,10 +11,10 @@
 # under the License.
 """Ending the victims of decisions, and waiting until their space is free.
 
-Each victim first gets notice, where it has a time of notice; then, where the
-operator allows it, Nova is asked to move it; then its action is taken. No
-step is taken for granted: each is seen in Nova's records, the last one in
-Placement too.
+Each victim first gets notice, where it has a time of notice; then, where its
+flavor or the operator asks for it, Nova is asked to move it; then its action
+is taken. No step is taken for granted: each is seen in Nova's records, the
+last one in Placement too.
 """
 
 import dataclasses
@@ -26,6 +26,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
+from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terms
 
@@ -46,7 +47,8 @@ class _End:
     decision: db_api.Decision
     victim: db_api.Victim
     notice_until: float            # monotonic
-    migrate: bool
+    migrate: bool                  # whether that is (still) tried
+    last_resort: str               # what else is done
     give_up_at: float = 0.0        # monotonic, set when the notice is over
     acting: bool = False           # whether the notice is over
     asked_at: float | None = None
@@ -77,7 +79,7 @@ class Terminator:
         self._watch = watch
         self._placement = placement
         self._db = db
-        self._owner = owner
+        self._heartbeat = heartbeat.Heartbeat(db, owner, TOUCH_S, monotonic)
         self._options = options
         self._events = events
         self._monotonic = monotonic
@@ -95,8 +97,8 @@ class Terminator:
                    for decision in decisions for victim in decision.victims}
         owned = [decision.uuid for decision in decisions]
         watched = list(pending)
-        touched = self._monotonic()
         stuck = set()
+        self._heartbeat.add(owned)
         self._watch.add(watched)
         try:
             while True:
@@ -108,17 +110,17 @@ class Terminator:
                         del pending[end.uuid]
                 if not pending:
                     return stuck
-                if self._monotonic() - touched >= TOUCH_S:
-                    if not self._db.touch(owned, self._owner):
-                        raise db_api.LostDecision(', '.join(owned))
-                    touched = self._monotonic()
+                if not self._heartbeat.keeps(owned):
+                    raise db_api.LostDecision(', '.join(owned))
                 self._sleep(self._options.poll_interval_s)
         finally:
             self._watch.remove(watched)
+            self._heartbeat.remove(owned)
 
     def _begin(self, decision, victim):
         end = _End(decision, victim, self._monotonic() + victim.notice_s,
-                   'migrate' in self._options.actions)
+                   terms.is_migrated_first(victim.action, self._options),
+                   terms.last_resort(victim.action, self._options))
         if victim.notice_s:
             self._give_notice(decision, victim)
         return end
@@ -133,8 +135,10 @@ class Terminator:
                                      status=db_api.NOTICED)
         self._events.notice(decision, victim)
         try:
-            self._nova.set_notice(victim.server_uuid, victim.action, deadline,
-                                  decision.operation, decision.uuid)
+            self._nova.set_notice(
+                victim.server_uuid, victim.action,
+                terms.last_resort(victim.action, self._options), deadline,
+                decision.operation, decision.uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
                         {'uuid': victim.server_uuid, 'exc': exc})
@@ -175,9 +179,9 @@ class Terminator:
             if state.vm_state == 'active' or end.host:
                 return self._is_migrated(end, state)
             end.migrate = False
-        if end.victim.action == 'shelve':
+        if end.last_resort == 'shelve':
             return self._is_shelved(end, state)
-        if end.victim.action == 'stop':
+        if end.last_resort == 'stop':
             return self._is_stopped(end, state)
         if state.task_state not in _ENDING:
             self._ask(end, 'force_delete')

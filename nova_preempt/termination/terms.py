@@ -27,6 +27,8 @@ _STATES = {
 # What a stopped server still takes.
 DISK = 'DISK_GB'
 
+MIGRATE = 'migrate'
+
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
@@ -35,6 +37,7 @@ class Terms:
     action: str        # delete, shelve or stop
     notice_s: int
     restore: bool      # comes back once there is room
+    migrate: bool = False    # its flavor asks to be moved instead, if it can
 
 
 def get_terms(server, options):
@@ -42,21 +45,56 @@ def get_terms(server, options):
 
     :param options: [preemption] of the configuration
     """
-    allowed = [action for action in options.actions if action != 'migrate']
     action = server.action
-    if action not in allowed:
-        action = allowed[0] if allowed else 'delete'
+    if action not in options.actions:
+        action = _default_action(options)
+    migrate = action == MIGRATE
+    action = last_resort(action, options)
     notice_s = options.notice_s if server.notice_s is None else (
         server.notice_s)
     notice_s = min(max(notice_s, options.minimum_notice_s),
                    options.maximum_notice_s)
-    return Terms(action, notice_s, server.restore and action == 'shelve')
+    return Terms(action, notice_s, server.restore and action == 'shelve',
+                 migrate)
+
+
+def is_migrated_first(action, options):
+    """Whether a victim is live-migrated where that is possible.
+
+    Its own flavor asks for it, or the operator wants it of all.
+
+    :param action: of a db.Victim
+    """
+    return action == MIGRATE or options.actions[:1] == [MIGRATE]
+
+
+def last_resort(action, options):
+    """What happens to a victim that cannot be, or is not to be, migrated."""
+    return _default_action(options) if action == MIGRATE else action
+
+
+def _default_action(options):
+    return next((action for action in options.actions if action != MIGRATE),
+                'delete')
 
 
 def is_possible(server, options):
     """Whether the server is in a state in which it can end on its terms."""
     states = _STATES[get_terms(server, options).action]
     return states is None or server.vm_state in states
+
+
+def leaving_action(server, options):
+    """The action after which nothing of a server is left on its host.
+
+    That of its terms, unless it would keep its disk there or is not possible
+    now.
+    """
+    action = get_terms(server, options).action
+    if action == 'stop' or not is_possible(server, options):
+        action = ('shelve' if server.vm_state in _STATES['shelve']
+                  else 'delete')
+    return action
 
 
 def freed(resources, action):

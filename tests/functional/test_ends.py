@@ -11,16 +11,29 @@
 # under the License.
 """How preemptible servers end: notice, and each action."""
 
+import importlib.util
 import json
+import pathlib
+import threading
+import types
 
-from nova import objects
-from nova.api.metadata import base as metadata
-from nova.network import model as network_model
 from oslo_messaging.notify import _impl_test
 
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import nova_api
 from tests.functional import base
+from tests.functional import guest
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / 'doc' / 'examples'
+
+
+def load_example(name):
+    """A script of the documentation, as a module that is not run."""
+    spec = importlib.util.spec_from_file_location(
+        name.replace('-', '_'), EXAMPLES / f'{name}.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class EndsTestCase(base.PreemptionTestCase):
@@ -43,20 +56,9 @@ class EndsTestCase(base.PreemptionTestCase):
 
 class TestNotice(EndsTestCase):
 
-    def read_as_guest(self, server_id):
-        """What the guest's metadata service says, as meta_data.json."""
-        with self.cell_context() as context:
-            instance = self.get_instance(context, server_id)
-            data = metadata.InstanceMetadata(
-                instance, network_info=network_model.NetworkInfo())
-            return json.loads(data.lookup('/openstack/latest/meta_data.json'))
-
-    def get_instance(self, context, server_id):
-        return objects.Instance.get_by_uuid(
-            context, server_id,
-            expected_attrs=['ec2_ids', 'flavor', 'info_cache', 'metadata',
-                            'system_metadata', 'security_groups', 'keypairs',
-                            'device_metadata', 'numa_topology'])
+    def guest(self, server_id):
+        return self.useFixture(guest.Guest(server_id,
+                                           self.api_fixture.project_id))
 
     def boot_and_wait_for_notice(self, victim):
         normal = self.boot('normal', self.small)
@@ -69,9 +71,11 @@ class TestNotice(EndsTestCase):
 
     def test_guest_sees_it_before_it_ends(self):
         cheap, other = self.fill(**{'preemptible:notice_s': '3'})
+        inside = self.guest(cheap)
+        self.assertEqual(cheap, inside.read()['uuid'])
+        self.assertIsNone(inside.read_notice())
         normal, notice = self.boot_and_wait_for_notice(cheap)
-        seen = self.read_as_guest(cheap)['meta'][nova_api.NOTICE_KEY]
-        self.assertEqual(notice, json.loads(seen))
+        self.assertEqual(notice, inside.read_notice())
         self.assertEqual('delete', notice['action'])
         self.assertEqual('create', notice['reason'])
         self.assertRegex(notice['deadline'], r'^\d{4}-\d\d-\d\dT.*Z$')
@@ -95,6 +99,31 @@ class TestNotice(EndsTestCase):
         self.assertEqual({cheap}, self.last_victims())
         self.assert_consistent()
 
+    def test_guest_that_runs_what_is_documented(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
+        example = load_example('save-and-power-off')
+        example.URL = example.URL.replace('http://169.254.169.254',
+                                          self.guest(cheap).url)
+        commands = []
+
+        def run(command):
+            commands.append(command)
+            if command == ['poweroff']:
+                self.api.post_server_action(cheap, {'os-stop': None})
+
+        example.subprocess = types.SimpleNamespace(run=run)
+        example.INTERVAL_S = 0.1
+        watcher = threading.Thread(target=example.main)
+        watcher.start()
+        normal = self.boot_normal()
+        watcher.join()
+        notice, = self.db.get_decisions(server_uuid=normal['id'])[0].victims
+        self.assertEqual(
+            [[example.SAVE, f'{notice.deadline:%Y-%m-%dT%H:%M:%SZ}',
+              'delete'], ['poweroff']], commands)
+        self.wait_gone(cheap)
+
     def test_others_do_not_wait(self):
         self.flags(maximum_notice_s=100, group='preemption')
         cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
@@ -117,10 +146,12 @@ class TestNotice(EndsTestCase):
             return type(nova).force_delete(nova, uuid)
 
         nova.force_delete = refuse
-        self.boot_normal()
-        server = self.api.get_server(cheap)
-        self.assertEqual('ACTIVE', server['status'])
-        self.assertNotIn(nova_api.NOTICE_KEY, server['metadata'])
+        inside = self.guest(cheap)
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.assertEqual('delete', inside.read_notice()['action'])
+        self.wait(normal)
+        self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
+        self.assertIsNone(inside.read_notice())
         self.assertEqual({other}, self.last_victims())
         self.assert_consistent()
 
@@ -198,6 +229,45 @@ class TestActions(EndsTestCase):
             server['status'], server['OS-EXT-SRV-ATTR:host']))
         self.assertEqual(db_api.MIGRATED, self.victim().status)
         self.assert_consistent()
+
+    def test_migrate_by_flavor(self):
+        self.flags(actions=['delete', 'migrate'], group='preemption')
+        asks, other = self.fill(**{'preemptible:action': 'migrate'})
+        self.add_hosts('host2')
+        self.boot_normal(host='host1')
+        self.assertEqual('host2', self.api.get_server(asks)[
+            'OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(('migrate', db_api.MIGRATED),
+                         (self.victim().action, self.victim().status))
+        # The list allows it, but this one's flavor does not ask for it.
+        self.api.delete_server(other)
+        self.wait_gone(other)
+        plain = self.boot_spot('plain', 'host1', 100)
+        self.boot_normal('second', host='host1')
+        self.wait_gone(plain)
+        self.assertEqual(('delete', db_api.GONE),
+                         (self.victim().action, self.victim().status))
+        self.assert_consistent()
+
+    def test_migrate_by_flavor_without_room(self):
+        self.flags(actions=['shelve', 'delete', 'migrate'],
+                   group='preemption')
+        asks, _other = self.fill(**{'preemptible:action': 'migrate'})
+        self.boot_normal()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(asks)['status'])
+        self.assertEqual(('migrate', db_api.SHELVED),
+                         (self.victim().action, self.victim().status))
+        self.assert_consistent()
+
+    def test_migrate_by_flavor_where_it_is_not_allowed(self):
+        self.flags(actions=['delete'], group='preemption')
+        asks, _other = self.fill(**{'preemptible:action': 'migrate'})
+        self.add_hosts('host2')
+        self.boot_normal(host='host1')
+        self.wait_gone(asks)
+        self.assertEqual(('delete', db_api.GONE),
+                         (self.victim().action, self.victim().status))
 
     def test_migrate_without_room(self):
         self.flags(actions=['migrate', 'delete'], group='preemption')

@@ -135,24 +135,38 @@ class TestPreemptible(QuotaTestCase):
     def test_many_at_the_same_time(self):
         """As many as the limit lets in, never more, and not fewer."""
         self.limit(servers=4)
+        self.start_second_scheduler()
+        booted = []
+        self.at_once(lambda number: booted.append(
+            self.boot(f's{number}', self.spot)), 10)
+        statuses = [self.settle(server)['status'] for server in booted]
+        self.assertEqual(10, len(statuses))
+        self.assertEqual(4, statuses.count('ACTIVE'))
+
+    def start_second_scheduler(self):
         # Nova's tests have but one; here two take turns.
         self._service_fixture_count['scheduler'] = 0
         second = self.start_service('scheduler', host='scheduler2')
         second.manager.clock = self.clock
-        booted = []
 
-        def boot(name):
-            booted.append(self.boot(name, self.spot))
-
-        threads = [threading.Thread(target=boot, args=(f's{number}',))
-                   for number in range(10)]
+    def at_once(self, function, count):
+        threads = [threading.Thread(target=function, args=(number,))
+                   for number in range(count)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        statuses = [self.settle(server)['status'] for server in booted]
-        self.assertEqual(10, len(statuses))
-        self.assertEqual(4, statuses.count('ACTIVE'))
+
+    def test_resizes_at_the_same_time(self):
+        self.limit(vcpus=6)
+        self.start_second_scheduler()
+        self.add_host('host2', 10, 10240, 100)
+        spots = [self.boot_spot(name, 'host1') for name in 'abcd']
+        larger = self.create_flavor('l', 2, 1024, 10, preemptible=True)
+        self.at_once(lambda number: self.act(
+            spots[number], 'resize', {'flavorRef': larger}), 4)
+        self.assertEqual([1, 1, 2, 2], sorted(
+            self.api.get_server(spot)['flavor']['vcpus'] for spot in spots))
 
     def test_operations(self):
         """What moves adds nothing; what grows, the difference."""

@@ -113,6 +113,15 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual(('you', api.CLAIMED, 'because'),
                          (found.owner, found.status, found.reason))
 
+    def test_signs_of_life(self):
+        for uuid, owner in (('d1', 'me'), ('d2', 'you'), ('d3', 'me')):
+            self.db.create_decision(decision(uuid=uuid, owner=owner,
+                                             victims=()))
+        self.assertTrue(self.db.touch({'d1', 'd3'}, 'me'))
+        self.assertFalse(self.db.touch({'d1', 'd2'}, 'me'))
+        self.assertFalse(self.db.touch({'d1', 'd4'}, 'me'))
+        self.assertEqual({'d1'}, self.db.get_owned({'d1', 'd2', 'd4'}, 'me'))
+
     def test_of_many_who_take_it_over_one_does(self):
         self.db.create_decision(decision())
         won = []

@@ -12,7 +12,6 @@
 """What is noted of the cloud."""
 
 import datetime
-import threading
 from unittest import mock
 
 import prometheus_client
@@ -20,7 +19,6 @@ import prometheus_client
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import observer
 from nova_preempt.power import readings
-from nova_preempt.power import service
 from tests.unit.power import base
 from tests.unit.power import world
 
@@ -82,37 +80,3 @@ class TestObserver(world.WorldTestCase):
         self.world.now += datetime.timedelta(seconds=old_s + 1)
         self.observe()
         self.assertEqual(1, len(db_energy.get_samples(self.db)))
-
-
-class TestBackground(world.WorldTestCase):
-
-    def test_once_at_a_time(self):
-
-        begun, end = threading.Event(), threading.Event()
-        calls = []
-
-        def function():
-            calls.append(1)
-            begun.set()
-            end.wait(30)
-
-        background = service.Background(function)
-        self.addCleanup(background.close)
-        background.run()
-        begun.wait(30)
-        background.run()
-        end.set()
-        background._running.result(30)
-        background.run()
-        background._running.result(30)
-        self.assertEqual(2, len(calls))
-
-    def test_goes_on_after_an_error(self):
-        background = service.Background(mock.Mock(
-            side_effect=ValueError('no'), __qualname__='it'))
-        self.addCleanup(background.close)
-        for _ in range(2):
-            background.run()
-            background._running.result(30)
-        self.assertEqual(2, background._function.call_count)
-        self.assertIn('it failed; it is tried again', self.logger.output)

@@ -11,6 +11,8 @@
 # under the License.
 """Who is admitted, by the two quotas."""
 
+import dataclasses
+import itertools
 import types
 import unittest
 from unittest import mock
@@ -22,6 +24,7 @@ from oslo_limit import fixture as limit_fixture
 from oslo_limit import limit
 
 from nova_preempt.conf import quota as quota_conf
+from nova_preempt.db import quota_claims
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import zeroed
@@ -38,11 +41,11 @@ def server(*sizes, busy=False):
 
 
 class FakeServers:
-    """What Nova has recorded, as {uuid: Server} and {uuid: Request}."""
+    """What Nova has recorded, as {uuid: Server} and a set of uuids."""
 
     def __init__(self):
         self.in_cells = {}
-        self.waiting = {}
+        self.waiting = set()
         self.partial = None
 
     def servers(self, project_id, partial=False):
@@ -50,7 +53,27 @@ class FakeServers:
         return dict(self.in_cells)
 
     def requests(self, project_id):
-        return dict(self.waiting)
+        return set(self.waiting)
+
+
+class FakeClaims:
+    """What db.quota_claims.QuotaClaims does, for one project."""
+
+    def __init__(self):
+        self.claims = []
+        self._ids = itertools.count()
+
+    def claim(self, project_id, amounts):
+        others = [item for item in self.claims
+                  if item.server_uuid not in amounts]
+        new = [quota_claims.Claim(next(self._ids), uuid,
+                                  **dataclasses.asdict(item))
+               for uuid, item in amounts.items()]
+        self.claims = others + new
+        return [item.id for item in new], others
+
+    def release(self, ids):
+        self.claims = [item for item in self.claims if item.id not in ids]
 
 
 class QuotasTestCase(unittest.TestCase):
@@ -60,12 +83,14 @@ class QuotasTestCase(unittest.TestCase):
         quota_conf.register_opts(self.conf)
         self.conf([])
         self.servers = FakeServers()
+        self.claims = FakeClaims()
         self.notes = []
 
     def make(self, driver='options', **values):
         for name, value in {'driver': driver, **values}.items():
             self.conf.set_override(name, value, quota_conf.GROUP)
         return quotas.Quotas(self.conf.preemption_quota, self.servers,
+                             self.claims,
                              lambda *args: self.notes.append(args))
 
     def ask(self, quota, *uuids, preemptible=True, vcpus=1, memory_mb=1024,
@@ -89,13 +114,13 @@ class QuotasTestCase(unittest.TestCase):
 class TestOptions(QuotasTestCase):
 
     def test_by_default_nobody_is_asked(self):
-        quota = quotas.Quotas(self.conf.preemption_quota, None)
+        quota = quotas.Quotas(self.conf.preemption_quota, None, None)
         self.ask(quota, 'a', vcpus=1000)
         self.ask(quota, 'a', preemptible=False)
 
     def test_without_limits_nothing_is_counted(self):
         quota = self.make(servers=-1, enforce_normal=True)
-        self.servers.servers = self.servers.requests = None
+        self.servers.servers = self.claims.claim = None
         self.ask(quota, 'a')
         self.ask(quota, 'a', preemptible=False)
 
@@ -149,6 +174,20 @@ class TestOptions(QuotasTestCase):
         self.servers.servers = mock.Mock(side_effect=exception.CellTimeout)
         with self.assertLogs('nova_preempt.scheduler.quotas'):
             self.assertIn('cannot be counted', self.refuse(quota, 'a'))
+        self.assertEqual([], self.claims.claims)
+
+    def test_cannot_claim(self):
+        quota = self.make(servers=1)
+        self.claims.claim = mock.Mock(side_effect=OSError)
+        with self.assertLogs('nova_preempt.scheduler.quotas'):
+            self.assertIn('cannot be counted', self.refuse(quota, 'a'))
+
+    def test_cannot_release(self):
+        """The answer is the same; Nova's records tell that it is over."""
+        quota = self.make(servers=0)
+        self.claims.release = mock.Mock(side_effect=OSError)
+        with self.assertLogs('nova_preempt.scheduler.quotas'):
+            self.assertIn('limit 0', self.refuse(quota, 'a'))
 
 
 class TestCounting(QuotasTestCase):
@@ -188,44 +227,46 @@ class TestCounting(QuotasTestCase):
             amounts(vcpus=1), amounts(vcpus=4), amounts(False, 9))}
         self.assertIn('limit 5, used 4', self.refuse(quota, 'b', vcpus=2))
 
-    def test_earlier_requests_count(self):
-        quota = self.make(servers=2)
-        self.servers.waiting = {
-            uuid: usage.Request(amounts(), order)
-            for uuid, order in (('a', 1), ('b', 2), ('c', 3))}
-        self.servers.waiting['n'] = usage.Request(amounts(False), 0)
-        self.assertIn('used 2', self.refuse(quota, 'c'))
-        self.ask(quota, 'b')
-        self.ask(quota, 'a')
-
     def test_admitted_requests_count(self):
-        """A later request was seen before an earlier one was to be seen."""
-        quota = self.make(servers=1)
-        self.servers.waiting = {'b': usage.Request(amounts(), 2)}
+        quota = self.make(servers=2)
+        self.servers.waiting = {'a', 'b', 'c'}
         self.ask(quota, 'b')
-        self.servers.waiting['a'] = usage.Request(amounts(), 1)
-        self.assertIn('used 1', self.refuse(quota, 'a'))
+        self.ask(quota, 'c')
+        self.assertIn('used 2', self.refuse(quota, 'a'))
+        # What was refused counts nothing, what is asked for again once.
+        self.ask(quota, 'b')
+        self.ask(quota, 'c')
 
     def test_a_request_that_found_no_host(self):
         quota = self.make(servers=1)
-        self.servers.waiting = {'b': usage.Request(amounts(), 2)}
+        self.servers.waiting = {'a', 'b'}
         self.assertRaises(exception.NoValidHost, self.ask, quota, 'b',
                           error=exception.NoValidHost(reason='full'))
-        self.servers.waiting['a'] = usage.Request(amounts(), 1)
         self.ask(quota, 'a')
 
-    def test_a_request_has_one_place(self):
-        quota = self.make(servers=2)
-        self.servers.waiting = {
-            'a1': usage.Request(amounts(), 1), 'b': usage.Request(
-                amounts(), 2), 'a2': usage.Request(amounts(), 1)}
-        self.refuse(quota, 'b')
-        self.ask(quota, 'a1', 'a2')
+    def test_what_is_over_is_forgotten(self):
+        quota = self.make(servers=1)
+        self.servers.waiting = {'a'}
+        self.ask(quota, 'a')
+        # It was deleted before it was built.
+        self.servers.waiting = {'b'}
+        self.ask(quota, 'b')
+        self.assertEqual(['b'], [item.server_uuid
+                                 for item in self.claims.claims])
+
+    def test_of_the_other_kind(self):
+        quota = self.make(servers=1, normal_servers=1, enforce_normal=True)
+        self.servers.waiting = {'s', 'n'}
+        self.ask(quota, 's')
+        self.ask(quota, 'n', preemptible=False)
 
     def test_it_went_into_a_cell(self):
         quota = self.make(servers=1)
-        self.servers.waiting = {'a': usage.Request(amounts(), 1)}
+        self.servers.waiting = {'a'}
+        self.ask(quota, 'a')
         self.servers.in_cells = {'a': server(busy=True)}
+        self.assertIn('used 1', self.refuse(quota, 'b'))
+        self.servers.waiting = set()
         self.assertIn('used 1', self.refuse(quota, 'b'))
 
 

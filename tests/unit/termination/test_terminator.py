@@ -74,8 +74,9 @@ class FakeCloud:
         self.asked[uuid].append((self.clock.now, 'abort'))
         self._due.pop(uuid)
 
-    def set_notice(self, uuid, action, deadline, reason, decision_uuid):
-        self.shown[uuid] = action
+    def set_notice(self, uuid, action, last_resort, deadline, reason,
+                   decision_uuid):
+        self.shown[uuid] = action, last_resort
 
     def clear_notice(self, uuid):
         self.shown.pop(uuid, None)
@@ -113,6 +114,7 @@ class TestTerminator(unittest.TestCase):
         super().setUp()
         self.clock = Clock()
         self.db = mock.Mock(spec=db.Database)
+        self.db.get_owned.return_value = set()
         self.events = mock.Mock(spec=events.Events)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
@@ -191,7 +193,7 @@ class TestTerminator(unittest.TestCase):
     def test_notice(self):
         cloud = self.cloud({'a': 1})
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
-        self.assertEqual('delete', cloud.shown['a'])
+        self.assertEqual(('delete', 'delete'), cloud.shown['a'])
         self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
         self.assertEqual([api.NOTICED, api.ENDING, api.GONE],
                          self.statuses('a'))
@@ -258,7 +260,7 @@ class TestTerminator(unittest.TestCase):
         self.placement.post_allocations.assert_not_called()
 
     def test_migrate(self):
-        self.options.actions = ['delete', 'migrate']
+        self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 9})
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=1))
         self.assertEqual(['live_migrate'],
@@ -267,26 +269,45 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.shown)
 
     def test_migration_refused(self):
-        self.options.actions = ['delete', 'migrate']
+        self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 1}, refuse=1)
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(['live_migrate', 'force_delete'],
                          [what for _time, what in cloud.asked['a']])
 
     def test_migration_that_takes_too_long(self):
-        self.options.actions = ['delete', 'migrate']
+        self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 40})
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(['live_migrate', 'abort', 'force_delete'],
                          [what for _time, what in cloud.asked['a']])
 
     def test_stopped_servers_are_not_migrated(self):
-        self.options.actions = ['delete', 'migrate']
+        self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 1})
         cloud.power_off('a')
         self.end(cloud, 'a')
         self.assertEqual(['force_delete'],
                          [what for _time, what in cloud.asked['a']])
+
+    def test_only_those_that_ask_for_it_are_migrated(self):
+        self.options.actions = ['stop', 'migrate']
+        for action, expected in (('migrate', ['live_migrate']),
+                                 ('stop', ['stop', 'lock'])):
+            cloud = self.cloud({'a': 3})
+            self.assertEqual(set(), self.end(cloud, 'a', action=action))
+            self.assertEqual(expected,
+                             [what for _time, what in cloud.asked['a']])
+
+    def test_the_default_follows_a_migration_that_fails(self):
+        self.options.actions = ['shelve', 'delete', 'migrate']
+        cloud = self.cloud({'a': 1}, refuse=1)
+        self.assertEqual(set(), self.end(cloud, 'a', action='migrate',
+                                         notice_s=1))
+        self.assertEqual(['live_migrate', 'shelve', 'shelve_offload'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(('migrate', 'shelve'), cloud.shown['a'])
+        self.assertEqual(api.SHELVED, self.statuses('a')[-1])
 
     # -- the space in Placement --------------------------------------------
 

@@ -16,6 +16,7 @@ import types
 import unittest
 from unittest import mock
 
+from nova_preempt.scheduler import records
 from nova_preempt.scheduler import view
 from nova_preempt.termination import terms
 from nova_preempt.termination import watch
@@ -51,15 +52,47 @@ class TestTerms(unittest.TestCase):
         self.assertEqual(terms.Terms('shelve', 30, True),
                          self.terms(restore=True))
 
+    def test_a_flavor_that_asks_to_be_migrated(self):
+        self.assertEqual(terms.Terms('shelve', 30, False, migrate=True),
+                         self.terms(action='migrate'))
+        # It is shelved where it cannot be moved: then it comes back.
+        self.assertTrue(self.terms(action='migrate', restore=True).restore)
+        self.options.actions = ['stop', 'shelve']
+        self.assertEqual(terms.Terms('stop', 30, False),
+                         self.terms(action='migrate', restore=True))
+
+    def victim(self, action):
+        return records.make_victim(server(action=action), self.options)
+
+    def test_who_is_migrated_first(self):
+        for actions, asking, others in (
+                (['migrate', 'stop'], True, True),
+                (['stop', 'migrate'], True, False),
+                (['stop'], False, False), ([], False, False)):
+            self.options.actions = actions
+            for action, expected in (('migrate', asking), ('stop', others),
+                                     ('', others)):
+                self.assertEqual(expected, terms.is_migrated_first(
+                    self.victim(action).action, self.options),
+                    (actions, action))
+
+    def test_the_last_resort_of_a_victim(self):
+        self.options.actions = ['shelve', 'stop', 'migrate']
+        for action, expected in (('migrate', 'shelve'), ('stop', 'stop'),
+                                 ('', 'shelve')):
+            self.assertEqual(expected, terms.last_resort(
+                self.victim(action).action, self.options))
+
     def test_bounds(self):
         for asked, given in ((0, 10), (9, 10), (60, 60), (9999, 60)):
             self.assertEqual(given, self.terms(notice_s=asked).notice_s)
-        for action in ('delete', 'migrate', 'nonsense', ''):
+        for action in ('delete', 'nonsense', ''):
             self.assertEqual('shelve', self.terms(action=action).action)
 
     def test_nothing_but_migrate(self):
         self.options.actions = ['migrate']
         self.assertEqual('delete', self.terms(action='stop').action)
+        self.assertEqual('delete', self.terms(action='migrate').action)
 
     def test_states(self):
         for action, vm_state, possible in (

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What schedulers have admitted and Nova's records do not show yet.
+
+Whoever asks for something writes first what it asks for, and then counts: the
+claims that were there before are what it has to count, whoever made them. One
+lock row gives all claims one order.
+"""
+
+import dataclasses
+import datetime
+
+from oslo_db import api as oslo_db_api
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from nova_preempt.db import models
+
+_LOCK = 'quotas'
+
+# Claims end with what they are for, as Nova's records tell. What nobody looks
+# at any more is forgotten after a day: no request takes as long.
+LIFETIME_S = 86_400
+
+# See Database.create_decision().
+_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """What one server counts; the flavor's size, memory in MiB."""
+
+    id: int
+    server_uuid: str
+    preemptible: bool
+    vcpus: int
+    memory_mb: int
+
+
+class QuotaClaims:
+    """The claims of all schedulers.
+
+    :param database: a nova_preempt.db.Database
+    """
+
+    def __init__(self, database):
+        self._database = database
+
+    @_retry
+    def claim(self, project_id, amounts):
+        """Claim for servers, in place of what was claimed for them before.
+
+        :param amounts: {server uuid: what has preemptible, vcpus, memory_mb}
+        :returns: (ids of the new claims, [Claim] of the project's others, all
+            of which came before)
+        """
+        now = timeutils.utcnow()
+        model = models.QuotaClaim
+        rows = [model(project_id=project_id, server_uuid=uuid,
+                      preemptible=item.preemptible, vcpus=item.vcpus,
+                      memory_mb=item.memory_mb,
+                      expires_at=now + datetime.timedelta(seconds=LIFETIME_S))
+                for uuid, item in sorted(amounts.items())]
+        with self._database._writer() as session:
+            _lock(session)
+            session.execute(sa.delete(model).where(
+                (model.expires_at < now)
+                | (model.project_id == project_id)
+                & model.server_uuid.in_(list(amounts))))
+            others = session.execute(
+                sa.select(*(getattr(model, field.name)
+                            for field in dataclasses.fields(Claim)))
+                .where(model.project_id == project_id)
+                .order_by(model.id)).all()
+            session.add_all(rows)
+            session.flush()
+            return [row.id for row in rows], [Claim(*row) for row in others]
+
+    @_retry
+    def release(self, ids):
+        """These do not count any more."""
+        if not ids:
+            return
+        with self._database._writer() as session:
+            # The same order of locks as above.
+            _lock(session)
+            session.execute(sa.delete(models.QuotaClaim).where(
+                models.QuotaClaim.id.in_(list(ids))))
+
+
+def _lock(session):
+    session.execute(sa.update(models.Lock).where(
+        models.Lock.name == _LOCK).values(name=_LOCK))

@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Claims of quotas, on SQLite and what else OS_TEST_DATABASES names."""
+
+import datetime
+import os
+import random
+import tempfile
+import threading
+import time
+import types
+import unittest
+from unittest import mock
+
+from nova import exception
+from oslo_config import cfg
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from nova_preempt.conf import quota as quota_conf
+from nova_preempt.db import models
+from nova_preempt.db import quota_claims
+from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import usage
+from tests.unit.db import test_api
+
+ONE = usage.Amounts(True, 1, 1024)
+TWO = usage.Amounts(False, 2, 2048)
+
+
+class TestSQLite(unittest.TestCase):
+
+    url = None
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = self.url or f'sqlite:///{directory.name}/test.sqlite'
+        self.db = test_api.make_database(self.path)
+        self.db.sync()
+        self.addCleanup(self.drop)
+        self.claims = quota_claims.QuotaClaims(self.db)
+
+    def drop(self):
+        engine = self.db._facade.writer.get_engine()
+        models.Base.metadata.drop_all(engine)
+        with engine.begin() as connection:
+            connection.execute(sa.text('DROP TABLE alembic_version'))
+        engine.dispose()
+
+    def seen(self, project_id='p'):
+        """What a request that comes now has to count."""
+        ids, others = self.claims.claim(project_id, {'new': ONE})
+        self.claims.release(ids)
+        return {item.server_uuid: usage.Amounts(
+            item.preemptible, item.vcpus, item.memory_mb) for item in others}
+
+    def test_who_comes_later_sees_it(self):
+        ids, others = self.claims.claim('p', {'a': ONE, 'b': TWO})
+        self.assertEqual((2, []), (len(ids), others))
+        self.assertEqual({'a': ONE, 'b': TWO}, self.seen())
+        self.assertEqual({}, self.seen('q'))
+        self.claims.release(ids[:1])
+        self.assertEqual({'b': TWO}, self.seen())
+        self.claims.release([])
+        self.claims.release(ids)
+        self.assertEqual({}, self.seen())
+
+    def test_one_for_each_server(self):
+        first, _others = self.claims.claim('p', {'a': ONE})
+        second, others = self.claims.claim('p', {'a': TWO})
+        self.assertEqual([], others)
+        # Who held the first cannot take the second away.
+        self.claims.release(first)
+        self.assertEqual({'a': TWO}, self.seen())
+        self.claims.release(second)
+        third, _others = self.claims.claim('p', {'a': ONE})
+        self.claims.release(second)
+        self.assertNotEqual(second, third)
+        self.assertEqual({'a': ONE}, self.seen())
+
+    def test_forgotten_in_the_end(self):
+        long_ago = timeutils.utcnow() - datetime.timedelta(
+            seconds=quota_claims.LIFETIME_S + 1)
+        with mock.patch.object(timeutils, 'utcnow', return_value=long_ago):
+            self.claims.claim('p', {'a': ONE})
+            self.assertEqual({'a': ONE}, self.seen())
+        self.seen('q')
+        self.assertEqual({}, self.seen())
+
+    def test_two_schedulers_and_many_threads(self):
+        """As many as the limit lets in, never more, and not fewer."""
+        limit, threads, rounds = 5, 6, 4
+        nova = FakeNova()
+        schedulers = [Scheduler(test_api.make_database(self.path), nova,
+                                limit) for _ in range(2)]
+        for scheduler in schedulers:
+            self.addCleanup(scheduler.close)
+
+        def ask(number):
+            rng = random.Random(number)
+            for turn in range(rounds):
+                schedulers[number % 2].ask(f'{number}-{turn}', rng)
+
+        asking = [threading.Thread(target=ask, args=(number,))
+                  for number in range(2 * threads)]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        self.assertEqual(limit, nova.most)
+        self.assertEqual(limit, len(nova.servers('p')))
+
+    def test_resizes_in_two_schedulers(self):
+        """Of what grows at the same time the limit lets a part in."""
+        nova = FakeNova()
+        grows = [f's{number}' for number in range(8)]
+        for uuid in grows:
+            nova.in_cells[uuid] = usage.Server([ONE], True)
+        schedulers = [Scheduler(test_api.make_database(self.path), nova,
+                                limit=-1, vcpus=11) for _ in range(2)]
+        for scheduler in schedulers:
+            self.addCleanup(scheduler.close)
+        admitted = []
+        barrier = threading.Barrier(len(grows))
+
+        def grow(number):
+            barrier.wait()
+            try:
+                with schedulers[number % 2].admitted(grows[number], 2):
+                    admitted.append(number)
+            except exception.NoValidHost:
+                pass
+
+        threads = [threading.Thread(target=grow, args=(number,))
+                   for number in range(len(grows))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(3, len(admitted))
+
+
+class FakeNova:
+    """Requests that come into a cell some time after they were admitted."""
+
+    def __init__(self):
+        self.waiting = set()
+        self.in_cells = {}
+        self.most = 0
+
+    def requests(self, project_id):
+        return set(self.waiting)
+
+    def servers(self, project_id, partial=False):
+        return dict(self.in_cells)
+
+    def build(self, uuid):
+        self.in_cells[uuid] = usage.Server([ONE], True)
+        self.most = max(self.most, len(self.in_cells))
+        self.waiting.discard(uuid)
+        self.in_cells[uuid] = usage.Server([ONE], False)
+
+
+class Scheduler:
+    """Quotas with a connection of their own to the database."""
+
+    def __init__(self, database, nova, limit, vcpus=-1):
+        conf = cfg.ConfigOpts()
+        quota_conf.register_opts(conf)
+        conf([])
+        for name, value in (('driver', 'options'), ('servers', limit),
+                            ('vcpus', vcpus)):
+            conf.set_override(name, value, quota_conf.GROUP)
+        self.close = database._facade.writer.get_engine().dispose
+        self._nova = nova
+        self._quotas = quotas.Quotas(conf.preemption_quota, nova,
+                                     quota_claims.QuotaClaims(database))
+
+    def admitted(self, uuid, vcpus=1):
+        spec_obj = types.SimpleNamespace(
+            project_id='p', flavor=types.SimpleNamespace(
+                vcpus=vcpus, memory_mb=1024))
+        return self._quotas.admitted(None, spec_obj, [uuid], True)
+
+    def ask(self, uuid, rng):
+        self._nova.waiting.add(uuid)
+        try:
+            with self.admitted(uuid):
+                time.sleep(rng.uniform(0, 0.2))
+        except exception.NoValidHost:
+            self._nova.waiting.discard(uuid)
+        else:
+            self._nova.build(uuid)
+
+
+def load_tests(loader, tests, pattern):
+    """Add the same tests on each of the other databases."""
+    for number, url in enumerate(os.environ.get('OS_TEST_DATABASES',
+                                                '').split()):
+        other = type(f'TestOther{number}', (TestSQLite,), {'url': url})
+        tests.addTests(loader.loadTestsFromTestCase(other))
+    return tests
