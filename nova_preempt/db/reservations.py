@@ -136,25 +136,29 @@ class Reservations:
             return _get(session, uuid, project_id)
 
     def list(self, *, project_id=None, user_id=None, name=None, host=None,
-             statuses=None, released=None, marker=None, limit=None):
+             statuses=None, released=None, since=None, until=None,
+             marker=None, limit=None):
         """Reservations, newest first.
 
         :param host: that is or was one of its hosts
         :param statuses: that it has one of
         :param released: whether released_at is set; either if None
+        :param since: that it ends after this, naive and in UTC
+        :param until: that it starts before this
         :param marker: the Reservation after which the page begins
         """
         row = models.Reservation
         query = sa.select(row)
-        for column, value in ((row.project_id, project_id),
-                              (row.user_id, user_id), (row.name, name)):
+        for value, condition in (
+                (project_id, row.project_id == project_id),
+                (user_id, row.user_id == user_id),
+                (name, row.name == name),
+                (statuses, row.status.in_(statuses or ())),
+                (released, row.released_at.is_(None) != released),
+                (since, row.end_at > since),
+                (until, row.start_at < until)):
             if value is not None:
-                query = query.where(column == value)
-        if statuses is not None:
-            query = query.where(row.status.in_(statuses))
-        if released is not None:
-            query = query.where(row.released_at.is_not(None) if released
-                                else row.released_at.is_(None))
+                query = query.where(condition)
         if host is not None:
             query = query.where(sa.exists().where(
                 models.ReservationHost.reservation_uuid == row.uuid,
