@@ -150,15 +150,15 @@ class Reservations:
         row = models.Reservation
         query = sa.select(row)
         for value, condition in (
-                (project_id, row.project_id == project_id),
-                (user_id, row.user_id == user_id),
-                (name, row.name == name),
-                (statuses, row.status.in_(statuses or ())),
-                (released, row.released_at.is_(None) != released),
-                (since, row.end_at > since),
-                (until, row.start_at < until)):
+                (project_id, row.project_id.__eq__),
+                (user_id, row.user_id.__eq__),
+                (name, row.name.__eq__),
+                (statuses, row.status.in_),
+                (released, row.released_at.is_(None).__ne__),
+                (since, row.end_at.__gt__),
+                (until, row.start_at.__lt__)):
             if value is not None:
-                query = query.where(condition)
+                query = query.where(condition(value))
         if host is not None:
             query = query.where(sa.exists().where(
                 models.ReservationHost.reservation_uuid == row.uuid,
