@@ -20,6 +20,7 @@ them; and readers keep what they have read for as long as the number stays.
 import collections
 import dataclasses
 import datetime
+import operator
 import threading
 
 from oslo_db import api as oslo_db_api
@@ -149,16 +150,18 @@ class Reservations:
         """
         row = models.Reservation
         query = sa.select(row)
-        for value, condition in (
-                (project_id, row.project_id == project_id),
-                (user_id, row.user_id == user_id),
-                (name, row.name == name),
-                (statuses, row.status.in_(statuses or ())),
-                (released, row.released_at.is_(None) != released),
-                (since, row.end_at > since),
-                (until, row.start_at < until)):
+        for column, relation, value in (
+                (row.project_id, operator.eq, project_id),
+                (row.user_id, operator.eq, user_id),
+                (row.name, operator.eq, name),
+                (row.status, _in, statuses),
+                (row.end_at, operator.gt, since),
+                (row.start_at, operator.lt, until)):
             if value is not None:
-                query = query.where(condition)
+                query = query.where(relation(column, value))
+        if released is not None:
+            query = query.where(row.released_at.is_not(None) if released
+                                else row.released_at.is_(None))
         if host is not None:
             query = query.where(sa.exists().where(
                 models.ReservationHost.reservation_uuid == row.uuid,
@@ -364,6 +367,10 @@ class Reservations:
             raise exceptions.NoHostsForReservation(
                 f'{", ".join(sorted(taken))}: not free from '
                 f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
+
+
+def _in(column, values):
+    return column.in_(values)
 
 
 def _granted(reservation, found: core.Found, now):
