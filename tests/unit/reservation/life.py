@@ -17,8 +17,6 @@ Its time passes when a test says so.
 import collections
 import dataclasses
 import datetime
-import os
-import tempfile
 from types import SimpleNamespace
 
 import testtools
@@ -51,10 +49,7 @@ class LifeTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.database = test_api.make_database(
-            'sqlite:///' + os.path.join(directory.name, 'test.sqlite'))
+        self.database = test_api.make_database('sqlite://')
         self.database.sync()
         self.addCleanup(
             self.database._facade.writer.get_engine().dispose)

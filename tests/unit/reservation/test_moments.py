@@ -163,7 +163,7 @@ class TestMoments(life.LifeTestCase):
     def fail_to_update(*args, **kwargs):
         raise OSError('away')
 
-    @hypothesis.settings(max_examples=25, deadline=None, derandomize=True)
+    @hypothesis.settings(max_examples=15, deadline=None, derandomize=True)
     @hypothesis.given(steps=st.lists(st.integers(0, 2 * HOUR_S),
                                      max_size=12),
                       starts=st.lists(st.integers(0, 2 * HOUR_S),
