@@ -94,13 +94,24 @@ def parse(query: object) -> Query:
 
     :raises InvalidQuery: it is none
     """
-    if isinstance(query, str):
-        query = _load(query)
-    if query is None or (isinstance(query, list | tuple) and not query):
+    query = load(query)
+    if isinstance(query, list | tuple) and not query:
         return Query(frozenset(), lambda properties: True)
     parser = _Parser()
     test = parser.query(query, "host_properties", 1)
     return Query(frozenset(parser.names), test)
+
+
+def load(query: object) -> object:
+    """Return the JSON value that a string holds; anything else as it is.
+
+    None and a string without any are an empty list.
+
+    :raises InvalidQuery: it holds none
+    """
+    if isinstance(query, str):
+        query = _load(query)
+    return [] if query is None else query
 
 
 def _load(text: str) -> object:

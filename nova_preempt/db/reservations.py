@@ -20,6 +20,7 @@ them; and readers keep what they have read for as long as the number stays.
 import collections
 import dataclasses
 import datetime
+import operator
 import threading
 
 from oslo_db import api as oslo_db_api
@@ -136,22 +137,28 @@ class Reservations:
             return _get(session, uuid, project_id)
 
     def list(self, *, project_id=None, user_id=None, name=None, host=None,
-             statuses=None, released=None, marker=None, limit=None):
+             statuses=None, released=None, since=None, until=None,
+             marker=None, limit=None):
         """Reservations, newest first.
 
         :param host: that is or was one of its hosts
         :param statuses: that it has one of
         :param released: whether released_at is set; either if None
+        :param since: that it ends after this, naive and in UTC
+        :param until: that it starts before this
         :param marker: the Reservation after which the page begins
         """
         row = models.Reservation
         query = sa.select(row)
-        for column, value in ((row.project_id, project_id),
-                              (row.user_id, user_id), (row.name, name)):
+        for column, relation, value in (
+                (row.project_id, operator.eq, project_id),
+                (row.user_id, operator.eq, user_id),
+                (row.name, operator.eq, name),
+                (row.status, _in, statuses),
+                (row.end_at, operator.gt, since),
+                (row.start_at, operator.lt, until)):
             if value is not None:
-                query = query.where(column == value)
-        if statuses is not None:
-            query = query.where(row.status.in_(statuses))
+                query = query.where(relation(column, value))
         if released is not None:
             query = query.where(row.released_at.is_not(None) if released
                                 else row.released_at.is_(None))
@@ -356,6 +363,10 @@ class Reservations:
             raise exceptions.NoHostsForReservation(
                 f'{", ".join(sorted(taken))}: not free from '
                 f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
+
+
+def _in(column, values):
+    return column.in_(values)
 
 
 def _granted(reservation, found: core.Found, now):

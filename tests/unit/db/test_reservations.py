@@ -159,6 +159,8 @@ class TestReservations(test_api.TestSQLite):
         self.assertEqual('r1', uuids(statuses=[reservations.ENDED]))
         self.assertEqual('r1', uuids(released=True))
         self.assertEqual('r4 r3', uuids(released=False, limit=2))
+        self.assertEqual('r3 r2', uuids(since=NOW + 2.5 * HOUR,
+                                        until=NOW + 4 * HOUR))
         self.assertEqual('r2 r1', uuids(marker=self.mine.get('r3'), limit=2))
 
     def test_update_goes_by_the_status(self):
