@@ -26,6 +26,14 @@ VERSION = '1.0'
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
+def make_notifier(conf, host):
+    """An oslo.messaging Notifier; parameters as below."""
+    return messaging.Notifier(
+        messaging.get_notification_transport(conf),
+        publisher_id=f'nova-preempt:{host}',
+        topics=conf.preemption.notification_topics)
+
+
 class Events:
     """Tells of preemptions.
 
@@ -37,10 +45,7 @@ class Events:
     """
 
     def __init__(self, conf, host):
-        self._notifier = messaging.Notifier(
-            messaging.get_notification_transport(conf),
-            publisher_id=f'nova-preempt:{host}',
-            topics=conf.preemption.notification_topics)
+        self._notifier = make_notifier(conf, host)
 
     def start(self, decision):
         """A server takes the space of its victims."""

@@ -40,6 +40,17 @@ PHASES = prometheus_client.Histogram(
     'nova_preempt_phase_seconds', 'Duration of the parts of a preemption.',
     ['phase'], buckets=_SECONDS)
 
+RESERVATIONS = prometheus_client.Gauge(
+    'nova_preempt_reservations',
+    'Reservations that have not ended, and those that ended with servers '
+    'left, as the engine that acts sees them.', ['status'])
+HOSTS_REPLACED = prometheus_client.Counter(
+    'nova_preempt_reservation_hosts_replaced',
+    'Hosts of reservations in whose place another came.', ['reason'])
+RESERVATIONS_LATE = prometheus_client.Histogram(
+    'nova_preempt_reservation_late_seconds',
+    'How late reservations start and end.', ['event'], buckets=_SECONDS)
+
 
 def serve(port, address):
     """Serve them at http://address:port/metrics, unless the port is 0.

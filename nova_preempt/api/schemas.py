@@ -99,7 +99,8 @@ PREEMPTION = make_object({
     'updated_at': TIME,
     'status': STRING,
     'operation': described(STRING, 'Why: create, resize, ..., or '
-                           'maximum_runtime, headroom, simulate, repair.'),
+                           'maximum_runtime, headroom, reservation, '
+                           'simulate, repair.'),
     'server': {
         'type': ['object', 'null'],
         'description': 'The server that was placed, null if it is of another '

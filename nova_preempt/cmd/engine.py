@@ -37,6 +37,8 @@ import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.engine import requests
 from nova_preempt.engine import service
+from nova_preempt.reservation import lifecycle
+from nova_preempt.reservation import requests as reservation_requests
 from nova_preempt.scheduler import preemption
 from nova_preempt.termination import nova_api
 
@@ -61,8 +63,12 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow):
     parts = preemption.Preemption(
         conf, conf.host, report.report_client_singleton, cells, clock)
     options = conf[conf_engine.GROUP]
-    return service.Engine(parts, options, service.Leadership(
-        options.backend_url, parts.owner.name))
+    inventory = lifecycle.make_inventory(conf, parts)
+    return service.Engine(
+        parts, options, inventory,
+        service.Leadership(options.backend_url, parts.owner.name),
+        lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
+                                         inventory))
 
 
 def make_server(conf, engine):
@@ -70,7 +76,8 @@ def make_server(conf, engine):
     return messaging.get_rpc_server(
         rpc.get_transport(conf),
         messaging.Target(topic=requests.TOPIC, server=conf.host),
-        [requests.Requests(engine.preemption, engine.ends)],
+        [requests.Requests(engine.preemption, engine.ends),
+         reservation_requests.Requests(engine.inventory)],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))
 

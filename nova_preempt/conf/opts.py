@@ -18,6 +18,7 @@ from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
+from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import weights
 
 
@@ -30,5 +31,6 @@ def list_opts():
         (preemption.GROUP, preemption.list_opts()),
         (quota.GROUP, quota.OPTS),
         (reservation.GROUP, reservation.OPTS),
+        (reservation_blazar.GROUP, reservation_blazar.list_opts()),
         (weights.GROUP, weights.OPTS),
     ]

@@ -45,6 +45,21 @@ least cost first and leaves it to Nova's ordinary weighers to break ties.
 An aggregate's metadata key of the same name overrides it for the aggregate's
 hosts.
 """),
+    cfg.FloatOpt(
+        'reservation_free_time_weight_multiplier',
+        default=10.0,
+        help="""
+Multiplier of ``ReservationFreeTimeWeigher``: how much a host is preferred
+whose next reservation is farther away.
+
+No unit; the weight of a host is its rank by that time among the hosts that
+are compared, from 0 (the soonest) to 1 (the farthest, or none to come). The
+default is more than Nova's weighers by free RAM, CPU and disk say together, so
+that a host which is soon reserved is taken last and need not be emptied, and
+less than the cost of victims. 0 spreads servers as if nothing were reserved.
+It has no effect unless ``ReservationFilter`` is enabled. An aggregate's
+metadata key of the same name overrides it for the aggregate's hosts.
+"""),
 ]
 
 

@@ -122,6 +122,11 @@ class Occupancy:
             self._hints.pop(instance.uuid, None)
         return old and old.node
 
+    def get(self, uuid):
+        """The Resident, None if it is on no node."""
+        with self._lock:
+            return self._residents.get(uuid)
+
     def on_node(self, node):
         """The Residents of a node, in order of their uuids."""
         with self._lock:

@@ -36,6 +36,8 @@ from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import api as db_api
+from nova_preempt.reservation import leases
+from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import filters
@@ -88,6 +90,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         # Here and not in __init__: this runs in the worker, after the fork.
         super().init_host(service_ref)
         self.start_preemption()
+        if leases.is_used(CONF):
+            leases.start(CONF, lambda: self.clock().timestamp())
 
     def start_preemption(self):
         """Read the configuration, open the database, repair what is open."""
@@ -170,8 +174,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             except messaging.ExpectedException as exc:
                 raise exc.exc_info[1] from None
 
-        if (self.preemption is None or not instance_uuids
-                or utils.request_is_rebuild(spec_obj)):
+        if utils.request_is_rebuild(spec_obj):
+            return select(spec_obj)
+        admission.admit(context, spec_obj, instance_uuids)
+        if self.preemption is None or not instance_uuids:
             return select(spec_obj)
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
