@@ -34,7 +34,8 @@ class ReservationTestCase(base.PreemptionTestCase):
         self.flags(group='filter_scheduler', enabled_filters=[
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
         # Nobody waits for the background.
-        self.flags(group='reservation', refresh_interval_s=HOUR_S)
+        self.flags(group='reservation', refresh_interval_s=HOUR_S,
+                   max_age_s=HOUR_S)
         self.flags(group='preemption', notice_s=60, termination_timeout_s=60)
         self.restart_scheduler()
         self.mine = reservations.Reservations(
@@ -65,7 +66,7 @@ class ReservationTestCase(base.PreemptionTestCase):
     def wait_a_while(self, seconds):
         self.now += datetime.timedelta(seconds=seconds)
 
-    def boot_on(self, host, reservation_id=None, flavor=None, **kwargs):
+    def boot_on(self, host, /, reservation_id=None, flavor=None, **kwargs):
         """Boot a server, which has to be on this host, and return its id."""
         server = self.boot('server', flavor or self.small,
                            hints=_hint(reservation_id), **kwargs)
@@ -256,7 +257,7 @@ class TestServiceDown(ReservationTestCase):
         engine = self.db._facade.writer.get_engine()
         with engine.begin() as connection:
             connection.execute(sa.text(
-                'ALTER TABLE counters RENAME TO nothing'))
+                'ALTER TABLE counters RENAME TO lost'))
         self.known.refresh()
         self.elapsed_s += CONF.reservation.max_age_s + 1
 
