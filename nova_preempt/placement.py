@@ -160,6 +160,18 @@ class Placement:
                               ok=(200, 404))
         return None if response.status_code == 404 else response.json()
 
+    def get_consumers_in_tree(self, root_uuid):
+        """The uuids of who has anything of a host or of parts of it."""
+        url = '/resource_providers?' + urllib.parse.urlencode(
+            {'in_tree': root_uuid})
+        tree = self._call('get', url).json()['resource_providers']
+        found = set()
+        for item in tree:
+            answer = self._get_of_provider(item['uuid'], 'allocations')
+            if answer is not None:
+                found.update(answer['allocations'])
+        return found
+
     def get_consumer(self, uuid):
         """A Consumer; one without allocations if there is none."""
         body = self._call('get', f'/allocations/{uuid}').json()

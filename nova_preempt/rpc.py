@@ -19,6 +19,9 @@ from nova_preempt import exceptions
 
 LOG = logging.getLogger(__name__)
 
+# The namespace of what the engine is asked about power.
+ENERGY = 'energy'
+
 # By default a message waits for ever until the bus is there again. Somebody
 # waits for our answer.
 _RETRIES = 1
@@ -43,7 +46,9 @@ class _Client:
             serializer=nova_rpc.RequestContextSerializer(None))
 
     def _call(self, context, method, **arguments):
-        client = self._client
+        return self._send(self._client, context, method, arguments)
+
+    def _send(self, client, context, method, arguments):
         if self._timeout_s is not None:
             client = client.prepare(timeout=self._timeout_s)
         try:
@@ -122,3 +127,17 @@ class EngineClient(_Client):
         """
         return self._call(context, 'simulate', server_uuid=server_uuid,
                           project_id=project_id, reason=reason)
+
+    def wake_hosts(self, context, request, servers, hosts):
+        """Have hosts powered on that are asleep, if they are needed.
+
+        :param request: what tells the request from others
+        :param servers: how many servers it is for
+        :param hosts: {name: how many of these servers fit on it}
+        :returns: {'hosts': [names of those that will be on for it],
+            'boot_s': how long that may take}
+        :raises NoAnswer:
+        """
+        return self._send(self._client.prepare(namespace=ENERGY), context,
+                          'wake', {'request': request, 'servers': servers,
+                                   'hosts': hosts})

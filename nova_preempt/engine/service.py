@@ -87,16 +87,18 @@ class Engine:
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param options: [preemption_engine] of the configuration
     :param leadership: a Leadership
+    :param power: a nova_preempt.power.service.Power
     """
 
     def __init__(self, preemption, options, leadership,
-                 monotonic=time.monotonic):
+                 monotonic=time.monotonic, power=None):
         self.preemption = preemption
         self._options = options
         self._leadership = leadership
         self._monotonic = monotonic
         self._stop = threading.Event()
         self.ends = ends.Ends(preemption, options.threads)
+        self.power = power
         old = lifetimes.Lifetimes(preemption, self.ends)
         cleaner = janitor.Janitor(preemption, self.ends, audit.Audit(
             preemption.placement, preemption.view, preemption.db,
@@ -110,6 +112,7 @@ class Engine:
             (old.delete_stopped, 0),
             (headroom.Headroom(preemption, self.ends).keep, 0),
             (returns.Returns(preemption, options).restore, 0),
+            *(power.tasks if power else ()),
         )
         self._done_at = {}
 
@@ -120,6 +123,8 @@ class Engine:
             self._stop.wait(self._options.interval_s)
         self._leadership.close()
         self.ends.close()
+        if self.power:
+            self.power.close()
 
     def run_once(self):
         """Every task whose time has come, if it is this engine's turn.

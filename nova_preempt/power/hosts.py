@@ -18,6 +18,7 @@ import jsonschema
 import yaml
 
 from nova_preempt.power import errors
+from nova_preempt.power import yaml12
 
 # A host's name goes into addresses and arguments of commands, where a leading
 # dash would be an option and a slash another server.
@@ -93,7 +94,7 @@ def load_yaml(path, schema):
     """
     try:
         with open(path, encoding='utf-8') as stream:
-            content = yaml.safe_load(stream)
+            content = yaml12.load(stream)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
         raise errors.HostsFileError(f'{path}: {exc}') from exc
     content = {} if content is None else content

@@ -19,11 +19,11 @@ from typing import Protocol
 
 from nova import exception
 from oslo_log import log as logging
+from oslo_utils import timeutils
 import stevedore
 
 from nova_preempt.conf import energy
 from nova_preempt.power import errors
-from nova_preempt.scheduler import preemption
 
 LOG = logging.getLogger(__name__)
 
@@ -32,6 +32,11 @@ NAMESPACE = 'nova_preempt.power_source'
 FUTURE_SLACK_S = 60
 # What a source may take beyond [energy]source_timeout_s to give up itself.
 _GRACE_S = 2
+
+
+def utcnow():
+    """Now, with a time zone."""
+    return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ class Readings:
     :param clock: returns a datetime with a time zone
     """
 
-    def __init__(self, conf, sources=None, clock=preemption.utcnow):
+    def __init__(self, conf, sources=None, clock=utcnow):
         self._options = conf[energy.GROUP]
         if sources is None:
             sources = [(name, load(NAMESPACE, name, 'sources')(

@@ -33,9 +33,11 @@ from oslo_utils import excutils
 
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt import rpc
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import api as db_api
+from nova_preempt.power import demand
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import filters
@@ -101,6 +103,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
+        self.demand = demand.Demand(
+            CONF, self.preemption.db, self.preemption.placement,
+            rpc.EngineClient(rpc.get_transport(CONF)),
+            lambda: self.host_manager)
         self.start_quotas()
         self._check_weighers()
         for weigher in self.host_manager.weighers:
@@ -182,10 +188,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                            instance_uuids)
         with self.quotas.admitted(context, spec_obj, instance_uuids,
                                   preemptible=False):
-            if not self._may_preempt(context, spec_obj, instance_uuids):
-                return select(spec_obj)
-            return self._place_normal(context, select, spec_obj,
-                                      instance_uuids)
+            return self.demand.serve(
+                context, spec_obj, instance_uuids,
+                lambda spec: self._place(context, select, spec,
+                                         instance_uuids))
 
     def dry_run(self, context, spec_obj, instance_uuids):
         """Nova's scheduling, which the current attempt ends at the claim."""
@@ -241,6 +247,12 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         return request.get_operation(
             context, spec_obj,
             instance_uuids[0]) in conf.preempting_operations
+
+    def _place(self, context, select, spec_obj, instance_uuids):
+        """A normal request, which may preempt if the operator allows it."""
+        if not self._may_preempt(context, spec_obj, instance_uuids):
+            return select(spec_obj)
+        return self._place_normal(context, select, spec_obj, instance_uuids)
 
     def _place_normal(self, context, select, spec_obj, instance_uuids):
         """Schedule, with victims where needed, anew while races are lost."""

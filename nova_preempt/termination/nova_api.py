@@ -164,6 +164,19 @@ class NovaAPI:
         """Move it to a host of the scheduler's choice."""
         self._call('live_migrate', uuid, host=None, block_migration='auto')
 
+    def disable_service(self, uuid, reason):
+        """Let no new server come to the host of this compute service."""
+        self._update_service('disable_log_reason', uuid, reason)
+
+    def enable_service(self, uuid):
+        self._update_service('enable', uuid)
+
+    def _update_service(self, method, uuid, *args):
+        try:
+            getattr(self._get_client().services, method)(uuid, *args)
+        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+            raise NovaError(f'{method} of service {uuid}: {exc}') from exc
+
     def abort_migration(self, uuid):
         """Give a live migration up that takes too long."""
         try:

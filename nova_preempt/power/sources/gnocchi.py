@@ -17,7 +17,6 @@ from nova_preempt.power import errors
 from nova_preempt.power import hosts as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
-from nova_preempt.scheduler import preemption
 
 
 class Gnocchi:
@@ -25,7 +24,7 @@ class Gnocchi:
 
     NAME = 'gnocchi'
 
-    def __init__(self, conf, options, clock=preemption.utcnow):
+    def __init__(self, conf, options, clock=readings.utcnow):
         self._hosts = power_hosts.Hosts(options.hosts_file)
         self._options = options
         self._clock = clock

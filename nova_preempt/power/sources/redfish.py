@@ -19,7 +19,6 @@ from nova_preempt.power import errors
 from nova_preempt.power import hosts as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import redfish
-from nova_preempt.scheduler import preemption
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ class Redfish:
 
     NAME = 'redfish'
 
-    def __init__(self, conf, options, clock=preemption.utcnow):
+    def __init__(self, conf, options, clock=readings.utcnow):
         del conf
         self._controllers = redfish.Controllers(
             options, power_hosts.Hosts(options.hosts_file),

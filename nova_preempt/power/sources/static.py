@@ -14,7 +14,6 @@
 from nova_preempt.power import errors
 from nova_preempt.power import hosts as power_hosts
 from nova_preempt.power import readings
-from nova_preempt.scheduler import preemption
 
 _SCHEMA = {'type': 'object', 'additionalProperties': {'type': 'number'}}
 
@@ -24,7 +23,7 @@ class Static:
 
     NAME = 'static'
 
-    def __init__(self, conf, options, clock=preemption.utcnow):
+    def __init__(self, conf, options, clock=readings.utcnow):
         del conf
         self._path = options.static_file
         self._clock = clock

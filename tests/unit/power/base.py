@@ -56,6 +56,8 @@ class Site:
 
     @dec.wsgify
     def __call__(self, request):
+        # Read it now: its connection will be closed.
+        request.make_body_seekable()
         self.requests.append(request)
         if self.hangs:
             self.over.wait(30)

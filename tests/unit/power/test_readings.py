@@ -22,6 +22,7 @@ from nova import exception
 
 from nova_preempt.power import errors
 from nova_preempt.power import readings
+from tests.unit.core import support
 from tests.unit.power import base
 
 MAX_AGE_S = 300
@@ -62,6 +63,7 @@ class TestPlausibility(base.PowerTestCase):
             self.assertEqual(fault, readings.find_fault(
                 readings.Reading('h', 1, time), base.NOW, 1, 2))
 
+    @support.LAW
     @hypothesis.given(
         strategies.one_of(strategies.floats(), strategies.integers(),
                           strategies.none(), strategies.text()),
@@ -73,6 +75,7 @@ class TestPlausibility(base.PowerTestCase):
                    and -readings.FUTURE_SLACK_S <= age_s <= MAX_AGE_S)
         self.assertEqual(is_good, passes)
 
+    @support.LAW
     @hypothesis.given(strategies.one_of(
         strategies.floats(), strategies.integers(), strategies.text(),
         strategies.none(), strategies.lists(strategies.none())))
@@ -174,6 +177,7 @@ class TestChain(base.PowerTestCase):
         chain._sources[0][1]._thread.join()
         self.assertEqual({'a': 1}, self.read(chain, ['a']))
 
+    @support.LAW
     @hypothesis.given(strategies.lists(strategies.dictionaries(
         strategies.sampled_from('abcd'), strategies.floats()), max_size=4))
     def test_law(self, tables):
