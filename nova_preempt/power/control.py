@@ -156,12 +156,14 @@ class Control:
                     on or _state(states, name) == db_energy.ASLEEP):
                 continue
             intervals = state.idle_intervals if state else 0
+            due = name in needed and self._is_due(state, needed[name])
             found.append(core.Host(
                 name, on, busy=on and not intervals,
                 idle_intervals=intervals, efficiency=efficiency.get(name),
-                reserved=name in needed and needed[name] <= horizon,
-                due=name in needed and self._is_due(state, needed[name]),
-                excluded=self.is_excluded(name),
+                # One that is off has the time of a boot before it must wake.
+                reserved=due or (on and name in needed
+                                 and needed[name] <= horizon),
+                due=due, excluded=self.is_excluded(name),
                 aggregates=host.aggregates))
         return found
 

@@ -24,6 +24,7 @@ from nova_preempt.power import observer
 from nova_preempt.power import readings
 from nova_preempt.power import requests
 from nova_preempt.power import switching
+from nova_preempt.power import table
 from nova_preempt.power import waits
 
 LOG = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class Power:
     def __init__(self, conf, parts, driver=None):
         options = conf[energy.GROUP]
         hosts = fleet.Fleet(parts.placement, parts.get_cells)
+        self.table = table.Table(options, lambda: parts.db)
         self.tasks = []
         self.endpoints = []
         self._closing = []
@@ -51,7 +53,7 @@ class Power:
                 driver or power_driver.Drivers(conf), parts.clock)
             self.control = control.Control(
                 options, parts.db, hosts, self.switcher,
-                forecasts.Forecast(options, parts.db), dict)
+                forecasts.Forecast(options, parts.db), self._efficiencies)
             self.endpoints.append(requests.Requests(
                 self.control, self.switcher, parts.db))
             self._add(self.control.step, 0)
@@ -59,9 +61,21 @@ class Power:
         if options.enabled or options.sources:
             self.observer = observer.Observer(
                 options, parts.db, hosts,
-                readings.Readings(conf, clock=parts.clock), dict,
+                readings.Readings(conf, clock=parts.clock), self._idle_watts,
                 waits.Waits(parts.db, parts.get_cells), parts.clock)
             self._add(self.observer.observe, options.reading_interval_s)
+
+    def _efficiencies(self):
+        """{host: FLOPS per watt}, see control.Control."""
+        self.table.start()
+        return {host: item.flops_per_watt
+                for host, item in self.table.all().items()}
+
+    def _idle_watts(self):
+        """{host: watts}, see observer.Observer."""
+        self.table.start()
+        return {host: item.idle_watts for host, item
+                in self.table.all().items() if item.idle_watts is not None}
 
     def _add(self, function, pause_s):
         background = Background(function)
@@ -69,6 +83,7 @@ class Power:
         self.tasks.append((background.run, pause_s))
 
     def close(self):
+        self.table.stop()
         for item in self._closing:
             item.close()
 

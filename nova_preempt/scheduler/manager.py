@@ -51,6 +51,7 @@ from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
+from nova_preempt.scheduler.weights import kw_ranking
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -108,6 +109,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             lambda: self.host_manager)
         self.start_quotas()
         self._check_weighers()
+        for weigher in self.host_manager.weighers:
+            if isinstance(weigher, kw_ranking.KWRankingWeigher):
+                weigher.start()
         metrics.serve(CONF.preemption.metrics_port,
                       CONF.preemption.metrics_address)
         self._repair()

@@ -13,11 +13,15 @@
 
 import datetime
 import threading
+from unittest import mock
 
 import fixtures
 
+from nova_preempt import placement
 from nova_preempt.cmd import engine as cmd_engine
+from nova_preempt.db import booking
 from nova_preempt.db import energy as db_energy
+from nova_preempt.embedded import cloud
 from nova_preempt.power import errors
 from tests.functional import base
 
@@ -141,6 +145,12 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.assertLessEqual(set(hosts), self.in_state(ON))
 
 
+    def disable(self, host, reason):
+        """What an operator does."""
+        self.api.put_service(self.services()[host]['id'], {
+            'status': 'disabled', 'disabled_reason': reason})
+
+
 class TestSleep(EnergyTestCase):
 
     def test_idle_cloud_goes_to_its_minimum(self):
@@ -167,3 +177,214 @@ class TestSleep(EnergyTestCase):
         self.minutes(10)
         self.assertEqual(emptying, self.in_state(ASLEEP))
         self.assertEqual(3, len(self.machines.calls))
+
+    def test_busy_and_disabled_hosts_are_left_alone(self):
+        self.flags(minimum_hosts=0, group='energy')
+        self.boot_normal('n', host='host1')
+        self.boot_spot('s', 'host2')
+        self.disable('host3', 'a fan is broken')
+        self.until_asleep('host4')
+        self.assertEqual({('off', 'host4')}, set(self.machines.calls))
+        service = self.services()['host3']
+        self.assertEqual(('disabled', 'a fan is broken'), (
+            service['status'], service['disabled_reason']))
+        # Asleep, but it is the operator's now.
+        self.disable('host4', 'waits for a spare part')
+        self.flags(minimum_hosts=4, group='energy')
+        self.minutes(6)
+        self.assertEqual({'host4'}, self.in_state(ASLEEP))
+        self.assertEqual('waits for a spare part',
+                         self.services()['host4']['disabled_reason'])
+
+    def test_server_that_slips_in(self):
+        self.flags(minimum_hosts=3, group='energy')
+        nova = self.engine.preemption.nova
+        real = nova.disable_service
+        servers = []
+
+        def disable_service(uuid, reason):
+            host, = self.in_state(EMPTYING)
+            servers.append(self.boot('late', self.small, host=host))
+            self.wait(servers[0])
+            real(uuid, reason)
+
+        with mock.patch.object(nova, 'disable_service', disable_service):
+            self.tick(0)
+            self.minutes(5)
+        host, = self.in_state(EMPTYING)
+        self.tick()
+        self.tick()
+        self.assertEqual(set(self.HOSTS), self.in_state(ON))
+        self.assertEqual([], self.machines.calls)
+        self.assertEqual('enabled', self.services()[host]['status'])
+        self.assertEqual('ACTIVE', self.api.get_server(servers[0])['status'])
+        # Another server may come, and the host stays where it is.
+        self.boot_normal('next', host=host)
+
+    def test_claim_that_comes_after_the_power_off(self):
+        self.flags(minimum_hosts=3, group='energy')
+        self.tick(0)
+        self.minutes(5)
+        host, = self.in_state(EMPTYING)
+        self.tick()
+        self.tick()
+        # As of a scheduler that had looked before the service was disabled.
+        consumer = '11111111-1111-4111-8111-111111111111'
+        self.engine.preemption.placement.post_allocations([
+            placement.Consumer(consumer, {self.providers()[host]: {
+                'resources': {'VCPU': 1}}}, None, 'p', 'u')])
+        self.tick(60)
+        self.until_on(host)
+        self.assertEqual('enabled', self.services()[host]['status'])
+        self.assertEqual([('off', host), ('on', host)], self.machines.calls)
+
+
+class TestWake(EnergyTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(minimum_hosts=0, minimum_hosts_per_aggregate=0,
+                   group='energy')
+
+    def put_to_sleep(self):
+        """All hosts; nothing may stay on without being asked for."""
+        self.until_asleep(*self.HOSTS)
+
+    def serve(self):
+        server = cmd_engine.make_server(cmd_engine.CONF, self.engine)
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+
+    def boot_and_tick(self, *servers):
+        """Let the engine work until these servers are built."""
+        def built():
+            self.tick(1)
+            return all(self.api.get_server(server)['status'] in
+                       ('ACTIVE', 'ERROR') for server in servers)
+
+        self.wait_for(built, 'servers to be built')
+        return {self.api.get_server(server)['status'] for server in servers}
+
+    def test_burst(self):
+        self.serve()
+        self.put_to_sleep()
+        servers = [self.boot(f's{number}', self.small)
+                   for number in range(7)]
+        self.assertEqual({'ACTIVE'}, self.boot_and_tick(*servers))
+        self.assertEqual(set(self.HOSTS), self.in_state(ON))
+        self.assert_consistent()
+        waits = db_energy.get_wakes(self.db)
+        self.assertEqual(set(servers), {wait.server_uuid for wait in waits})
+        self.assertEqual({1}, {wait.cores for wait in waits})
+        # Once the burst is over the night comes again.
+        for server in servers:
+            self.delete(server)
+        self.minutes(11)
+        self.tick()
+        self.tick()
+        self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
+
+    def test_as_many_as_are_needed(self):
+        self.serve()
+        self.put_to_sleep()
+        servers = [self.boot(f's{number}', self.small)
+                   for number in range(3)]
+        self.assertEqual({'ACTIVE'}, self.boot_and_tick(*servers))
+        self.assertEqual(2, len(self.in_state(ON)))
+
+    def test_none_could_help(self):
+        self.serve()
+        self.put_to_sleep()
+        self.boot_in_vain(flavor=self.create_flavor('huge', 8, 1024, 10))
+        self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
+
+    def test_no_time_to_wait(self):
+        self.flags(demand_wait_s=0, group='energy')
+        self.serve()
+        self.put_to_sleep()
+        server = self.boot('s', self.small)
+        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertIn('Capacity is on its way', str(exc))
+        self.until_on(*self.in_state(WAKING))
+        self.boot_normal()
+
+    def test_failed_boot(self):
+        self.flags(boot_timeout_s=300, failed_retry_s=3600, group='energy')
+        self.put_to_sleep()
+        self.machines.broken = {'host1'}
+        self.flags(minimum_hosts=1, group='energy')
+        self.minutes(5)
+        self.assertEqual({'host1'}, self.in_state(WAKING))
+        self.minutes(5)
+        self.assertEqual({'host1'}, self.in_state(FAILED))
+        reason = db_energy.get_power(self.db)['host1'].reason
+        self.assertIn('its power supply is broken', reason)
+        # Another one takes its place at once.
+        self.tick(60)
+        self.assertEqual({'host2'}, self.in_state(WAKING))
+        self.until_on('host2')
+        calls = len(self.machines.calls)
+        self.minutes(10)
+        self.assertEqual(calls, len(self.machines.calls))
+        self.machines.broken = set()
+        self.flags(minimum_hosts=4, group='energy')
+        self.now += datetime.timedelta(seconds=3600)
+        self.minutes(7)
+        self.until_on('host1')
+
+    def test_reservation(self):
+        self.put_to_sleep()
+        self.now = self.now.replace(second=0)
+        start = self.naive() + datetime.timedelta(minutes=30)
+        self.reserve(['host2', 'host3'], start)
+        while self.naive() < start - datetime.timedelta(seconds=130):
+            self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
+            self.tick()
+        self.tick()
+        self.assertEqual({'host2', 'host3'}, self.in_state(WAKING))
+        self.until_on('host2', 'host3')
+        self.assertLess(self.naive(), start)
+        # They are idle, but reserved.
+        self.minutes(20)
+        self.assertEqual({'host2', 'host3'}, self.in_state(ON))
+
+    def naive(self):
+        return self.now.replace(tzinfo=None)
+
+    def reserve(self, hosts, start):
+        end = start + datetime.timedelta(hours=2)
+        with self.db._writer() as session:
+            booking.insert(session, booking.Reservation(
+                uuid='22222222-2222-4222-8222-222222222222',
+                project_id='p', quantity=len(hosts), duration_s=7200,
+                window_start=start, end_action='shelve', before_end_s=0,
+                start_at=start, end_at=end, created_at=self.naive(),
+                updated_at=self.naive(),
+                hosts=tuple(booking.Assignment(host, start, end)
+                            for host in hosts)))
+
+    def test_restart_in_the_middle(self):
+        with mock.patch.object(self.machines, 'power_off',
+                               side_effect=KeyboardInterrupt):
+            self.tick(0)
+            self.minutes(5)
+            self.tick()
+            self.tick()
+        self.assertEqual(set(self.HOSTS), self.in_state(SLEEPING))
+        self.start_engine()
+        self.tick()
+        self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
+        self.flags(minimum_hosts=1, group='energy')
+        with mock.patch.object(self.engine.preemption.nova, 'enable_service',
+                               side_effect=KeyboardInterrupt):
+            self.minutes(5)
+            host, = self.in_state(WAKING)
+            self.tick()
+            self.wait_reported(host)
+            self.tick()
+        self.assertEqual({host}, self.in_state(WAKING))
+        self.start_engine()
+        self.until_on(host)
+        self.assertEqual('enabled', self.services()[host]['status'])
+        self.assertEqual(1, self.machines.calls.count(('on', host)))
