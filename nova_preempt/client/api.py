@@ -20,6 +20,7 @@ VERSION = '1'
 MICROVERSION = '1.0'
 #: That of reservations, hosts, properties and limits.
 RESERVATIONS = '1.1'
+ENERGY = '1.1'
 
 
 class Client:
@@ -139,6 +140,35 @@ class Client:
     def unset_reservation_limits(self, project_id):
         """Let the limits of all projects hold for this one."""
         self._delete(_path('reservation-limits', project_id))
+
+    def show_energy(self, **filters):
+        """What is drawn and was saved, as a dict."""
+        return self._get('/energy', _query(filters), ENERGY)['energy']
+
+    def list_energy_hosts(self):
+        """Hosts with their power states and figures as dicts, by name."""
+        return self._get('/energy/hosts', version=ENERGY)['hosts']
+
+    def energy_report(self, **filters):
+        """What was drawn and saved over time, as a dict."""
+        return self._get('/energy/report', _query(filters), ENERGY)['report']
+
+    def set_energy_figures(self, host, **figures):
+        """Keep what was measured of a host; returns it as a dict."""
+        return self._adapter.put(
+            f'{_path("energy/hosts", host)}/figures',
+            json={'figures': _present(figures)},
+            microversion=ENERGY).json()['figures']
+
+    def delete_energy_figures(self, host):
+        """Forget what was measured of a host."""
+        self._adapter.delete(f'{_path("energy/hosts", host)}/figures',
+                             microversion=ENERGY)
+
+    def retry_energy_host(self, host):
+        """Have a host booted again that has failed."""
+        self._adapter.post(f'{_path("energy/hosts", host)}/retry',
+                           microversion=ENERGY)
 
     def _pages(self, name, limit, filters, version=MICROVERSION, key='id'):
         query = _query(filters, limit=limit)

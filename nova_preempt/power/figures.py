@@ -12,14 +12,10 @@
 """[energy]figures_file: what hosts deliver and draw, by hand."""
 
 import math
-import re
 
 from nova_preempt.core import efficiency
 from nova_preempt.power import errors
 from nova_preempt.power import hosts
-
-# How most people write a number with an exponent, which to YAML is text.
-_EXPONENT = re.compile(r'[0-9]+(\.[0-9]*)?[eE][0-9]+')
 
 _KEYS = ('flops', 'watts', 'idle_watts')
 
@@ -54,8 +50,6 @@ def load(path, max_watts=math.inf):
 
 
 def _number(value):
-    if isinstance(value, str) and _EXPONENT.fullmatch(value):
-        return float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return math.nan
     try:

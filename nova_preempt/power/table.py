@@ -11,9 +11,8 @@
 # under the License.
 """What hosts deliver and draw, kept at hand by a thread in the background.
 
-Whoever asks never waits: the answer is what was read last. Who wants to know
-of FLOPS per watt only makes a Table, calls start() where it begins to work,
-and flops_per_watt(host) whenever it likes.
+Whoever asks never waits: the answer is what was read last. Make a Table, call
+start() where the work begins, and ask it whenever you like.
 """
 
 import math
@@ -66,6 +65,10 @@ class Table:
     def flops_per_watt(self, host):
         """None if it is not known."""
         return self._efficiencies.get(host)
+
+    def efficiencies(self):
+        """{host: FLOPS per watt} of those that are known."""
+        return dict(self._efficiencies)
 
     def all(self):
         """{host: efficiency.Figures} of all that are known."""

@@ -21,7 +21,8 @@ from nova_preempt.power import waiting
 class Command:
     """See nova_preempt.power.driver.Driver.
 
-    Each command is that of hosts_file, else that of the options.
+    Each command is that of hosts_file, else that of the options. Power on
+    returns when its command has succeeded, before the host is seen to be on.
     """
 
     def __init__(self, conf, waiter=None):
@@ -36,11 +37,11 @@ class Command:
             self._options.command_timeout_s)
 
     def power_on(self, host):
-        if self.is_on(host):
-            return
-        self._do(host, 'on')
-        self._waiter.wait(host, lambda: self.is_on(host),
-                          self._options.power_switch_timeout_s, 'on')
+        # It is not waited for: where the status is that of the network, it
+        # takes the whole boot. Whoever waits for that asks again, and a
+        # second command does no harm.
+        if not self.is_on(host):
+            self._do(host, 'on')
 
     def power_off(self, host):
         hard = None

@@ -13,7 +13,9 @@
 
 import datetime
 import math
+import sys
 import threading
+from unittest import mock
 
 import fixtures
 import hypothesis
@@ -221,6 +223,16 @@ class TestConfigured(base.PowerTestCase):
         self.set(sources=['static'])
         self.assertEqual({}, readings.Readings(self.conf).read(['a']))
         self.assertIn('[energy]static_file is not set', self.logger.output)
+
+    def test_what_it_needs_is_not_installed(self):
+        name = 'nova_preempt.power.drivers.redfish'
+        with mock.patch.dict(sys.modules, {'sushy': None}):
+            sys.modules.pop(name, None)
+            exc = self.assertRaises(
+                exception.InvalidConfiguration, readings.load,
+                'nova_preempt.power_driver', 'redfish', 'driver')
+        self.assertIn("[energy]driver names 'redfish', which cannot be "
+                      'loaded: import of sushy', str(exc))
 
     def test_unknown_source(self):
         self.set(sources=['static', 'sundial'])

@@ -81,6 +81,7 @@ class TestRefresh(TableTestCase):
         self.table.refresh()
         self.assertEqual(4e9, self.table.flops_per_watt('a'))
         self.assertIsNone(self.table.flops_per_watt('b'))
+        self.assertEqual({'a': 4e9}, self.table.efficiencies())
         self.assertEqual(efficiency.Figures(None, 250.0),
                          self.table.get('b'))
         energy.delete_figures(self.db, 'a')
