@@ -79,6 +79,13 @@ class Client:
         """Numbers of preemptions by flavor, as a dict."""
         return self._get('/statistics', _query(filters))['statistics']
 
+    def set_energy_figures(self, host, **figures):
+        """Keep what was measured of a host; returns it as a dict."""
+        name = urllib.parse.quote(host, safe='')
+        return self._adapter.put(
+            f'/energy/hosts/{name}/figures',
+            json={'figures': _present(figures)}).json()['figures']
+
     def _get(self, path, query=None):
         return self._adapter.get(path, params=query or {}).json()
 

@@ -40,15 +40,20 @@ def make_adapter(conf, timeout_s, url='', service_type=None,
     :param authenticate: whether as the user in [preemption]
     """
     group = conf[preemption.GROUP]
-    auth = None
-    if authenticate:
-        auth = ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
-    session = ks_loading.load_session_from_conf_options(
-        conf, preemption.GROUP, auth=auth, timeout=timeout_s)
+    session = make_session(conf, timeout_s, authenticate)
     return adapter.Adapter(
         session, service_type=service_type, region_name=group.region_name,
         interface=group.valid_interfaces,
         endpoint_override=url.rstrip('/') or None, **options)
+
+
+def make_session(conf, timeout_s, authenticate=True):
+    """A keystoneauth1 Session of the user in [preemption], or of nobody."""
+    auth = None
+    if authenticate:
+        auth = ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
+    return ks_loading.load_session_from_conf_options(
+        conf, preemption.GROUP, auth=auth, timeout=timeout_s)
 
 
 def call(client, method, path, **options):
