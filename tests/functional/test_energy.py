@@ -12,6 +12,8 @@
 """Hosts of the embedded cloud are powered off and on."""
 
 import datetime
+import json
+import os
 import threading
 from unittest import mock
 
@@ -22,8 +24,10 @@ from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import booking
 from nova_preempt.db import energy as db_energy
 from nova_preempt.embedded import cloud
+from nova_preempt.power import driver
 from nova_preempt.power import errors
 from tests.functional import base
+from tests.unit.power import emulator
 
 ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED = db_energy.STATES
 
@@ -63,6 +67,25 @@ class Machines:
                 self._case._start_compute(host)
 
 
+class Controlled(Machines):
+    """Machines whose controllers are those of a Redfish service."""
+
+    def __init__(self, case, drivers):
+        super().__init__(case)
+        self._drivers = drivers
+
+    def is_on(self, host):
+        return self._drivers.is_on(host)
+
+    def power_off(self, host):
+        self._drivers.power_off(host)
+        super().power_off(host)
+
+    def power_on(self, host):
+        self._drivers.power_on(host)
+        super().power_on(host)
+
+
 class EnergyTestCase(base.PreemptionTestCase):
 
     HOSTS = ('host1', 'host2', 'host3', 'host4')
@@ -76,8 +99,11 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.flags(group='energy', enabled=True, spare_hosts=0,
                    max_sleeps_per_minute=10, boot_time_s=120)
         self.add_hosts(*self.HOSTS)
-        self.machines = Machines(self)
+        self.machines = self.make_machines()
         self.start_engine()
+
+    def make_machines(self):
+        return Machines(self)
 
     def start_engine(self):
         self.engine = cmd_engine.make_engine(
@@ -388,3 +414,53 @@ class TestWake(EnergyTestCase):
         self.until_on(host)
         self.assertEqual('enabled', self.services()[host]['status'])
         self.assertEqual(1, self.machines.calls.count(('on', host)))
+
+
+class TestRedfish(EnergyTestCase):
+    """With the emulator of sushy-tools, one system for each host."""
+
+    HOSTS = ('host1', 'host2')
+
+    def make_machines(self):
+        self.emulator = emulator.Emulator(*self.HOSTS)
+        self.addCleanup(self.emulator.close)
+        hosts_file = os.path.join(cmd_engine.CONF.state_path, 'hosts.yaml')
+        with open(hosts_file, 'w', encoding='utf-8') as stream:
+            json.dump({host: {'redfish': {
+                'address': self.emulator.url, 'system': path}}
+                for host, path in self.emulator.paths.items()}, stream)
+        self.flags(group='energy', driver='redfish', hosts_file=hosts_file)
+        machines = Controlled(self, driver.Drivers(cmd_engine.CONF))
+        for host in self.HOSTS:
+            machines.power_on(host)
+        return machines
+
+    def switched_on(self):
+        """The hosts that are on, as their controllers say."""
+        return {host for host in self.HOSTS
+                if self.emulator.state(host) == 'On'}
+
+    def test_controllers_that_are_away(self):
+        self.flags(minimum_hosts=1, group='energy')
+        self.assertEqual(set(self.HOSTS), self.switched_on())
+        self.tick(0)
+        self.minutes(5)
+        host, = self.in_state(EMPTYING)
+        self.tick()
+        self.emulator.kill()
+        self.tick()
+        self.assertEqual({host}, self.in_state(SLEEPING))
+        self.emulator.start()
+        self.assertEqual(set(self.HOSTS), self.switched_on())
+        self.tick()
+        self.assertEqual({host}, self.in_state(ASLEEP))
+        self.assertEqual(set(self.HOSTS) - {host}, self.switched_on())
+        self.emulator.kill()
+        self.flags(minimum_hosts=2, group='energy')
+        self.minutes(5)
+        self.assertEqual({host}, self.in_state(WAKING))
+        self.emulator.start()
+        self.assertEqual(set(self.HOSTS) - {host}, self.switched_on())
+        self.until_on(host)
+        self.assertEqual(set(self.HOSTS), self.switched_on())
+        self.boot_normal('n', host=host)
