@@ -34,6 +34,8 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import headroom
 import nova_preempt.conf
+from nova_preempt.power import errors as power_errors
+from nova_preempt.power import figures
 from nova_preempt.reservation import leases
 from nova_preempt.termination import nova_api
 
@@ -108,6 +110,17 @@ class Checks(upgradecheck.UpgradeCommands):
         return _failure('[preemption]auth_type is not set: without '
                         'credentials for Nova no server can be ended.')
 
+    def _check_figures(self):
+        options = self._conf.energy
+        try:
+            if options.figures_file:
+                figures.load(options.figures_file,
+                             options.max_plausible_watts)
+        except power_errors.HostsFileError as exc:
+            return _warning('[energy]figures_file cannot be used: '
+                            f'{_line(exc)}')
+        return _success()
+
     def _check_filter(self):
         options = self._conf.filter_scheduler
         try:
@@ -169,6 +182,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Database', _check_database),
         ('Database of several schedulers', _check_schedulers),
         ('Credentials', _check_credentials),
+        ('Figures of hosts', _check_figures),
         ('Filter', _check_filter),
         ('Weighers', _check_weighers),
         ('Longest notice', _check_times),

@@ -26,11 +26,11 @@ more with a watt, as ``[energy]ranking`` says.
 
 No unit; the weight of a host is between 0 (the worst of those that are
 compared) and 1 (the best). The default is that of Nova's own weighers of RAM,
-disk and CPU, which together spread servers over all hosts: set it above their
-sum, such as to 10, to gather servers on the frugal ones, or lower theirs. As
-long as no host has figures it changes nothing. A negative number prefers the
-hosts that do less. An aggregate's metadata key of the same name overrides it
-for the aggregate's hosts.
+disk and CPU, which together spread servers over all hosts: set it far above
+their sum, such as to 100, to gather servers on the frugal ones, or lower
+theirs. As long as no host has figures it changes nothing. A negative number
+prefers the hosts that do less. An aggregate's metadata key of the same name
+overrides it for the aggregate's hosts.
 """),
     cfg.FloatOpt(
         'preemption_weight_multiplier',

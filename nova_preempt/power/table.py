@@ -112,7 +112,8 @@ class Table:
     def _try(self, what, read):
         try:
             read()
-        except (errors.HostsFileError, OSError, db_exc.DBError) as exc:
+        except (errors.HostsFileError, OSError, db_exc.DBError,
+                db_exc.CantStartEngineError) as exc:
             # Once, not every time.
             if self._complaints.get(what) != str(exc):
                 LOG.error('Cannot read %s, going on with what is known: %s',

@@ -45,14 +45,15 @@ class WeigherTestCase(base.PreemptionTestCase):
             energy.HostFigures(host, *values,
                                measured_at=datetime.datetime(2026, 1, 1))
             for host, values in figures.items()])
-        self.refresh()
+        # What the thread does before long.
+        self.table.refresh()
 
-    def refresh(self):
-        """What the thread does before long."""
+    @property
+    def table(self):
         weigher, = (weigher for weigher in
                     self.scheduler.host_manager.weighers
                     if isinstance(weigher, kw_ranking.KWRankingWeigher))
-        weigher.table.refresh()
+        return weigher.table
 
     def boot_many(self, number, **kwargs):
         """The hosts of so many servers, one after the other."""
@@ -81,12 +82,13 @@ class TestFigures(WeigherTestCase):
         self.assertEqual(['host2', 'host3', 'host1', 'host4'],
                          self.boot_many(4, flavor=self.big))
 
-    def test_figures_in_a_file(self):
+    def test_figures_in_a_file_that_the_thread_reads(self):
         path = pathlib.Path(CONF.state_path, 'figures.yaml')
         path.write_text('host3: {flops: 4e12, watts: 400}\n'
                         'host1: {flops: 3e12, watts: 400}\n')
         self.flags(group='energy', figures_file=str(path), unknown='last')
-        self.refresh()
+        self.restart_scheduler()
+        self.wait_for(lambda: self.table.get('host3'), 'the first reading')
         self.assertEqual(['host3', 'host3', 'host1'], self.boot_many(3))
 
     def test_multiplier_of_an_aggregate(self):

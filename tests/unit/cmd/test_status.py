@@ -11,6 +11,7 @@
 # under the License.
 """nova-preempt-status upgrade check, on options of its own."""
 
+import os
 from unittest import mock
 
 import fixtures
@@ -83,6 +84,18 @@ class TestChecks(testtools.TestCase):
     def test_credentials(self):
         self.set(auth_type=None, group='preemption')
         self.assert_found('Credentials', 'FAILURE', 'auth_type')
+
+    def test_figures(self):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
+        self.set(figures_file=path, group='energy')
+        self.assert_found('Figures of hosts', 'WARNING', 'No such file')
+        for content, expected in (('a: {watts: many}', "'many'"),
+                                  ('a: {watts: 60000}', '60000')):
+            with open(path, 'w') as stream:
+                stream.write(content)
+            self.assert_found('Figures of hosts', 'WARNING', expected)
+        self.set(max_plausible_watts=60000.0, group='energy')
+        self.assertEqual({}, self.results())
 
     def test_tables(self):
         database = db.Database(self.conf)

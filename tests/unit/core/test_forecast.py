@@ -56,7 +56,7 @@ class TestEwma(unittest.TestCase):
             steps(2, 4, 4, 8), alpha=.5))
 
     def test_the_most_of_a_step_counts(self):
-        history = ago((400, 1), (350, 3), (300, 2), (200, 1), (100, 5),
+        history = ago((400, 1), (350, 3), (300, 1), (200, 1), (100, 5),
                       (0, 4))
         self.assertEqual(4 + 2, self.ewma(history))
 
