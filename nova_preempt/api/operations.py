@@ -14,6 +14,8 @@
 from collections.abc import Callable
 import dataclasses
 
+from nova_preempt.api import energy
+from nova_preempt.api import energy_schemas
 from nova_preempt.api import handlers
 from nova_preempt.api import openapi
 from nova_preempt.api import reservable
@@ -62,6 +64,7 @@ _RESERVATION_ID = {'reservation_id': schemas.UUID}
 _LIMITS = '/v1/reservation-limits/{project_id}'
 _PROJECT_ID = {'project_id': schemas.TEXT}
 _NAME = {'name': schemas.TEXT}
+_FIGURES = '/v1/energy/hosts/{name}/figures'
 
 #: Those without a token.
 PUBLIC = (
@@ -166,4 +169,26 @@ OPERATIONS = (
     Operation('DELETE', _LIMITS, 'delete_reservation_limits',
               "Take a project's own limits from it", reservable.delete_limits,
               None, path_parameters=_PROJECT_ID, success=204, since='1.1'),
+    Operation('GET', '/v1/energy', 'show_energy',
+              'Show what the cloud draws, and what was saved', energy.show,
+              energy_schemas.ENERGY_ANSWER, query=energy_schemas.INTERVAL,
+              since='1.1'),
+    Operation('GET', '/v1/energy/hosts', 'list_energy_hosts',
+              'List hosts with their power states and figures',
+              energy.list_hosts, energy_schemas.HOSTS_ANSWER, since='1.1'),
+    Operation('PUT', _FIGURES, 'set_energy_figures',
+              'Say what a host delivers and draws', energy.set_figures,
+              energy_schemas.FIGURES_ANSWER, body=energy_schemas.FIGURES,
+              path_parameters=_NAME, since='1.1'),
+    Operation('DELETE', _FIGURES, 'delete_energy_figures',
+              'Forget what a host delivers and draws', energy.delete_figures,
+              None, success=204, path_parameters=_NAME, since='1.1'),
+    Operation('POST', '/v1/energy/hosts/{name}/retry', 'retry_energy_host',
+              'Have a host booted again that has failed', energy.retry, None,
+              success=202, path_parameters=_NAME, errors=(409,),
+              since='1.1'),
+    Operation('GET', '/v1/energy/report', 'report_energy',
+              'Show what was drawn and saved over time', energy.report,
+              energy_schemas.REPORT_ANSWER, query=energy_schemas.INTERVAL,
+              since='1.1'),
 )

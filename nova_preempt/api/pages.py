@@ -9,11 +9,27 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Pages of lists, and what else queries have in common."""
+"""Pages of lists, and what else addresses have in common."""
 
+import re
 import urllib.parse
 
+import webob.exc
+
+from nova_preempt.api import schemas
 from nova_preempt.api import validation
+
+
+def name(call, parameter, what):
+    """A name in the path; 404 if nothing can have it."""
+    try:
+        text = call.path[parameter].encode('latin-1').decode('utf-8')
+    except UnicodeError:
+        text = ''
+    if not re.search(schemas.TEXT['pattern'][:-1] + r'\Z', text) or len(
+            text) > schemas.TEXT['maxLength']:
+        raise webob.exc.HTTPNotFound(f'There is no such {what}.')
+    return text
 
 
 def limit(call):

@@ -46,6 +46,9 @@ RESERVATION_UPDATE = 'preemption:reservation:update'
 SIMULATE = 'preemption:simulate'
 SIMULATE_ALL_PROJECTS = 'preemption:simulate:all_projects'
 CHANCES = 'preemption:placement_chances'
+ENERGY = 'preemption:energy'
+ENERGY_FIGURES = 'preemption:energy:figures'
+ENERGY_RETRY = 'preemption:energy:retry'
 STATISTICS = 'preemption:statistics'
 
 _RESERVATION = '/v1/reservations/{reservation_id}'
@@ -96,6 +99,13 @@ _DOCUMENTED = [
           'POST', '/v1/simulate'),
     _rule(CHANCES, READER, 'Ask how many servers would find room.',
           'GET', '/v1/placement-chances'),
+    _rule(ENERGY, ADMIN,
+          'See what hosts draw and deliver, which are asleep, and what that '
+          'saves.', 'GET', '/v1/energy'),
+    _rule(ENERGY_FIGURES, ADMIN, 'Say what a host delivers and draws.',
+          'PUT', '/v1/energy/hosts/{name}/figures'),
+    _rule(ENERGY_RETRY, ADMIN, 'Have a host booted again that has failed.',
+          'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
           'GET', '/v1/statistics'),
     _rule(RESERVATION_LIST, READER, 'List reservations of the project.',

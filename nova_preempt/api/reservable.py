@@ -11,7 +11,6 @@
 # under the License.
 """What can be reserved: hosts, their properties, and limits of projects."""
 
-import re
 
 import webob.exc
 
@@ -19,7 +18,6 @@ from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import reservation_schemas
 from nova_preempt.api import reservation_views
-from nova_preempt.api import schemas
 from nova_preempt.db import reservable
 
 
@@ -41,7 +39,7 @@ def visible_properties(call):
 def update_property(call):
     """Hide a property from users, or show it."""
     call.require(policy.PROPERTY_UPDATE)
-    name = _name(call, 'name', 'property')
+    name = pages.name(call, 'name', 'property')
     database = call.services.database
     found = {item['name']: item for item in
              call.services.engine.list_properties(call.context)}
@@ -92,7 +90,7 @@ def _host(call):
 
 
 def _get_host(call):
-    name = _name(call, 'name', 'host')
+    name = pages.name(call, 'name', 'host')
     for host in call.services.engine.list_hosts(call.context):
         if host['name'] == name:
             return host
@@ -113,7 +111,7 @@ def _host_view(call, name=None):
 def show_limits(call):
     """How much a project may reserve."""
     call.require(policy.LIMITS_SHOW)
-    project_id = _name(call, 'project_id', 'project')
+    project_id = pages.name(call, 'project_id', 'project')
     if project_id != call.context.project_id:
         call.require(policy.LIMITS_SHOW_ALL)
     return _limits(call, project_id)
@@ -122,7 +120,7 @@ def show_limits(call):
 def set_limits(call):
     """Give a project limits of its own."""
     call.require(policy.LIMITS_UPDATE)
-    project_id = _name(call, 'project_id', 'project')
+    project_id = pages.name(call, 'project_id', 'project')
     reservable.set_limits(call.services.database, project_id,
                           call.body['reservation_limits'])
     return _limits(call, project_id)
@@ -132,7 +130,7 @@ def delete_limits(call):
     """Take a project's own limits from it."""
     call.require(policy.LIMITS_UPDATE)
     reservable.set_limits(call.services.database,
-                          _name(call, 'project_id', 'project'), {})
+                          pages.name(call, 'project_id', 'project'), {})
 
 
 def _limits(call, project_id):
@@ -141,15 +139,3 @@ def _limits(call, project_id):
               for name in reservation_schemas.LIMITS}
     return {'reservation_limits': {
         'project_id': project_id, 'limits': limits, 'own': own}}
-
-
-def _name(call, parameter, what):
-    """A name in the path; 404 if nothing can have it."""
-    try:
-        name = call.path[parameter].encode('latin-1').decode('utf-8')
-    except UnicodeError:
-        name = ''
-    if not re.search(schemas.TEXT['pattern'][:-1] + r'\Z', name) or len(
-            name) > schemas.TEXT['maxLength']:
-        raise webob.exc.HTTPNotFound(f'There is no such {what}.')
-    return name

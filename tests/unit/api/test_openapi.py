@@ -42,7 +42,12 @@ class TestDocument(base.AnsweringTestCase):
              ('/v1/hosts', 'get'), ('/v1/hosts/{name}', 'get'),
              ('/v1/hosts/{name}', 'patch'),
              *(('/v1/reservation-limits/{project_id}', method)
-               for method in ('get', 'put', 'delete'))},
+               for method in ('get', 'put', 'delete')),
+             ('/v1/energy', 'get'), ('/v1/energy/hosts', 'get'),
+             ('/v1/energy/hosts/{name}/figures', 'put'),
+             ('/v1/energy/hosts/{name}/figures', 'delete'),
+             ('/v1/energy/hosts/{name}/retry', 'post'),
+             ('/v1/energy/report', 'get')},
             {(path, method) for path, methods in
              self.document()['paths'].items() for method in methods})
 
