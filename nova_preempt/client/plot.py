@@ -70,10 +70,13 @@ def draw(report, file):
     hosts.set_ylabel('hosts')
     hosts.set_xlabel('time (UTC)')
     locator = matplotlib.dates.AutoDateLocator()
+    hosts.xaxis.set_major_locator(locator)
     hosts.xaxis.set_major_formatter(
         matplotlib.dates.ConciseDateFormatter(locator))
     for axes in (power, hosts):
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
-        axes.legend(loc='upper left')
+        axes.margins(x=0)
+        # Beside the lines, which may be anywhere.
+        axes.legend(loc='center left', bbox_to_anchor=(1, 0.5))
     figure.savefig(file)

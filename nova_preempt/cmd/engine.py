@@ -67,13 +67,14 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
     parts = preemption.Preemption(
         conf, conf.host, report.report_client_singleton, cells, clock)
     options = conf[conf_engine.GROUP]
-    inventory = lifecycle.make_inventory(conf, parts)
+    power = power_service.Power(conf, parts, driver)
+    inventory = lifecycle.make_inventory(
+        conf, parts, efficiency=power.efficiencies, asleep=power.asleep)
     return service.Engine(
         parts, options, inventory,
         service.Leadership(options.backend_url, parts.owner.name),
         lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
-                                         inventory),
-        power=power_service.Power(conf, parts, driver))
+                                         inventory), power=power)
 
 
 def make_server(conf, engine):

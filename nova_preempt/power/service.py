@@ -13,6 +13,7 @@
 
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
+from nova_preempt.db import energy as db_energy
 from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
 from nova_preempt.power import fleet
@@ -39,6 +40,7 @@ class Power:
         options = conf[energy.GROUP]
         hosts = fleet.Fleet(parts.placement, parts.get_cells)
         self.table = table.Table(options, lambda: parts.db)
+        self._db = parts.db
         self.works = []
         self.endpoints = []
         self.switcher = None
@@ -48,7 +50,7 @@ class Power:
                 driver or power_driver.Drivers(conf), parts.clock)
             self.control = control.Control(
                 options, parts.db, hosts, self.switcher,
-                forecasts.Forecast(options, parts.db), self._efficiencies)
+                forecasts.Forecast(options, parts.db), self.efficiencies)
             self.endpoints.append(requests.Requests(
                 self.control, self.switcher, parts.db))
             self._pause_s = conf[conf_engine.GROUP].interval_s
@@ -61,11 +63,22 @@ class Power:
             self._reading_s = options.reading_interval_s
             self.works.append(('power: readings', self._observe))
 
-    def _efficiencies(self):
-        """{host: FLOPS per watt}, see control.Control."""
+    def efficiencies(self):
+        """{host: FLOPS per watt} of those that are known."""
         self.table.start()
         return {host: item.flops_per_watt
-                for host, item in self.table.all().items()}
+                for host, item in self.table.all().items()
+                if item.flops_per_watt is not None}
+
+    def asleep(self):
+        """The names of hosts that are off, or on their way, and will be on
+        for whoever needs them.
+        """
+        if self.switcher is None:
+            return frozenset()
+        return frozenset(db_energy.get_power(self._db, (
+            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP,
+            db_energy.WAKING)))
 
     def _idle_watts(self):
         """{host: watts}, see observer.Observer."""

@@ -25,10 +25,11 @@ from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import repairs
 
 
-def make_inventory(conf, preemption):
+def make_inventory(conf, preemption, **power):
     """An Inventory.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param power: what it is told of power: efficiency and asleep
     """
     def settings():
         return {host: (item.reservable, item.extra) for host, item
@@ -38,7 +39,7 @@ def make_inventory(conf, preemption):
         conf[conf_reservation.GROUP], preemption.nova, preemption.placement,
         settings, lambda: reservable.get_hidden(preemption.db),
         lambda left: occupancy.Occupancy(
-            preemption.get_cells, preemption.view, left))
+            preemption.get_cells, preemption.view, left), **power)
 
 
 class Lifecycle:
