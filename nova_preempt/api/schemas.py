@@ -97,7 +97,8 @@ PREEMPTION = _object({
     'updated_at': TIME,
     'status': _STRING,
     'operation': _described(_STRING, 'Why: create, resize, ..., or '
-                            'maximum_runtime, headroom, simulate, repair.'),
+                            'maximum_runtime, headroom, reservation, '
+                            'simulate, repair.'),
     'server': {
         'type': ['object', 'null'],
         'description': 'The server that was placed, null if it is of another '

@@ -34,6 +34,7 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import headroom
 import nova_preempt.conf
+from nova_preempt.reservation import leases
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -153,6 +154,17 @@ class Checks(upgradecheck.UpgradeCommands):
             return _failure(f'[preemption]headroom: {exc}')
         return _success()
 
+    def _check_leases(self):
+        if not leases.is_used(self._conf):
+            return _success('ReservationFilter is not in [filter_scheduler]'
+                            'enabled_filters: nothing is kept reserved.')
+        try:
+            leases.load_service(self._conf).fetch()
+        except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
+            return _warning('[reservation]lease_service does not answer: '
+                            f'{_line(exc)}')
+        return _success()
+
     _upgrade_checks = (
         ('Database', _check_database),
         ('Database of several schedulers', _check_schedulers),
@@ -161,6 +173,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Weighers', _check_weighers),
         ('Longest notice', _check_times),
         ('Headroom', _check_headroom),
+        ('Lease service', _check_leases),
     )
 
 

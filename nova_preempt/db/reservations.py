@@ -243,7 +243,8 @@ class Reservations:
         if from_end_at is not None:
             query = query.where(models.Reservation.end_at == from_end_at)
         with self._db._writer() as session:
-            if 'status' in values:
+            # What others act on at a time.
+            if 'status' in values or 'before_end_s' in values:
                 db_calendar.raise_generation(session)
             return session.execute(query).rowcount == 1
 

@@ -107,7 +107,7 @@ class Leases:
         """
         view = self.view()
         answer = view.answer(lease_ids, project_id)
-        if answer.reason and view.fresh and self.refresh(lease_ids):
+        if answer.reason and self.refresh(lease_ids):
             answer = self.view().answer(lease_ids, project_id)
         if answer.reason and self._error and answer.known:
             answer = dataclasses.replace(
@@ -187,7 +187,7 @@ class Leases:
             found = self._service.fetch()
             snapshot = self._snapshot(found, lease_ids)
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
-            self._error = f'{type(exc).__name__}: {exc}'
+            self._error = _line(exc)
             self._complain()
             return
         if self._error:
@@ -221,6 +221,11 @@ class Leases:
                 'age': (f'{now_s - known.read_s:.0f} s old' if known
                         else 'nothing'),
                 'mode': 'fail_open' if self._fail_open else 'fail_closed'})
+
+
+def _line(exc):
+    """What went wrong; that of a database goes on for many lines."""
+    return f'{type(exc).__name__}: {str(exc).partition(chr(10))[0]}'
 
 
 # -- one for the process -----------------------------------------------------

@@ -82,9 +82,9 @@ class Moments:
         """Look again, for what was known may be old, and act."""
         reservation = self._reservations.get(uuid)
         now = self._clock()
-        if reservation.status not in db.OPEN or not any(
-                when <= now and kind == due
-                for when, due, _uuid in _moments(reservation)):
+        if reservation.status not in db.OPEN or (kind not in [
+                due for when, due, _uuid in _moments(reservation)
+                if when <= now]):
             return
         if kind == _END:
             self._end(reservation, now)

@@ -17,6 +17,7 @@ import uuid
 from nova.conf import CONF
 import sqlalchemy as sa
 
+from nova_preempt import db as database
 from nova_preempt.core import calendar as core
 from nova_preempt.db import reservations
 from nova_preempt.embedded import cloud
@@ -34,7 +35,8 @@ class ReservationTestCase(base.PreemptionTestCase):
         self.flags(group='filter_scheduler', enabled_filters=[
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
         # Nobody waits for the background.
-        self.flags(group='reservation', refresh_interval_s=HOUR_S)
+        self.flags(group='reservation', refresh_interval_s=HOUR_S,
+                   max_age_s=HOUR_S)
         self.flags(group='preemption', notice_s=60, termination_timeout_s=60)
         self.restart_scheduler()
         self.mine = reservations.Reservations(
@@ -65,7 +67,7 @@ class ReservationTestCase(base.PreemptionTestCase):
     def wait_a_while(self, seconds):
         self.now += datetime.timedelta(seconds=seconds)
 
-    def boot_on(self, host, reservation_id=None, flavor=None, **kwargs):
+    def boot_on(self, host, /, reservation_id=None, flavor=None, **kwargs):
         """Boot a server, which has to be on this host, and return its id."""
         server = self.boot('server', flavor or self.small,
                            hints=_hint(reservation_id), **kwargs)
@@ -256,7 +258,7 @@ class TestServiceDown(ReservationTestCase):
         engine = self.db._facade.writer.get_engine()
         with engine.begin() as connection:
             connection.execute(sa.text(
-                'ALTER TABLE counters RENAME TO nothing'))
+                'ALTER TABLE counters RENAME TO lost'))
         self.known.refresh()
         self.elapsed_s += CONF.reservation.max_age_s + 1
 
@@ -297,10 +299,16 @@ class TestServiceDown(ReservationTestCase):
 class TestStockScheduler(ReservationTestCase):
     """Nova's own manager, with our filter and weigher only."""
 
+    db = None
+
     def _install_scheduler(self):
         """Leave Nova's in its place."""
+        # Nobody makes the tables: nova-preempt-manage would.
+        self.db = database.Database(CONF)
+        self.db.sync()
 
     def test_filters(self):
+        self.known.clock = lambda: self.now.timestamp()
         self.add_hosts('host1', 'host2')
         ours = self.reserve('host1')
         self.boot_on('host2', flavor=self.big)

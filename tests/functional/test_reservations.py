@@ -15,11 +15,18 @@ import datetime
 from unittest import mock
 import uuid
 
+import fixtures
+from nova import context as nova_context
+from nova.conf import CONF
+
 from nova_preempt import exceptions
+from nova_preempt import rpc
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core import calendar
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations as db
+from nova_preempt.reservation import leases
+from nova_preempt.reservation import schedule
 from nova_preempt.termination import nova_api
 from tests.functional import base
 
@@ -39,11 +46,19 @@ class ReservationTestCase(base.PreemptionTestCase):
 
     def start_engine(self):
         engine = cmd_engine.make_engine(
-            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
+            CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now)
         self.addCleanup(engine.ends.close)
         self.addCleanup(engine._leadership.close)
         return engine
+
+    def serve(self):
+        """The client of an engine that answers on the bus."""
+        server = cmd_engine.make_server(CONF, self.engine)
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+        return rpc.EngineClient(rpc.get_transport(CONF))
 
     def naive(self, seconds=0):
         return (self.now + datetime.timedelta(seconds=seconds)).replace(
@@ -73,7 +88,7 @@ class ReservationTestCase(base.PreemptionTestCase):
             self.wait_for(lambda: not self.db.get_open_decisions(),
                           'decisions to be closed')
 
-    def act_until(self, condition, what):
+    def look_until(self, condition, what):
         def again():
             # Every reading of the cells is a new one.
             self.engine.inventory.occupancy._read_at = None
@@ -82,8 +97,8 @@ class ReservationTestCase(base.PreemptionTestCase):
 
         return self.wait_for(again, what)
 
-    def act_until_status(self, reservation, status):
-        return self.act_until(
+    def look_until_status(self, reservation, status):
+        return self.look_until(
             lambda: self.reservations.get(reservation).status == status,
             f'reservation to be {status}')
 
@@ -165,7 +180,7 @@ class TestLife(ReservationTestCase):
         # Long enough before: the timeout of an end, and a margin.
         self.pass_time(HOUR_S - 150)
         self.look()
-        self.act_until(lambda: set(self.statuses(reservation).values())
+        self.look_until(lambda: set(self.statuses(reservation).values())
                        == {db.READY}, 'hosts to be empty')
         self.assertEqual({servers['host3'], servers['host4']}, self.alive())
         self.assertEqual(db.PENDING,
@@ -187,7 +202,7 @@ class TestLife(ReservationTestCase):
         self.assertEqual(db.ENDED,
                          self.reservations.get(reservation).status)
         self.wait_gone(mine)
-        self.act_until(
+        self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
         self.assertEqual({alien}, self.on('host2'))
@@ -206,7 +221,7 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S)
         self.look()
         self.wait(mine, 'SHELVED_OFFLOADED')
-        self.act_until(
+        self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
         self.assertEqual({}, self.allocations()['host1'])
@@ -240,7 +255,7 @@ class TestLife(ReservationTestCase):
         self.look()
         self.wait_gone(server)
         self.pass_time(7)
-        self.act_until_status(reservation, db.ACTIVE)
+        self.look_until_status(reservation, db.ACTIVE)
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).ready_at)
 
@@ -255,7 +270,7 @@ class TestLife(ReservationTestCase):
             self.reservations.update(each, status=db.CANCELLED)
         self.look()
         self.wait_gone(mine)
-        self.act_until(
+        self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
         for each in (reservation, later):
@@ -271,7 +286,7 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S + 100)
         self.look()
         self.wait_gone(spot)
-        self.act_until_status(reservation, db.ACTIVE)
+        self.look_until_status(reservation, db.ACTIVE)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         self.engine.ends.close()
@@ -281,7 +296,7 @@ class TestLife(ReservationTestCase):
         self.lifecycle = self.engine.lifecycle
         self.look()
         self.wait_gone(mine)
-        self.act_until(
+        self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
         self.assertEqual(db.ENDED,
@@ -303,8 +318,70 @@ class TestLife(ReservationTestCase):
         self.look()
         self.assertEqual(db.ENDED, self.reservations.get(first).status)
         self.wait_gone(mine)
-        self.act_until_status(second, db.ACTIVE)
+        self.look_until_status(second, db.ACTIVE)
         self.wait_consistent()
+
+
+class TestWithTheFilter(ReservationTestCase):
+    """What a project sees, from the request to the end."""
+
+    def setUp(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_preempt.reservation.leases.PAUSE_S', 0))
+        super().setUp()
+        self.flags(group='filter_scheduler', enabled_filters=[
+            *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
+        self.restart_scheduler()
+
+    def boot_as(self, project, **kwargs):
+        """What becomes of a server of a project."""
+        with mock.patch.object(self.api, 'project_id', project):
+            return self.settle(self.boot('asked', self.small, **kwargs))
+
+    def test_two_of_four_hosts(self):
+        self.add_hosts('host1', 'host2', 'host3', 'host4')
+        names = ('host1', 'host2', 'host3', 'host4')
+        spots = {name: {self.boot_spot(f'{name}-{number}', name)
+                        for number in range(2)} for name in names}
+        made = schedule.Schedule(CONF, self.db, self.serve(), self.naive)
+        reservation = made.create(
+            nova_context.get_admin_context(), self.project, 'user',
+            schedule.Request(quantity=2, start_time=self.naive(HOUR_S),
+                             duration_s=HOUR_S, end_action='delete'))
+        mine = reservation.held
+        self.assertEqual(2, len(mine))
+        hint = {'reservation': reservation.uuid}
+        self.pass_time(HOUR_S - 150)
+        self.look_until(
+            lambda: set(self.statuses(reservation.uuid).values())
+            == {db.READY}, 'hosts to be empty')
+        others = set(names) - set(mine)
+        self.assertEqual(set().union(*(spots[name] for name in others)),
+                         self.alive())
+        # Nobody comes before the start, nor without the hint after it.
+        leases.current(CONF).refresh()
+        self.assertIn('is not active yet', self.boot_as(
+            self.project, hints=hint)['fault']['message'])
+        self.pass_time(150)
+        self.look()
+        leases.current(CONF).refresh()
+        server = self.boot_as(self.project, hints=hint)
+        self.assertIn(server['OS-EXT-SRV-ATTR:host'], mine)
+        self.assertIn('There is no reservation', self.boot_as(
+            'somebody', hints=hint)['fault']['message'])
+        self.assertIn('No valid host', self.boot_as(
+            self.project, host=mine[0])['fault']['message'])
+        self.pass_time(HOUR_S)
+        self.look()
+        self.wait_gone(server['id'])
+        self.look_until(
+            lambda: self.reservations.get(reservation.uuid).released_at,
+            'hosts to be released')
+        for name in mine:
+            self.assertEqual({}, self.allocations()[name])
+        leases.current(CONF).refresh()
+        self.assertEqual('ACTIVE', self.boot_as(
+            self.project, host=mine[0])['status'])
 
 
 class TestNormalServers(ReservationTestCase):
@@ -323,7 +400,7 @@ class TestNormalServers(ReservationTestCase):
         self.look()
         self.wait_for(lambda: self.on('host2') == {self.normal},
                       'the server to move')
-        self.act_until(lambda: self.statuses(self.reservation)
+        self.look_until(lambda: self.statuses(self.reservation)
                        == {'host1': db.READY}, 'the host to be empty')
         self.pass_time(900)
         self.look()
@@ -334,7 +411,7 @@ class TestNormalServers(ReservationTestCase):
     def test_stopped_ones_are_moved_too(self):
         self.act(self.normal, 'os-stop')
         self.pass_time(HOUR_S - 900)
-        self.act_until(lambda: self.statuses(self.reservation)
+        self.look_until(lambda: self.statuses(self.reservation)
                        == {'host1': db.READY}, 'the host to be empty')
         self.wait(self.normal, 'SHUTOFF')
         self.assertEqual({self.normal}, self.on('host2'))
@@ -349,7 +426,7 @@ class TestNormalServers(ReservationTestCase):
         self.pass_time(900)
         self.look(2)
         self.wait_gone(spot)
-        self.act_until_status(self.reservation, db.ACTIVE)
+        self.look_until_status(self.reservation, db.ACTIVE)
         self.assertEqual(
             {'host1': db.LOST, 'host2': db.READY},
             self.statuses(self.reservation))
@@ -372,7 +449,7 @@ class TestNormalServers(ReservationTestCase):
         self.assertIn('1 of 1 hosts are missing: host host1 is not empty',
                       found.reason)
         self.delete(self.normal)
-        self.act_until_status(self.reservation, db.ACTIVE)
+        self.look_until_status(self.reservation, db.ACTIVE)
         self.assertEqual({'host1': db.READY},
                          self.statuses(self.reservation))
 

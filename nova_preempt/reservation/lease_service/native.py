@@ -11,8 +11,11 @@
 # under the License.
 """Our own reservations, read from our database."""
 
+import itertools
+
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt.db import leases as db_leases
 from nova_preempt.db import reservations
 from nova_preempt.reservation import snapshot
 
@@ -29,34 +32,32 @@ class NativeLeases:
 
     def __init__(self, conf):
         self._conf = conf
-        self._reservations = None
+        self._database = None
         self._generation = None
         self._found = ()
 
     def _open(self):
-        if self._reservations is None:
-            self._reservations = reservations.Reservations(
-                db.Database(self._conf))
-        return self._reservations
+        if self._database is None:
+            self._database = db.Database(self._conf)
+        return self._database
 
     def fetch(self):
         # One number, as long as nothing has changed.
-        if self._open().generation() != self._generation:
-            found = self._open().snapshot()
-            self._found = tuple(_lease(item) for item in found.reservations)
-            self._generation = found.generation
+        if db_leases.generation(self._open()) != self._generation:
+            self._generation, found = db_leases.get_open(self._open())
+            self._found = tuple(itertools.starmap(_lease, found))
         return self._found
 
     def get(self, lease_id):
         try:
-            return _lease(self._open().get(lease_id))
+            item = reservations.Reservations(self._open()).get(lease_id)
         except exceptions.ReservationNotFound:
             return None
+        return _lease(item.uuid, item.project_id, item.status, item.start_s,
+                      item.end_s, frozenset(item.held))
 
 
-def _lease(item):
-    """The Lease of a db.reservations.Reservation."""
-    return snapshot.Lease(
-        item.uuid, item.project_id,
-        _STATUSES.get(item.status, snapshot.ENDED), item.start_s, item.end_s,
-        frozenset(item.held))
+def _lease(uuid, project_id, status, start_s, end_s, hosts):
+    return snapshot.Lease(uuid, project_id,
+                          _STATUSES.get(status, snapshot.ENDED), start_s,
+                          end_s, hosts)

@@ -134,6 +134,14 @@ class TestChecks(testtools.TestCase):
         self.set(maximum_notice_s=1679, group='preemption')
         self.assertEqual({}, self.results())
 
+    def test_lease_service(self):
+        db.Database(self.conf).sync()
+        enabled = ['ComputeFilter', 'PreemptibleFilter', 'ReservationFilter']
+        self.set(enabled_filters=enabled, group='filter_scheduler')
+        self.assertEqual({}, self.results())
+        self.set(lease_service='nobody', group='reservation')
+        self.assert_found('Lease service', 'WARNING', 'blazar, native')
+
     def test_headroom(self):
         self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')
         self.assert_found('Headroom', 'FAILURE', "'MEMORY_MB'")

@@ -22,6 +22,7 @@ from oslo_config import cfg
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import calendar as core
+from nova_preempt.db import leases
 from nova_preempt.db import reservations
 from nova_preempt.reservation import snapshot
 from nova_preempt.reservation.lease_service import native
@@ -81,11 +82,15 @@ class TestNative(unittest.TestCase):
         self.mine.replace_host('r1', 'h1')
         self.assertEqual((self.lease('r1', snapshot.ACTIVE, 'h2'),),
                          self.service.fetch())
+        self.mine.replace_host('r1', 'h2')
+        self.assertEqual((self.lease('r1', snapshot.ACTIVE),),
+                         self.service.fetch())
+        self.assertEqual(self.service.fetch()[0], self.service.get('r1'))
 
     def test_reads_them_only_where_something_has_changed(self):
         self.grant('r1', 'h1')
         found = self.service.fetch()
-        with mock.patch.object(reservations.Reservations, 'snapshot',
+        with mock.patch.object(leases, 'get_open',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
         self.mine.update('r1', status=reservations.ACTIVE)
