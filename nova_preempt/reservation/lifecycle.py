@@ -66,7 +66,8 @@ class Lifecycle:
         tell = events.ReservationEvents(conf, host, self._telling.submit)
         moves = evacuation.Evacuation(preemption.nova, hosts.occupancy,
                                       clock)
-        self.moments = moments.Moments(self.reservations, tell, clock)
+        self.moments = moments.Moments(preemption.db, self.reservations,
+                                       tell, clock)
         self.chores = chores.Chores(
             self.reservations, self.moments, hosts,
             emptying.Emptying(preemption, ends, options, hosts, moves,
