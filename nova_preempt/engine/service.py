@@ -150,6 +150,7 @@ class Engine:
             work.stop()
         self._leadership.close()
         self.ends.close()
+        self.lifecycle.close()
         if self.power:
             self.power.close()
 
