@@ -32,8 +32,8 @@ from oslo_upgradecheck import upgradecheck
 import sqlalchemy.exc
 
 from nova_preempt import db
-from nova_preempt import headroom
 import nova_preempt.conf
+from nova_preempt.core import headroom
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
