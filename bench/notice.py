@@ -19,7 +19,7 @@ what the same requests take before, in the same process and cloud.
 """
 
 # The first of Nova: it settles whether eventlet patches the process.
-import schedule  # isort: skip
+import copies  # isort: skip
 
 import argparse
 import concurrent.futures
@@ -69,6 +69,7 @@ class Waiting:
         preemption.nova = preemption.terminator._nova = FakeNova()
         preemption.recovery._nova = FakeNova()
         preemption.refresh()
+        cloud.tell(self._scheduler)
 
     def decide(self, server, spec_obj):
         """Seconds that a decision takes, and what it chose."""
@@ -93,7 +94,7 @@ class Waiting:
         times = []
         for _ in range(repetitions):
             seconds, selection = self.decide(
-                *self._cloud.ask(schedule.SMALL))
+                *self._cloud.ask(copies.SMALL))
             if self._cloud.restore(selection):
                 raise SystemExit('somebody was preempted')
             times.append(seconds)
@@ -102,16 +103,16 @@ class Waiting:
     def waiting(self):
         """How many requests wait: for a notice, or for somebody's surplus."""
         preemption = self._scheduler.preemption
-        return len(preemption.db.get_open_decisions()) + sum(
+        return len(preemption.db.get_claimed_uuids()) + sum(
             map(len, list(preemption.surplus._taken.values())))
 
 
 def run(waiting, notice_s, repetitions):
-    with embedded.EmbeddedCloud({}, schedule.OPTIONS) as case:
+    with embedded.EmbeddedCloud({}, copies.OPTIONS) as case:
         # Twice as many hosts: on those that are left there is room.
-        cloud = schedule.Cloud(case, 2 * waiting, schedule.PREEMPTIBLE)
+        cloud = copies.Cloud(case, 2 * waiting, copies.PREEMPTIBLE)
         parts = Waiting(cloud, notice_s)
-        requests = [cloud.ask(schedule.LARGE) for _ in range(waiting)]
+        requests = [cloud.ask(copies.LARGE) for _ in range(waiting)]
         parts.measure(3)
         before = parts.measure(repetitions)
         with concurrent.futures.ThreadPoolExecutor(waiting) as pool:
@@ -122,7 +123,7 @@ def run(waiting, notice_s, repetitions):
                     if any(future.done() for future in futures):
                         raise SystemExit('some requests are done before the '
                                          'last one waits')
-                    time.sleep(0.2)
+                    time.sleep(1)
                 during = parts.measure(repetitions)
                 still = parts.waiting()
             finally:
