@@ -23,6 +23,9 @@ from nova_preempt import metrics
 # taken away or means something else.
 VERSION = '1.0'
 
+# By default a notification waits for ever until the bus is there again.
+_RETRIES = 1
+
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
@@ -30,7 +33,7 @@ def make_notifier(conf, host):
     """An oslo.messaging Notifier; parameters as below."""
     return messaging.Notifier(
         messaging.get_notification_transport(conf),
-        publisher_id=f'nova-preempt:{host}',
+        publisher_id=f'nova-preempt:{host}', retry=_RETRIES,
         topics=conf.preemption.notification_topics)
 
 

@@ -206,17 +206,20 @@ def _earliest_until(
     """Return the same for starts of [first_s, last_s].
 
     In a gap [a, b) of a host a reservation may start at any time of
-    [a, b - duration_s]. Going through these times in order, the number of
-    such intervals that are open is the number of free hosts; it only grows
-    where one opens, so the earliest start is at the opening of one.
+    [a, b - duration_s]. So many such intervals as have opened by a time, less
+    those that have closed before it, is the number of free hosts. It only
+    grows where one opens: the earliest start is at the opening of one. If
+    c have closed, that is the (quantity + c)th at the earliest, and it is
+    this one if none has closed since.
     """
     opens, closes = _starts(hosts, first_s, last_s, duration_s)
     closed = 0
-    for number, start_s in enumerate(opens, 1):
-        while closed < len(closes) and closes[closed] < start_s:
-            closed += 1
-        if number - closed >= quantity:
+    while quantity + closed <= len(opens):
+        start_s = opens[quantity + closed - 1]
+        before = bisect.bisect_left(closes, start_s, closed)
+        if before == closed:
             return start_s
+        closed = before
     return None
 
 

@@ -229,12 +229,11 @@ class Reservations:
         return granted
 
     @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
-    def update(self, uuid, *, from_status=None, from_end_at=None, **values):
+    def update(self, uuid, *, from_status=None, **values):
         """Change columns of a reservation, except its hosts and times.
 
         :param from_status: the status, or statuses, that it must have
-        :param from_end_at: when it must end
-        :returns: False if that is not so, or there is no such reservation
+        :returns: False if it has another, or there is no such reservation
         """
         query = (sa.update(models.Reservation)
                  .where(models.Reservation.uuid == uuid)
@@ -243,8 +242,6 @@ class Reservations:
             if isinstance(from_status, str):
                 from_status = (from_status,)
             query = query.where(models.Reservation.status.in_(from_status))
-        if from_end_at is not None:
-            query = query.where(models.Reservation.end_at == from_end_at)
         with self._db._writer() as session:
             # What others act on at a time.
             if 'status' in values or 'before_end_s' in values:

@@ -146,6 +146,7 @@ class Engine:
             work.stop()
         self._leadership.close()
         self.ends.close()
+        self.lifecycle.close()
 
     def run_once(self):
         """Every task whose time has come, if it is this engine's turn.

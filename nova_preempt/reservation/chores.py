@@ -135,7 +135,7 @@ class Chores:
             if host.status != db.LOST and host.host in hosts:
                 reservation = self._look_after(reservation, host, hosts,
                                                running)
-        self._moments.start(reservation)
+        self._moments.start(reservation.uuid)
         return not self._is_settled(reservation)
 
     def _is_near(self, reservation):

@@ -27,10 +27,13 @@ class ReservationEvents:
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that this service runs on
+    :param submit: calls a function with arguments, at once or later, so that
+        nobody has to wait for the bus
     """
 
-    def __init__(self, conf, host):
+    def __init__(self, conf, host, submit=None):
         self._notifier = events.make_notifier(conf, host)
+        self._submit = submit or (lambda call, *arguments: call(*arguments))
 
     def start(self, reservation, late_s):
         """Its servers can come.
@@ -65,7 +68,8 @@ class ReservationEvents:
     def _emit(self, event, reservation):
         emit = self._notifier.error if event == 'error' else (
             self._notifier.info)
-        emit({}, f'reservation.{event}', make_payload(reservation))
+        self._submit(emit, {}, f'reservation.{event}',
+                     make_payload(reservation))
 
 
 def make_payload(reservation):

@@ -11,6 +11,8 @@
 # under the License.
 """The life of reservations, put together for the engine."""
 
+import concurrent.futures
+
 from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations as db
@@ -58,10 +60,14 @@ class Lifecycle:
             return preemption.clock().replace(tzinfo=None)
 
         self.reservations = db.Reservations(preemption.db, clock)
-        tell = events.ReservationEvents(conf, host)
+        # One, so that what happened first is told first.
+        self._telling = concurrent.futures.ThreadPoolExecutor(
+            1, thread_name_prefix='reservation-events')
+        tell = events.ReservationEvents(conf, host, self._telling.submit)
         moves = evacuation.Evacuation(preemption.nova, hosts.occupancy,
                                       clock)
-        self.moments = moments.Moments(self.reservations, tell, clock)
+        self.moments = moments.Moments(preemption.db, self.reservations,
+                                       tell, clock)
         self.chores = chores.Chores(
             self.reservations, self.moments, hosts,
             emptying.Emptying(preemption, ends, options, hosts, moves,
@@ -70,6 +76,10 @@ class Lifecycle:
                                    clock),
             endings.Endings(self.reservations, preemption.nova,
                             hosts.occupancy, tell, options, clock), clock)
+
+    def close(self):
+        """Tell what is still to be told, unless the bus is away."""
+        self._telling.shutdown(wait=False)
 
     def run_once(self):
         """What is due, and the next step of everything that takes time."""

@@ -11,17 +11,19 @@
 # under the License.
 """What happens at a time: reservations start, near their end, and end.
 
-Nothing here waits for Nova: a moment costs a read and a write of the
-database, so that many of them at one second are still on time. What takes
-longer (see chores.py) is done before, or after.
+Nothing here waits for Nova: all that is due at one time costs a reading and a
+transaction of the database, so that it is on time however much it is. What
+takes longer (see chores.py) is done before, or after.
 """
 
 import dataclasses
 import datetime
 import heapq
+import itertools
 
 from oslo_log import log as logging
 
+from nova_preempt.db import progress
 from nova_preempt.db import reservations as db
 
 LOG = logging.getLogger(__name__)
@@ -37,12 +39,14 @@ _END, _BEFORE_END, _START = range(3)
 class Moments:
     """Moves reservations on when their time has come.
 
-    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param database: a nova_preempt.db.Database
+    :param reservations: a nova_preempt.db.reservations.Reservations of it
     :param events: a nova_preempt.reservation.events.ReservationEvents
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, reservations, events, clock):
+    def __init__(self, database, reservations, events, clock):
+        self._database = database
         self._reservations = reservations
         self._events = events
         self._clock = clock
@@ -55,10 +59,9 @@ class Moments:
         :returns: how many seconds later to come again
         """
         self._refresh()
-        while self._due and self._due[0][0] <= self._clock():
-            _when, kind, uuid = heapq.heappop(self._due)
+        for kind, uuids in self._pop():
             try:
-                self._act(kind, uuid)
+                self._act(kind, uuids)
             except Exception:
                 self._generation = None        # it is tried again
                 raise
@@ -78,71 +81,86 @@ class Moments:
         heapq.heapify(self._due)
         self._generation = snapshot.generation
 
-    def _act(self, kind, uuid):
+    def _pop(self):
+        """[(kind, uuids)] of what is due, those of one time together."""
+        due = []
+        while self._due and self._due[0][0] <= self._clock():
+            due.append(heapq.heappop(self._due))
+        return [(kind, [uuid for _when, _kind, uuid in group])
+                for (_when, kind), group in itertools.groupby(
+                    due, lambda moment: moment[:2])]
+
+    def start(self, uuid):
+        """Let one become active if its time has come and it is ready."""
+        self._act(_START, [uuid])
+
+    def _act(self, kind, uuids):
         """Look again, for what was known may be old, and act."""
-        reservation = self._reservations.get(uuid)
-        now = self._clock()
-        if reservation.status not in db.OPEN or (kind not in [
-                due for when, due, _uuid in _moments(reservation)
-                if when <= now]):
+        decide, tell = {_END: (self._end, self._tell_end),
+                        _BEFORE_END: (self._warn, self._tell_warning),
+                        _START: (self._start, self._tell_start)}[kind]
+        # Without the lock: often there is nothing to be done.
+        ripe = [reservation.uuid for reservation
+                in progress.get_many(self._database, uuids)
+                if decide(reservation)]
+        if not ripe:
             return
-        if kind == _END:
-            self._end(reservation, now)
-        elif kind == _BEFORE_END:
-            self._tell(reservation, now)
-        else:
-            self.start(reservation)
+        for before, values in progress.change_many(
+                self._database, ripe, decide, self._clock()):
+            tell(dataclasses.replace(before, **values))
 
-    def start(self, reservation):
-        """Let it become active if all of its hosts are empty.
+    # -- what changes ----------------------------------------------------
 
-        :returns: whether its time had come and they are
-        """
+    def _start(self, reservation):
         now = self._clock()
-        if (reservation.ready_at is not None or now < reservation.start_at
-                or not is_ready(reservation)):
-            return False
+        if (reservation.status not in db.OPEN
+                or reservation.ready_at is not None
+                or now < reservation.start_at or not is_ready(reservation)):
+            return {}
         # A degraded one stays so: it has started, with fewer hosts.
-        status = (db.ACTIVE if reservation.status == db.PENDING
-                  else reservation.status)
-        ready_at = now.replace(microsecond=0)
-        if not self._reservations.update(
-                reservation.uuid, from_status=reservation.status,
-                status=status, ready_at=ready_at):
-            return False
-        late_s = (now - reservation.start_at).total_seconds()
+        status = reservation.status
+        return {'status': db.ACTIVE if status == db.PENDING else status,
+                'ready_at': now.replace(microsecond=0)}
+
+    def _warn(self, reservation):
+        now = self._clock()
+        if (reservation.status not in db.OPEN
+                or reservation.noticed_at is not None
+                or now < _warning_at(reservation)):
+            return {}
+        return {'noticed_at': now.replace(microsecond=0)}
+
+    def _end(self, reservation):
+        if (reservation.status not in db.OPEN
+                or self._clock() < reservation.end_at):
+            return {}
+        reason = reservation.reason
+        if reservation.ready_at is None:
+            reason = ('it ended before its hosts were empty'
+                      + (f': {reason}' if reason else ''))
+        return {'status': db.ENDED, 'reason': reason}
+
+    # -- what is told ----------------------------------------------------
+
+    def _tell_start(self, reservation):
+        late_s = (self._clock() - reservation.start_at).total_seconds()
         LOG.info('Reservation %(uuid)s of project %(project)s has started on '
                  '%(hosts)s, %(late).1f s late.',
                  {'uuid': reservation.uuid,
                   'project': reservation.project_id,
                   'hosts': ', '.join(reservation.held), 'late': late_s})
-        self._events.start(dataclasses.replace(
-            reservation, status=status, ready_at=ready_at), late_s)
-        return True
+        self._events.start(reservation, late_s)
 
-    def _tell(self, reservation, now):
-        if reservation.noticed_at is None and self._reservations.update(
-                reservation.uuid, from_status=reservation.status,
-                noticed_at=now.replace(microsecond=0)):
-            self._events.before_end(reservation)
+    def _tell_warning(self, reservation):
+        self._events.before_end(reservation)
 
-    def _end(self, reservation, now):
-        reason = reservation.reason
-        if reservation.ready_at is None:
-            reason = ('it ended before its hosts were empty'
-                      + (f': {reason}' if reason else ''))
-        if not self._reservations.update(
-                reservation.uuid, from_status=reservation.status,
-                from_end_at=reservation.end_at, status=db.ENDED,
-                reason=reason):
-            return
-        late_s = (now - reservation.end_at).total_seconds()
+    def _tell_end(self, reservation):
+        late_s = (self._clock() - reservation.end_at).total_seconds()
         LOG.info('Reservation %(uuid)s of project %(project)s has ended, '
                  '%(late).1f s late.',
                  {'uuid': reservation.uuid,
                   'project': reservation.project_id, 'late': late_s})
-        self._events.end(dataclasses.replace(
-            reservation, status=db.ENDED, reason=reason), late_s)
+        self._events.end(reservation, late_s)
 
 
 def is_ready(reservation):
@@ -158,6 +176,10 @@ def _moments(reservation):
     if reservation.ready_at is None:
         found.append((reservation.start_at, _START, uuid))
     elif reservation.noticed_at is None:
-        found.append((reservation.end_at - datetime.timedelta(
-            seconds=reservation.before_end_s), _BEFORE_END, uuid))
+        found.append((_warning_at(reservation), _BEFORE_END, uuid))
     return found
+
+
+def _warning_at(reservation):
+    return reservation.end_at - datetime.timedelta(
+        seconds=reservation.before_end_s)

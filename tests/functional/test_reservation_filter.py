@@ -17,6 +17,7 @@ import uuid
 from nova.conf import CONF
 import sqlalchemy as sa
 
+from nova_preempt import db as database
 from nova_preempt.core import calendar as core
 from nova_preempt.db import reservations
 from nova_preempt.embedded import cloud
@@ -298,10 +299,16 @@ class TestServiceDown(ReservationTestCase):
 class TestStockScheduler(ReservationTestCase):
     """Nova's own manager, with our filter and weigher only."""
 
+    db = None
+
     def _install_scheduler(self):
         """Leave Nova's in its place."""
+        # Nobody makes the tables: nova-preempt-manage would.
+        self.db = database.Database(CONF)
+        self.db.sync()
 
     def test_filters(self):
+        self.known.clock = lambda: self.now.timestamp()
         self.add_hosts('host1', 'host2')
         ours = self.reserve('host1')
         self.boot_on('host2', flavor=self.big)

@@ -59,7 +59,8 @@ class LifeTestCase(testtools.TestCase):
         self.moments = self.make_moments()
 
     def make_moments(self):
-        return moments.Moments(self.reservations, self.events, self.clock)
+        return moments.Moments(self.database, self.reservations,
+                               self.events, self.clock)
 
     def clock(self):
         return self.now

@@ -12,11 +12,13 @@
 """Reservations start and end at their time."""
 
 import datetime
+from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.db import models
+from nova_preempt.db import progress
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import moments
 from tests.unit.reservation import life
@@ -68,8 +70,8 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual(db.PENDING, self.get().status)
         self.reservations.set_host('r1', 'h2', db.READY)
         self.pass_time(2.5)
-        self.assertTrue(self.moments.start(self.get()))
-        self.assertFalse(self.moments.start(self.get()))
+        self.moments.start('r1')
+        self.moments.start('r1')
         self.assertEqual([('start', db.ACTIVE, 2.5)], self.events.told)
 
     def test_a_degraded_one_starts_too(self):
@@ -129,12 +131,30 @@ class TestMoments(life.LifeTestCase):
         self.reserve('h1', start_s=0)
         self.make_ready()
         self.moments.run()
-        before = self.get()
-        self.reservations.set_end('r1', self.now + datetime.timedelta(
-            hours=9))
         self.pass_time(HOUR_S)
-        self.moments._end(before, self.now)
+        real = progress.get_many
+
+        def get_many(database, uuids):
+            found = real(database, uuids)
+            self.reservations.set_end('r1', self.now + datetime.timedelta(
+                hours=9))
+            return found
+
+        with mock.patch.object(progress, 'get_many', get_many):
+            self.moments.run()
         self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertNotIn('end', [item[0] for item in self.events.told])
+
+    def test_many_at_one_time(self):
+        for number in range(30):
+            self.reserve(f'h{number}', uuid=f'r{number}')
+            self.make_ready(f'r{number}')
+        self.moments.run()
+        self.pass_time(HOUR_S)
+        before = self.reservations.generation()
+        self.moments.run()
+        self.assertEqual(before + 1, self.reservations.generation())
+        self.assertEqual(30 * [('start', db.ACTIVE, 0.0)], self.events.told)
 
     def test_one_that_was_cancelled(self):
         self.reserve('h1')
@@ -151,17 +171,12 @@ class TestMoments(life.LifeTestCase):
         self.make_ready()
         self.moments.run()
         self.pass_time(HOUR_S)
-        real = self.reservations.update
-        self.reservations.update = self.fail_to_update
-        self.assertRaises(OSError, self.moments.run)
-        self.reservations.update = real
+        with mock.patch.object(progress, 'change_many',
+                               side_effect=OSError('away')):
+            self.assertRaises(OSError, self.moments.run)
         self.pass_time(3)
         self.moments.run()
         self.assertEqual(('end', db.ENDED, 3.0), self.events.told[-1])
-
-    @staticmethod
-    def fail_to_update(*args, **kwargs):
-        raise OSError('away')
 
     @hypothesis.settings(max_examples=15, deadline=None, derandomize=True)
     @hypothesis.given(steps=st.lists(st.integers(0, 2 * HOUR_S),
