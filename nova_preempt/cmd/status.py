@@ -32,8 +32,8 @@ from oslo_upgradecheck import upgradecheck
 import sqlalchemy.exc
 
 from nova_preempt import db
-from nova_preempt import headroom
 import nova_preempt.conf
+from nova_preempt.core import headroom
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures
 from nova_preempt.reservation import leases
