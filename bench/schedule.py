@@ -20,249 +20,35 @@ README.rst beside this file says what is measured and what is not.
 
 
 # The first of Nova: it settles whether eventlet patches the process.
-from nova_preempt.embedded import cloud as embedded  # isort: skip
+import copies  # isort: skip
 
 import argparse
-import collections
 import contextlib
 import copy
 import cProfile
 import dataclasses
-import datetime
 import gc
 import pstats
-import random
 import statistics
 import time
 from unittest import mock
-import uuid
 
 from nova import context as nova_context
-from nova import objects
 from nova.conf import scheduler as scheduler_conf
-from nova.db.api import api as api_database
-from nova.db.main import api as cell_database
 from nova.scheduler import host_manager
 from nova.scheduler import manager as nova_manager
 from nova.scheduler import utils
 from nova.scheduler.client import report
 import oslo_messaging as messaging
-from placement import db_api as placement_database
-import sqlalchemy as sa
 
-from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
-from nova_preempt.embedded import driver
+from nova_preempt.embedded import cloud as embedded
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import view
 
-SEED = 2019
 WARM_UP = 2
-
-# One server of each size leaves one vCPU of a host free, and its share of
-# the rest.
-HOST = driver.HostSize(vcpus=16, memory_mb=16 * 4096, disk_gb=16 * 20)
-SIZES = (1, 2, 4, 8)
-PREEMPTIBLE = 2     # of the four
-SMALL = 1           # a request that has room on every host
-LARGE = 4           # one that has room on each once some victims are gone
-
-LONGEST_UPTIME_S = 36_000
-
-# The share of the servers that have changed within the last seconds, which
-# our scheduler reads again at each decision to preempt.
-RECENT = 0.01
-
-# Nobody reports that the hosts are up while they are being measured.
-OPTIONS = {None: {'service_down_time': 86_400}}
-
-
-# -- the cloud -----------------------------------------------------------
-
-@dataclasses.dataclass(frozen=True)
-class Host:
-    id: int
-    name: str
-    uuid: str
-
-
-class Cloud:
-    """Hosts with four servers each.
-
-    :param case: a running EmbeddedTestCase without hosts
-    :param hosts: how many
-    :param preemptible: how many servers of each host are
-    """
-
-    def __init__(self, case, hosts, preemptible):
-        self.case = case
-        self.context = nova_context.get_admin_context()
-        self.cell = case.cell_mappings['cell1']
-        self.placement = placement_api.Placement(
-            report.report_client_singleton)
-        self._rng = random.Random(SEED)
-        self._flavors = {}        # (vCPUs, preemptible): flavor id
-        # Host: {server uuid: {resource class: amount}}
-        self.servers = {Host(number, f'host{number:05}', self._uuid()): {}
-                        for number in range(1000, 1000 + hosts)}
-        self._by_uuid = {host.uuid: host for host in self.servers}
-        self._build(preemptible)
-
-    def _uuid(self):
-        return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
-
-    def _build(self, preemptible):
-        """Boot a server of each kind, copy them, and delete the originals."""
-        originals = {}
-        for kind in (False, True):
-            host = f'original-{kind}'
-            self.case.add_host(host, **dataclasses.asdict(HOST))
-            for vcpus in SIZES:
-                flavor = self._flavors[vcpus, kind] = self.case.create_flavor(
-                    f'{vcpus}-{kind}', vcpus, vcpus * 4096, vcpus * 20,
-                    preemptible=kind)
-                originals[vcpus, kind] = self.case.boot(
-                    f'{vcpus}-{kind}', flavor, host=host)
-                self.case.wait(originals[vcpus, kind])
-        self.case._run_periodics()
-        self._copy('original-False', originals, preemptible)
-        for server in originals.values():
-            self.case.delete(server)
-        for host, service in self.case.computes.items():
-            service.stop()
-            record, = self.case.admin_api.get_services('nova-compute', host)
-            self.case.admin_api.api_delete(f'/os-services/{record["id"]}')
-
-    def _copy(self, original_host, originals, preemptible):
-        with nova_context.target_cell(self.context, self.cell) as context:
-            cell = Rows(cell_database.get_engine(context=context))
-        databases = (cell, Rows(api_database.get_engine()),
-                     Rows(placement_database.get_placement_engine()))
-        _copy_host(*databases, original_host, self.servers)
-        copies = collections.defaultdict(list)
-        for host, servers in self.servers.items():
-            chosen = self._rng.sample(SIZES, preemptible)
-            for vcpus in SIZES:
-                server = self._uuid()
-                servers[server] = {'VCPU': vcpus, 'MEMORY_MB': vcpus * 4096,
-                                   'DISK_GB': vcpus * 20}
-                copies[originals[vcpus, vcpus in chosen]].append(
-                    (server, host, *self._times()))
-        for original, made in copies.items():
-            _copy_server(*databases, original, made)
-
-    def _times(self):
-        """When a server was launched and when it changed last."""
-        now = datetime.datetime.now(datetime.timezone.utc)
-        launched = now - datetime.timedelta(
-            seconds=self._rng.uniform(60, LONGEST_UPTIME_S))
-        changed = launched
-        if self._rng.random() < RECENT:
-            # So that it stays recent however long the benchmark takes.
-            changed = now + datetime.timedelta(days=1)
-        return launched.replace(tzinfo=None), changed.replace(tzinfo=None)
-
-    def ask(self, vcpus):
-        """A request for a normal server: (its uuid, a RequestSpec)."""
-        server = str(uuid.uuid4())
-        objects.InstanceMapping(
-            self.context, instance_uuid=server, project_id='project',
-            cell_mapping=None).create()
-        flavor = objects.Flavor.get_by_flavor_id(
-            self.context, self._flavors[vcpus, False])
-        return server, objects.RequestSpec.from_components(
-            nova_context.RequestContext('user', 'project'), server,
-            {'id': embedded.IMAGE, 'properties': {}}, flavor, None,
-            objects.InstancePCIRequests(requests=[]), {}, None, None)
-
-    def restore(self, selection):
-        """Undo a decision in Placement.
-
-        :returns: how many victims it had
-        """
-        host = self._by_uuid[selection.compute_node_uuid]
-        had = self.servers[host]
-        has = self.placement.get_provider_state(host.uuid).allocations
-        changed = [consumer for consumer in {**had, **has}
-                   if had.get(consumer) != has.get(consumer)]
-        self.placement.post_allocations([
-            placement_api.Consumer(
-                consumer, {host.uuid: {'resources': had[consumer]}}
-                if consumer in had else {},
-                self.placement.get_consumer(consumer).generation,
-                'project', 'user')
-            for consumer in changed])
-        return len(had.keys() & changed)
-
-
-class Rows:
-    """Copies what a service has written to its database.
-
-    To make each server through the APIs would take longer than to measure.
-    """
-
-    def __init__(self, engine):
-        self._engine = engine
-        self._schema = sa.MetaData()
-        self._schema.reflect(engine)
-
-    def find(self, table, **where):
-        """The rows of a table with these values."""
-        query = sa.select(self._schema.tables[table]).filter_by(**where)
-        with self._engine.connect() as connection:
-            return connection.execute(query).mappings().all()
-
-    def copy(self, table, where, changes):
-        """Insert each row that is found once for each dict of changes."""
-        rows = [{key: value for key, value in row.items() if key != 'id'}
-                for row in self.find(table, **where)]
-        with self._engine.begin() as connection:
-            connection.execute(
-                self._schema.tables[table].insert(),
-                [row | change for change in changes for row in rows])
-
-
-def _copy_host(cell, api, placement, original, hosts):
-    cell.copy('services', {'host': original}, [
-        {'id': host.id, 'uuid': str(uuid.uuid4()), 'host': host.name}
-        for host in hosts])
-    cell.copy('compute_nodes', {'host': original}, [
-        {'id': host.id, 'service_id': host.id, 'uuid': host.uuid,
-         'host': host.name, 'hypervisor_hostname': host.name}
-        for host in hosts])
-    api.copy('host_mappings', {'host': original},
-             [{'host': host.name} for host in hosts])
-    provider, = placement.find('resource_providers', name=original)
-    placement.copy('resource_providers', {'id': provider['id']}, [
-        {'id': host.id, 'root_provider_id': host.id, 'uuid': host.uuid,
-         'name': host.name} for host in hosts])
-    for table in ('inventories', 'resource_provider_traits'):
-        placement.copy(table, {'resource_provider_id': provider['id']},
-                       [{'resource_provider_id': host.id} for host in hosts])
-
-
-def _copy_server(cell, api, placement, original, copies):
-    """Copy a server.
-
-    :param copies: [(uuid, Host, launched at, changed at)]
-    """
-    cell.copy('instances', {'uuid': original}, [
-        {'uuid': server, 'host': host.name, 'node': host.name,
-         'compute_id': host.id, 'created_at': launched,
-         'launched_at': launched, 'updated_at': changed}
-        for server, host, launched, changed in copies])
-    of_server = [{'instance_uuid': server} for server, *_ in copies]
-    for table in ('instance_extra', 'instance_info_caches',
-                  'instance_system_metadata'):
-        cell.copy(table, {'instance_uuid': original}, of_server)
-    api.copy('instance_mappings', {'instance_uuid': original}, of_server)
-    placement.copy('consumers', {'uuid': original},
-                   [{'uuid': server} for server, *_ in copies])
-    placement.copy('allocations', {'consumer_id': original}, [
-        {'consumer_id': server, 'resource_provider_id': host.id}
-        for server, host, *_ in copies])
 
 
 # -- the schedulers ------------------------------------------------------
@@ -329,17 +115,7 @@ class Schedulers:
         self.stock = nova_manager.SchedulerManager()
         self.retry = RetryScheduler(self.ours.preemption)
         for scheduler in (self.stock, self.ours, self.retry):
-            self._learn_servers(scheduler, cloud)
-
-    def _learn_servers(self, scheduler, cloud):
-        """Wait for what it reads when it starts; tell it what hosts tell."""
-        servers = sum(map(len, cloud.servers.values()))
-        while sum(len(item['instances']) for item in list(
-                scheduler.host_manager._instance_info.values())) < servers:
-            time.sleep(0.1)
-        for host, servers in cloud.servers.items():
-            scheduler.sync_instance_info(cloud.context, host.name,
-                                         list(servers))
+            cloud.tell(scheduler)
 
 
 # -- measuring -----------------------------------------------------------
@@ -356,7 +132,7 @@ class Case:
 
     label: str
     scheduler: str
-    vcpus: int = SMALL
+    vcpus: int = copies.SMALL
     always: bool = False
     victims: bool = False
 
@@ -364,8 +140,8 @@ class Case:
 STOCK = Case('stock', 'stock')
 WHEN_FULL = Case('ours, when_full', 'ours')
 ALWAYS = Case('ours, always', 'ours', always=True)
-PREEMPTING = Case('ours, preempting', 'ours', LARGE, victims=True)
-RETRY = Case('retry', 'retry', LARGE, victims=True)
+PREEMPTING = Case('ours, preempting', 'ours', copies.LARGE, victims=True)
+RETRY = Case('retry', 'retry', copies.LARGE, victims=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -384,10 +160,11 @@ class Group:
 GROUPS = {
     'a': Group('(a) no preemptible server', 0, (STOCK, WHEN_FULL, ALWAYS),
                ((WHEN_FULL, STOCK, '<= 1.10'), (ALWAYS, STOCK, '<= 1.10'))),
-    'b': Group('(b) preemptible servers, room on every host', PREEMPTIBLE,
+    'b': Group('(b) preemptible servers, room on every host',
+               copies.PREEMPTIBLE,
                (STOCK, WHEN_FULL, ALWAYS),
                ((WHEN_FULL, STOCK, '<= 1.10'), (ALWAYS, STOCK, '<= 1.10'))),
-    'c': Group('(c) no room; (d) against a retry', PREEMPTIBLE,
+    'c': Group('(c) no room; (d) against a retry', copies.PREEMPTIBLE,
                (STOCK, PREEMPTING, RETRY),
                ((PREEMPTING, STOCK, '<= 1.00, aim 0.50'),
                 (PREEMPTING, RETRY, '< 1.00'))),
@@ -503,12 +280,12 @@ class Phases(contextlib.AbstractContextManager):
 def started(hosts, preemptible):
     """A Bench on a new cloud."""
     gc.unfreeze()
-    with embedded.EmbeddedCloud({}, OPTIONS) as case:
+    with embedded.EmbeddedCloud({}, copies.OPTIONS) as case:
         start = time.perf_counter()
-        bench = Bench(Cloud(case, hosts, preemptible))
-        print(f'{hosts} hosts, {preemptible} of {len(SIZES)} servers on each '
-              f'preemptible; made in {time.perf_counter() - start:.0f} s',
-              flush=True)
+        bench = Bench(copies.Cloud(case, hosts, preemptible))
+        print(f'{hosts} hosts, {preemptible} of {len(copies.SIZES)} servers '
+              'on each preemptible; made in '
+              f'{time.perf_counter() - start:.0f} s', flush=True)
         yield bench
 
 

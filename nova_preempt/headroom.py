@@ -23,68 +23,12 @@ from nova import context as nova_context
 from nova import objects
 from oslo_log import log as logging
 
+from nova_preempt.core import headroom as core
+
 LOG = logging.getLogger(__name__)
 
 # The key of an aggregate's metadata with a headroom of its own.
 METADATA = 'preemptible:headroom'
-
-
-def parse(text):
-    """{class: (amount, is it a percentage)} of "VCPU:10%,MEMORY_MB:8192".
-
-    :raises ValueError: it says what cannot be understood
-    """
-    wanted = {}
-    for item in filter(None, (part.strip() for part in text.split(','))):
-        name, colon, amount = item.partition(':')
-        percent = amount.endswith('%')
-        number = amount.removesuffix('%')
-        if not (colon and name and number.isdigit()) or (
-                percent and int(number) > 100):
-            raise ValueError(
-                f'{item!r}: headroom is CLASS:AMOUNT or CLASS:PERCENT%, such '
-                'as VCPU:10% or MEMORY_MB:65536')
-        wanted[name] = (int(number), percent)
-    return wanted
-
-
-@dataclasses.dataclass
-class Group:
-    """Nodes of which some space shall be free."""
-
-    name: str
-    wanted: dict           # see parse()
-    nodes: dict            # {name: ProviderState}
-
-    def uuids(self):
-        """Of the providers."""
-        return {state.uuid for state in self.nodes.values()}
-
-    def capacity(self, resource_class):
-        return sum(state.inventories[resource_class].capacity
-                   for state in self.nodes.values()
-                   if resource_class in state.inventories)
-
-    def spare(self):
-        """{class: what is free beyond the headroom}, below 0 if it lacks."""
-        free = dict.fromkeys(self.wanted, 0)
-        for state in self.nodes.values():
-            for name, amount in _free(state).items():
-                if name in free:
-                    free[name] += max(0, amount)
-        spare = {}
-        for name, (amount, percent) in self.wanted.items():
-            capacity = self.capacity(name)
-            if percent:
-                amount = -(-capacity * amount // 100)
-            spare[name] = free[name] - min(amount, capacity)
-        return spare
-
-
-def _free(state):
-    used = state.used
-    return {name: inventory.capacity - used.get(name, 0)
-            for name, inventory in state.inventories.items()}
 
 
 class Headroom:
@@ -102,7 +46,7 @@ class Headroom:
 
     def __init__(self, options, placement, providers,
                  monotonic=time.monotonic):
-        self._default = parse(options.headroom)
+        self._default = core.parse(options.headroom)
         self._placement = placement
         self._providers = providers
         self._monotonic = monotonic
@@ -111,7 +55,7 @@ class Headroom:
         self._reading = threading.Lock()
         self._read_at = None
         self._groups = []
-        self._spares = []      # of each group: (provider uuids, spare)
+        self._spares = core.Spares()
         self._taken = []
 
     def __bool__(self):
@@ -134,12 +78,12 @@ class Headroom:
                 nodes[provider.name] = state
         groups = []
         if self._default:
-            groups.append(Group('the cloud', self._default, nodes))
+            groups.append(core.Group('the cloud', self._default, nodes))
         for aggregate in aggregates:
             wanted = _wanted(aggregate)
             if wanted:
                 names = self._names(aggregate)
-                groups.append(Group(aggregate.name, wanted, {
+                groups.append(core.Group(aggregate.name, wanted, {
                     name: state for name, state in nodes.items()
                     if name in names}))
         return groups
@@ -173,24 +117,18 @@ class Headroom:
             with self._lock:
                 self._read_at = now
                 self._groups = groups
-                self._spares = [(group.uuids(), group.spare())
-                                for group in groups]
+                self._spares = core.Spares(groups)
                 self._taken = [item for item in self._taken
                                if item.when is None or item.when >= now]
-                self._change(self._taken, -1)
+                for item in self._taken:
+                    self._spares.take(item.provider_uuid, item.resources)
 
     # -- asking ----------------------------------------------------------
 
     def is_closed(self, provider_uuid, resources):
         """Whether a preemptible server of this size would be in the way."""
         with self._lock:
-            return self._is_closed(provider_uuid, resources)
-
-    def _is_closed(self, provider_uuid, resources):
-        return any(spare[name] < amount
-                   for uuids, spare in self._spares if provider_uuid in uuids
-                   for name, amount in resources.items()
-                   if amount and name in spare)
+            return self._spares.lacks(provider_uuid, resources)
 
     def has_room(self, resources):
         """Whether there is space to spare on some node; True without any
@@ -205,7 +143,7 @@ class Headroom:
             all(free.get(name, 0) >= amount
                 for name, amount in resources.items())
             and not self.is_closed(uuid, resources)
-            for uuid, free in ((state.uuid, _free(state))
+            for uuid, free in ((state.uuid, core.free(state))
                                for state in nodes.values()))
 
     # -- what this process places ----------------------------------------
@@ -220,7 +158,7 @@ class Headroom:
         taken = [_Taken(uuid, item['resources'])
                  for uuid, item in allocations.items()]
         with self._lock:
-            if any(self._is_closed(item.provider_uuid, item.resources)
+            if any(self._spares.lacks(item.provider_uuid, item.resources)
                    for item in taken):
                 return False
             self._take(taken)
@@ -243,18 +181,13 @@ class Headroom:
 
     def _take(self, taken):
         self._taken += taken
-        self._change(taken, -1)
+        for item in taken:
+            self._spares.take(item.provider_uuid, item.resources)
 
     def _give_back(self, taken):
         self._taken = [item for item in self._taken if item not in taken]
-        self._change(taken, 1)
-
-    def _change(self, taken, sign):
         for item in taken:
-            for uuids, spare in self._spares:
-                if item.provider_uuid in uuids:
-                    for name in spare.keys() & item.resources.keys():
-                        spare[name] += sign * item.resources[name]
+            self._spares.give_back(item.provider_uuid, item.resources)
 
 
 @dataclasses.dataclass(eq=False)
@@ -269,7 +202,7 @@ class _Taken:
 def _wanted(aggregate):
     text = aggregate.metadata[METADATA]
     try:
-        return parse(text)
+        return core.parse(text)
     except ValueError as exc:
         LOG.error('Aggregate %(name)s, %(key)s: %(exc)s',
                   {'name': aggregate.name, 'key': METADATA, 'exc': exc})

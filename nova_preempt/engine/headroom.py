@@ -105,6 +105,4 @@ class Headroom:
                 resources = victim.allocations[uuid]['resources']
                 for name, amount in resources.items():
                     freeing[name] = freeing.get(name, 0) + amount
-        lacks = {name: -left - freeing.get(name, 0)
-                 for name, left in group.spare().items()}
-        return {name: lack for name, lack in lacks.items() if lack > 0}
+        return group.missing(freeing)

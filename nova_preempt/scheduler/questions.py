@@ -23,6 +23,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.scheduler import choice
 from nova_preempt.scheduler import request
 
 CONF = nova.conf.CONF
@@ -36,8 +37,17 @@ class _Answer(Exception):
         self.state = state
 
 
+class _DryChoice(choice.Choice):
+
+    def _look_for_surplus(self):
+        # Nobody waits for an answer.
+        self._leave_out_ending()
+
+
 class DryRun(attempts.Attempt):
     """A pass that ends where a claim would be made."""
+
+    choice_class = _DryChoice
 
     def offer(self, resources, offered):
         if not request.is_preemptible(self.spec_obj):
@@ -47,9 +57,6 @@ class DryRun(attempts.Attempt):
             self.note_room(resources, summaries)
             self.refusal = 'a preemptible server never preempts'
         return offered
-
-    def _look_for_surplus(self):
-        self.leave_out_ending()
 
     def claim(self, real_claim, server_uuid, alloc_request, project_id,
               user_id):

@@ -48,6 +48,22 @@ def remove(host_state, servers):
     host_state.__dict__.update(without(host_state, servers).__dict__)
 
 
+def as_planned(state, servers):
+    """The state to filter on if these servers are the victims."""
+    view = without(state, servers)
+    view.victims = tuple(server.uuid for server in servers)
+    view.filtered_as = None
+    return view
+
+
+def set_victims(state, option):
+    """Note on a host state which victims it needs, for filters, weighers."""
+    victims = option.victims if option is not None else []
+    state.victims = tuple(server.uuid for server in victims)
+    state.victims_cost_us = option.victim_set.cost if victims else 0
+    state.filtered_as = as_planned(state, victims) if victims else None
+
+
 def _unconsume(state, server):
     state.free_ram_mb += server.memory_mb
     state.free_disk_mb += server.disk_mb

@@ -12,7 +12,7 @@
 """How far the servers are that must end, for all who wait for one.
 
 Hundreds of requests may wait for their victims at once: they share one query
-in each interval.
+in each interval, and the more there is to read, the longer that is.
 """
 
 import collections
@@ -24,6 +24,11 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_preempt.termination import nova_api
+
+# No more than this share of a processor is spent on reading, so that those who
+# wait do not hold up others; but a victim is looked at this often in any case.
+_SHARE = 0.05
+_LONGEST_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,26 +44,32 @@ class Watch:
     """Reads the records of the servers that somebody waits for.
 
     :param cells: returns {uuid: CellMapping} of the cells to look into
-    :param interval_s: how old what is told may be
+    :param interval_s: how old what is told may be at least
+    :param monotonic, processor_time: the clocks to measure by
     """
 
-    def __init__(self, cells, interval_s, monotonic=time.monotonic):
+    def __init__(self, cells, interval_s, monotonic=time.monotonic,
+                 processor_time=time.thread_time):
         self._cells = cells
         self._interval_s = interval_s
         self._monotonic = monotonic
+        self._processor_time = processor_time
         self._lock = threading.Lock()
         self._watched = collections.Counter()
+        self._unread = set()
         self._states = {}
-        self._read_at = None
+        self._next_at = monotonic()
 
     def add(self, uuids):
         with self._lock:
+            self._unread.update(uuid for uuid in uuids
+                                if uuid not in self._watched)
             self._watched.update(uuids)
-            self._read_at = None
 
     def remove(self, uuids):
         with self._lock:
             self._watched -= collections.Counter(uuids)
+            self._unread &= self._watched.keys()
 
     def get(self, uuid):
         """The State of a server that was added, None if it is gone.
@@ -67,10 +78,16 @@ class Watch:
         """
         with self._lock:
             now = self._monotonic()
-            if (self._read_at is None
-                    or now - self._read_at >= self._interval_s):
+            if now >= self._next_at:
+                start = self._processor_time()
                 self._states = self._read(sorted(self._watched))
-                self._read_at = now
+                took_s = self._processor_time() - start
+                self._next_at = now + max(
+                    self._interval_s, min(took_s / _SHARE, _LONGEST_S))
+                self._unread.clear()
+            elif uuid in self._unread:
+                self._states.update(self._read(sorted(self._unread)))
+                self._unread.clear()
             return self._states.get(uuid)
 
     def _read(self, uuids):

@@ -16,6 +16,7 @@ import datetime
 from nova import context as nova_context
 from nova import objects
 
+from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import api as db_api
 from nova_preempt.embedded import cloud
 
@@ -117,6 +118,15 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         self.scheduler_service.stop()
         self.scheduler_service = self.start_service('scheduler', host=host)
         self.clock = lambda: self.now
+
+    def start_engine(self):
+        """An engine that does what it is told to: run_once()."""
+        engine = cmd_engine.make_engine(
+            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
+            lambda: self.now)
+        self.addCleanup(engine.ends.close)
+        self.addCleanup(engine._leadership.close)
+        return engine
 
     def last_decision(self):
         return self.db.get_decisions()[-1]

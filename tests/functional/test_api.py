@@ -27,10 +27,7 @@ class ApiTestCase(base.PreemptionTestCase):
         self.app = app.make_app(cmd_engine.CONF)
         self.project = self.api_fixture.project_id
         self.add_hosts('host1')
-        self.engine = cmd_engine.make_engine(
-            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
-            lambda: self.now)
-        self.addCleanup(self.engine.ends.close)
+        self.engine = self.start_engine()
         server = cmd_engine.make_server(cmd_engine.CONF, self.engine)
         server.start()
         self.addCleanup(server.wait)

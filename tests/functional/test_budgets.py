@@ -17,7 +17,6 @@ import time
 
 from nova import exception
 
-from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -53,14 +52,6 @@ class BudgetsTestCase(base.PreemptionTestCase):
     def make_group(self):
         return {'group': self.api.post_server_groups(
             {'name': 'web', 'policy': 'soft-affinity'})['id']}
-
-    def start_engine(self):
-        engine = cmd_engine.make_engine(
-            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
-            lambda: self.now)
-        self.addCleanup(engine.ends.close)
-        self.addCleanup(engine._leadership.close)
-        return engine
 
 
 class TestProjectBudget(BudgetsTestCase):

@@ -15,7 +15,6 @@ import datetime
 from unittest import mock
 
 from nova_preempt import placement as placement_api
-from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import nova_api
 from tests.functional import base
@@ -27,14 +26,6 @@ class EngineTestCase(base.PreemptionTestCase):
         super().setUp()
         self.add_hosts('host1')
         self.engine = self.start_engine()
-
-    def start_engine(self):
-        engine = cmd_engine.make_engine(
-            cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
-            lambda: self.now)
-        self.addCleanup(engine.ends.close)
-        self.addCleanup(engine._leadership.close)
-        return engine
 
     def run_engine(self):
         self.engine.run_once()

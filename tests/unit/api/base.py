@@ -181,7 +181,7 @@ class DatabaseTestCase(unittest.TestCase):
         path.write_text(
             f'[DEFAULT]\ntransport_url = {self.transport_url}\n'
             '[preemption_database]\n'
-            f'connection = sqlite:///{self.directory}/test.sqlite\n'
+            f'connection = {self.database()}\n'
             f'{self.options}')
         self.conf = cfg.ConfigOpts()
         self.addCleanup(self.conf.reset)
@@ -192,6 +192,10 @@ class DatabaseTestCase(unittest.TestCase):
         self.db.sync()
         self.addCleanup(
             lambda: self.db._facade.writer.get_engine().dispose())
+
+    def database(self):
+        """Its URL."""
+        return f'sqlite:///{self.directory}/test.sqlite'
 
     def add(self, name, project='n', victims=(), age_s=0, **values):
         """Write a decision; a victim is a (name, project, flavor)."""

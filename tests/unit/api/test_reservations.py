@@ -11,7 +11,6 @@
 # under the License.
 """Reservations as users and administrators make, see and end them."""
 
-import concurrent.futures
 import datetime
 import json
 
@@ -396,21 +395,6 @@ class TestMicroversion(ReservationTestCase):
             self.assertIn('preemption 1.1 or later',
                           answer['error']['message'])
         self.get(PATH, headers={'OpenStack-API-Version': 'preemption 1.1'})
-
-
-class TestConcurrency(ReservationTestCase):
-
-    def test_the_last_host_is_granted_once(self):
-        self.create(token='u:q')
-        with concurrent.futures.ThreadPoolExecutor(50) as pool:
-            codes = list(pool.map(lambda number: self.request(
-                PATH, 'POST', f'u:p{number}', content_type='application/json',
-                body=json.dumps({'reservation': {
-                    'start_time': self.at(0),
-                    'end_time': self.at(1)}}).encode()).status_int,
-                range(50)))
-        self.assertEqual([201] + [409] * 49, sorted(codes))
-        self.assertEqual(2, len(self.ids('?all_projects=true', ADMIN)))
 
 
 class TestNobodyAnswers(base.ApiTestCase):

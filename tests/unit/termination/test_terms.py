@@ -18,6 +18,7 @@ from unittest import mock
 
 from nova_preempt.scheduler import records
 from nova_preempt.scheduler import view
+from nova_preempt.termination import nova_api
 from nova_preempt.termination import terms
 from nova_preempt.termination import watch
 
@@ -130,7 +131,9 @@ class TestWatch(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 0.0
-        self.watch = watch.Watch(dict, 1.0, lambda: self.now)
+        self.processor_s = 0.0
+        self.watch = watch.Watch(dict, 1.0, lambda: self.now,
+                                 lambda: self.processor_s)
         self.read = mock.Mock(side_effect=lambda uuids: {
             uuid: watch.State('active', None, 'h') for uuid in uuids})
         self.watch._read = self.read
@@ -148,8 +151,35 @@ class TestWatch(unittest.TestCase):
     def test_new_ones_are_read_at_once(self):
         self.watch.add(['a'])
         self.watch.get('a')
+        self.watch.add(['b', 'c'])
+        for uuid in 'abc':
+            self.assertIsNotNone(self.watch.get(uuid))
+        self.assertEqual([mock.call(['a']), mock.call(['b', 'c'])],
+                         self.read.mock_calls)
+        # It came back: what was known of it is old.
+        self.watch.remove(['b'])
         self.watch.add(['b'])
-        self.assertIsNotNone(self.watch.get('b'))
+        self.watch.get('b')
+        self.assertEqual(mock.call(['b']), self.read.mock_calls[-1])
+
+    def test_what_takes_long_is_read_less_often(self):
+        def read(uuids):
+            self.processor_s += 0.2
+            return {}
+
+        self.read.side_effect = read
+        self.watch.add(['a'])
+        self.watch.get('a')
+        for seconds, calls in ((3.9, 1), (0.2, 2), (3.9, 2)):
+            self.now += seconds
+            self.watch.get('a')
+            self.assertEqual(calls, self.read.call_count)
+
+    def test_a_cell_that_is_away_is_tried_again(self):
+        self.read.side_effect = nova_api.NovaError('away')
+        self.watch.add(['a'])
+        for _ in range(2):
+            self.assertRaises(nova_api.NovaError, self.watch.get, 'a')
 
     def test_forgotten_by_the_last_one(self):
         self.watch.add(['a'])

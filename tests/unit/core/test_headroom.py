@@ -1,0 +1,126 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What hosts have to spare beyond a headroom."""
+
+from __future__ import annotations
+
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_preempt.core import headroom
+from nova_preempt.core.model import Host, Inventory
+from tests.unit.core import support
+
+CLASSES = ('VCPU', 'MEMORY_MB')
+
+amounts = st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 20))
+wishes = st.dictionaries(
+    st.sampled_from(CLASSES),
+    st.booleans().flatmap(lambda percent: st.tuples(
+        st.integers(0, 100 if percent else 30), st.just(percent))))
+
+
+def host(name: str, total: dict[str, int], used: dict[str, int]) -> Host:
+    return Host(name, name, {key: Inventory(amount)
+                             for key, amount in total.items()}, used, ())
+
+
+hosts = st.dictionaries(
+    st.sampled_from('abcd'), st.tuples(amounts, amounts)).map(
+        lambda found: {name: host(name, *sizes)
+                       for name, sizes in found.items()})
+groups = st.builds(headroom.Group, st.just('group'), wishes, hosts)
+
+
+class TestParse(unittest.TestCase):
+
+    def test_good(self) -> None:
+        self.assertEqual({}, headroom.parse(' '))
+        self.assertEqual(
+            {'VCPU': (10, True), 'MEMORY_MB': (64, False)},
+            headroom.parse('VCPU:10%, MEMORY_MB:64'))
+
+    def test_bad(self) -> None:
+        for text in ('VCPU', 'VCPU:', ':1', 'VCPU:101%', 'VCPU:-1', 'A:1.5',
+                     'VCPU:5%%', 'VCPU:\u00b2'):
+            with self.assertRaisesRegex(ValueError, 'headroom is CLASS'):
+                headroom.parse(text)
+
+    @support.LAW
+    @given(wishes)
+    def test_comes_back_as_it_was_written(
+            self, wanted: dict[str, tuple[int, bool]]) -> None:
+        text = ', '.join(f'{name}:{amount}{"%" if percent else ""}'
+                         for name, (amount, percent) in wanted.items())
+        self.assertEqual(wanted, headroom.parse(text))
+
+
+class TestGroup(unittest.TestCase):
+
+    def test_spare(self) -> None:
+        nodes = {'a': host('a', {'VCPU': 7}, {'VCPU': 3}),
+                 'b': host('b', {'VCPU': 4}, {'VCPU': 6})}
+        # An overfull node takes nothing from what is free on others.
+        for wanted, spare in (((2, False), 2), ((50, True), 4 - 6),
+                              ((99, False), 4 - 11)):
+            group = headroom.Group('', {'VCPU': wanted}, nodes)
+            self.assertEqual({'VCPU': spare}, group.spare())
+
+    @support.LAW
+    @given(groups)
+    def test_no_more_is_missing_than_there_is(
+            self, group: headroom.Group) -> None:
+        missing = group.missing({})
+        for name, left in group.spare().items():
+            self.assertEqual(max(0, -left), missing.get(name, 0))
+            self.assertLessEqual(missing.get(name, 0), group.capacity(name))
+
+    @support.LAW
+    @given(groups, amounts)
+    def test_what_is_being_freed_is_not_missing(
+            self, group: headroom.Group, freeing: dict[str, int]) -> None:
+        before, after = group.missing({}), group.missing(freeing)
+        for name in group.wanted:
+            self.assertEqual(
+                max(0, before.get(name, 0) - freeing.get(name, 0)),
+                after.get(name, 0))
+
+
+class TestSpares(unittest.TestCase):
+
+    def test_a_host_in_two_groups(self) -> None:
+        here = host('a', {'VCPU': 4}, {})
+        spares = headroom.Spares([
+            headroom.Group('', {'VCPU': (1, False)}, {'a': here}),
+            headroom.Group('', {'VCPU': (2, False)}, {
+                'a': here, 'b': host('b', {'VCPU': 0}, {})})])
+        self.assertFalse(spares.lacks('a', {'VCPU': 2, 'DISK_GB': 9}))
+        self.assertTrue(spares.lacks('a', {'VCPU': 3}))
+        self.assertFalse(spares.lacks('c', {'VCPU': 3}))
+        spares.take('b', {'VCPU': 1})
+        self.assertTrue(spares.lacks('a', {'VCPU': 2}))
+
+    @support.LAW
+    @given(st.lists(groups, max_size=3), st.sampled_from('abcd'), amounts,
+           amounts)
+    def test_what_is_given_back_was_not_taken(
+            self, found: list[headroom.Group], name: str,
+            taken: dict[str, int], wanted: dict[str, int]) -> None:
+        spares = headroom.Spares(found)
+        before = spares.lacks(name, wanted)
+        spares.take(name, taken)
+        # Taking never makes room.
+        self.assertLessEqual(before, spares.lacks(name, wanted))
+        spares.give_back(name, taken)
+        self.assertEqual(before, spares.lacks(name, wanted))
