@@ -34,8 +34,10 @@ import sqlalchemy.exc
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import headroom
+from nova_preempt.power import driver
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures
+from nova_preempt.power import forecasts
 from nova_preempt.reservation import leases
 from nova_preempt.termination import nova_api
 
@@ -121,6 +123,25 @@ class Checks(upgradecheck.UpgradeCommands):
                             f'{_line(exc)}')
         return _success()
 
+    def _check_power(self):
+        options = self._conf.energy
+        if not options.enabled:
+            return _success('[energy]enabled is false: no host is powered '
+                            'off.')
+        try:
+            driver.Drivers(self._conf)
+            forecasts.Forecast(options, None)
+        except (exception.InvalidConfiguration,
+                power_errors.HostsFileError) as exc:
+            return _failure(_line(exc))
+        if options.demand_wakes and (
+                options.demand_wait_s >= self._conf.long_rpc_timeout):
+            return _warning(
+                f'[energy]demand_wait_s is {options.demand_wait_s} s, not '
+                'below [DEFAULT]long_rpc_timeout, '
+                f'{self._conf.long_rpc_timeout} s: it is cut short.')
+        return _success()
+
     def _check_filter(self):
         options = self._conf.filter_scheduler
         try:
@@ -183,6 +204,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Database of several schedulers', _check_schedulers),
         ('Credentials', _check_credentials),
         ('Figures of hosts', _check_figures),
+        ('Power of hosts', _check_power),
         ('Filter', _check_filter),
         ('Weighers', _check_weighers),
         ('Longest notice', _check_times),

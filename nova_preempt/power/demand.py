@@ -24,8 +24,10 @@ from oslo_utils import timeutils
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.db import energy as db_energy
+from nova_preempt.reservation import leases
 from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import request
+from nova_preempt.scheduler.filters import reservation_filter
 
 LOG = logging.getLogger(__name__)
 
@@ -143,8 +145,8 @@ class Demand:
     def _candidates(self, context, spec_obj):
         """{name of a sleeping host: how many of the servers fit on it}.
 
-        By what Placement has: traits, aggregates and inventories. Nova's
-        filters look at hosts that are up.
+        By what Placement has, traits, aggregates and inventories, and who has
+        reserved them. Nova's filters look at hosts that are up.
         """
         asleep = db_energy.get_power(self._db, COMING)
         if not asleep:
@@ -155,10 +157,12 @@ class Demand:
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._get_host_manager())
         wanted = resources.merged_resources()
+        may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
+                   if leases.is_used(self._conf) else asleep.__contains__)
         found = {}
         for provider in self._placement.list_providers(
                 request.provider_query(resources)):
-            if provider.name in asleep:
+            if provider.name in asleep and may_use(provider.name):
                 state = self._placement.get_provider_state(provider.uuid)
                 number = questions.fits(wanted, state, {}) if state else 0
                 if number:

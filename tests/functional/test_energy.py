@@ -123,9 +123,10 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.engine.power.switcher.wait()
 
     def minutes(self, number):
-        """As many notes."""
+        """As many notes and samples."""
         for _ in range(number):
             self.tick(60)
+            self.engine.power.observer.observe()
 
     def until_asleep(self, *names):
         """Let idle hosts be powered off, these and no others."""

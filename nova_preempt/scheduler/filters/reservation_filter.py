@@ -46,13 +46,14 @@ class ReservationFilter(filters.BaseHostFilter):
     RUN_ON_REBUILD = False
 
     def filter_all(self, filter_obj_list, spec_obj):
-        passes = self._rule(spec_obj)
+        passes = self.rule(spec_obj)
         return [state for state in filter_obj_list if passes(state.nodename)]
 
     def host_passes(self, host_state, spec_obj):
-        return self._rule(spec_obj)(host_state.nodename)
+        return self.rule(spec_obj)(host_state.nodename)
 
-    def _rule(self, spec_obj):
+    @staticmethod
+    def rule(spec_obj):
         """A function of the node name: whether the request may go there."""
         if utils.request_is_rebuild(spec_obj):
             return lambda node: True

@@ -97,6 +97,17 @@ class TestChecks(testtools.TestCase):
         self.set(max_plausible_watts=60000.0, group='energy')
         self.assertEqual({}, self.results())
 
+    def test_power(self):
+        self.set(forecast='fortune', driver='fortune', group='energy')
+        self.assertEqual({}, self.results())
+        self.set(enabled=True, group='energy')
+        for name, good in (('driver', 'command'), ('forecast', 'ewma')):
+            self.assert_found('Power of hosts', 'FAILURE', "'fortune'")
+            self.set(**{name: good}, group='energy')
+        self.assertEqual({}, self.results())
+        self.set(demand_wait_s=1800, group='energy')
+        self.assert_found('Power of hosts', 'WARNING', 'cut short')
+
     def test_tables(self):
         database = db.Database(self.conf)
         with mock.patch.object(db.Database, 'is_sqlite', False):
