@@ -175,14 +175,14 @@ def _earliest(
     last_s = max(first_s, *map(_settled_s, hosts))
     if window_end_s is not None:
         last_s = min(last_s, window_end_s - duration_s)
-    until_s = first_s + duration_s
-    while until_s < last_s:
+    part_s = duration_s
+    while part_s * _FARTHER < last_s - first_s:
         start_s = _earliest_until(
-            hosts, first_s, until_s, duration_s, quantity
+            hosts, first_s, first_s + part_s, duration_s, quantity
         )
         if start_s is not None:
             return start_s
-        until_s = first_s + (until_s - first_s) * _FARTHER
+        part_s *= _FARTHER
     if last_s < first_s:
         return None
     return _earliest_until(hosts, first_s, last_s, duration_s, quantity)
