@@ -13,7 +13,6 @@
 
 import collections
 
-from oslo_db import api as oslo_db_api
 import sqlalchemy as sa
 
 from nova_preempt.db import booking
@@ -47,7 +46,7 @@ def change_many(database, uuids, decide, now):
     return changed
 
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@calendar.retried
 def _change(database, uuids, decide, now):
     changed = []
     groups = collections.defaultdict(list)

@@ -27,10 +27,11 @@ from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import repairs
 
 
-def make_inventory(conf, preemption):
+def make_inventory(conf, preemption, **hooks):
     """An Inventory.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param hooks: efficiency and asleep of the Inventory
     """
     def settings():
         return {host: (item.reservable, item.extra) for host, item
@@ -40,7 +41,7 @@ def make_inventory(conf, preemption):
         conf[conf_reservation.GROUP], preemption.nova, preemption.placement,
         settings, lambda: reservable.get_hidden(preemption.db),
         lambda left: occupancy.Occupancy(
-            preemption.get_cells, preemption.view, left))
+            preemption.get_cells, preemption.view, left), **hooks)
 
 
 class Lifecycle:

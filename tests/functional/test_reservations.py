@@ -12,6 +12,7 @@
 """Reservations on a cloud whose hosts run servers."""
 
 import datetime
+import threading
 from unittest import mock
 import uuid
 
@@ -258,6 +259,24 @@ class TestLife(ReservationTestCase):
         self.look_until_status(reservation, db.ACTIVE)
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).ready_at)
+
+    def test_by_its_own_threads(self):
+        self.add_hosts('host1')
+        thread = threading.Thread(target=self.engine.run)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.engine.stop)
+        self.flags(interval_s=1, group='preemption_engine')
+        server = self.boot_spot('a', 'host1')
+        reservation = self.reserve('host1', start_s=0)
+        self.wait_gone(server)
+        self.wait_for(lambda: self.reservations.get(
+            reservation).status == db.ACTIVE, 'reservation to be active')
+        self.reservations.set_end(reservation, self.naive(5))
+        self.pass_time(5)
+        self.wait_for(
+            lambda: self.reservations.get(reservation).released_at,
+            'hosts to be released')
 
     def test_cancelled(self):
         self.add_hosts('host1', 'host2')

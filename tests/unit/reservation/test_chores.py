@@ -198,6 +198,16 @@ class TestBeforeTheStart(ChoresTestCase):
         self.assertEqual(db.ACTIVE, status)
         self.assertLessEqual(late_s, 2 * chores.IDLE_S)
 
+    def test_the_only_host_is_tried_again_but_not_all_the_time(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, takes_s=460)
+        self.reserve('h1', start_s=0)
+        self.look_until(450)
+        self.assertEqual(['degraded'] * 2, self.told())
+        self.look_until(30)
+        self.assertEqual(['degraded'] * 2 + ['start'], self.told())
+        self.assertEqual(db.ACTIVE, self.get().status)
+
     def test_properties_are_those_asked_for(self):
         for name in ('h1', 'h2', 'h3'):
             self.cloud.add_host(name)
