@@ -107,8 +107,8 @@ class Demand:
             up = self._up(hosts)
             if not up and self._monotonic() >= deadline:
                 _count('timeout')
-                raise exception.NoValidHost(reason=_message(
-                    error, len(hosts), boot_s)) from error
+                raise exception.NoValidHost(
+                    reason=_message(error, boot_s)) from error
             # What is up and did not help the request is not asked again.
             tried |= up
             try:
@@ -197,6 +197,6 @@ def _count(outcome):
     metrics.DEMAND_WAITS.labels(outcome).inc()
 
 
-def _message(error, number, boot_s):
-    return (f'{error} Capacity is on its way: {number} hosts are being '
-            f'powered on, which takes about {boot_s} s; try again then.')
+def _message(error, boot_s):
+    return (f'{error} Capacity is on its way: hosts are being powered on, '
+            f'which takes about {boot_s} s; try again then.')

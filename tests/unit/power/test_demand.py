@@ -100,8 +100,9 @@ class TestDemand(world.WorldTestCase):
 
     def test_time_is_up(self):
         self.assertIn(
-            'There is no room. Capacity is on its way: 1 hosts are being '
-            'powered on, which takes about 300 s', self.refused())
+            'There is no room. Capacity is on its way: hosts are being '
+            'powered on, which takes about 300 s; try again then.',
+            self.refused())
         self.assertEqual(1600, self.waiting.now_s)
 
     def test_no_longer_than_the_conductor_waits(self):
