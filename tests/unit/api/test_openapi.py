@@ -73,8 +73,7 @@ class TestDocument(base.AnsweringTestCase):
                    'OpenStack-API-Version': 'preemption 1.1'}
 
         @hypothesis.settings(
-            max_examples=10, deadline=None, database=None,
-            derandomize=True, print_blob=False,
+            max_examples=10, print_blob=False,
             phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(case=operation.as_strategy(mode, headers=headers))

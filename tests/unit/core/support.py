@@ -22,17 +22,8 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.model import Candidate, Host, Inventory, Resources
 
-#: The same examples everywhere and always, however slow the machine.
-LAW = hypothesis.settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=150,
-    suppress_health_check=[
-        hypothesis.HealthCheck.too_slow,
-        hypothesis.HealthCheck.data_too_large,
-    ],
-)
+#: More examples than of other laws; see also tests/unit/__init__.py.
+LAW = hypothesis.settings(max_examples=150)
 
 CLASSES = ("CUSTOM_X", "DISK_GB", "MEMORY_MB", "PCPU", "VCPU")
 

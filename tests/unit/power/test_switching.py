@@ -199,8 +199,7 @@ EVENTS = st.lists(st.tuples(
 
 class TestLaws(world.WorldTestCase):
 
-    @hypothesis.settings(max_examples=60, deadline=None, database=None,
-                         derandomize=True)
+    @hypothesis.settings(max_examples=60)
     @hypothesis.given(EVENTS)
     def test_never_in_the_way(self, events):
         """What must not happen is asserted by the World itself.

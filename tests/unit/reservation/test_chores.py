@@ -160,7 +160,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h3',), self.get().held)
 
     # Not shrunk: an example is half an hour of a life.
-    @hypothesis.settings(max_examples=8, deadline=None, derandomize=True,
+    @hypothesis.settings(max_examples=8,
                          phases=[hypothesis.Phase.generate])
     @hypothesis.given(
         servers=st.lists(st.tuples(

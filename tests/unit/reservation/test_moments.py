@@ -178,7 +178,7 @@ class TestMoments(life.LifeTestCase):
         self.moments.run()
         self.assertEqual(('end', db.ENDED, 3.0), self.events.told[-1])
 
-    @hypothesis.settings(max_examples=15, deadline=None, derandomize=True)
+    @hypothesis.settings(max_examples=15)
     @hypothesis.given(steps=st.lists(st.integers(0, 2 * HOUR_S),
                                      max_size=12),
                       starts=st.lists(st.integers(0, 2 * HOUR_S),
