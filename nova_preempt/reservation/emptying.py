@@ -29,10 +29,6 @@ LOG = logging.getLogger(__name__)
 
 OPERATION = 'reservation'
 
-# How much earlier than it seems necessary a notice is given, in seconds: the
-# engine looks every few seconds, and Nova takes its time.
-MARGIN_S = 30
-
 
 @dataclasses.dataclass(frozen=True)
 class Found:
@@ -46,7 +42,7 @@ class Found:
 
     empty: bool
     waiting: bool = False
-    lead_s: int = MARGIN_S
+    lead_s: int = terms.MARGIN_S
     text: str = ''
 
 
@@ -73,11 +69,7 @@ class Emptying:
 
     def lead_s(self, notice_s):
         """How long before a start a notice of this length is given."""
-        conf = self._preemption.conf
-        lead_s = notice_s + conf.termination_timeout_s + MARGIN_S
-        if 'migrate' in conf.actions:
-            lead_s += conf.migrate_timeout_s
-        return lead_s
+        return terms.lead_s(notice_s, self._preemption.conf)
 
     def longest_lead_s(self):
         """How long before a start there is anything to do."""
@@ -99,7 +91,7 @@ class Emptying:
                 resident.uuid for resident in own}
             return Found(not others, text=_list('allocations of',
                                                 sorted(others)))
-        lead_s = MARGIN_S
+        lead_s = terms.MARGIN_S
         if normal:
             lead_s = max(lead_s, self._options.evacuation_lead_s)
             if before_s <= lead_s:

@@ -29,6 +29,11 @@ DISK = 'DISK_GB'
 
 MIGRATE = 'migrate'
 
+# How much earlier than it seems necessary a notice is given where a host must
+# be empty at a time, in seconds: the engine looks every few seconds, and Nova
+# takes its time.
+MARGIN_S = 30
+
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
@@ -103,3 +108,15 @@ def freed(resources, action):
         return resources
     return {name: amount for name, amount in resources.items()
             if name != DISK}
+
+
+def lead_s(notice_s, options):
+    """How long before its host must be empty a server gets its notice.
+
+    :param notice_s: the length of the notice, in seconds
+    :param options: [preemption] of the configuration
+    """
+    seconds = notice_s + options.termination_timeout_s + MARGIN_S
+    if MIGRATE in options.actions:
+        seconds += options.migrate_timeout_s
+    return seconds

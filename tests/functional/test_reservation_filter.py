@@ -159,12 +159,12 @@ class TestBeforeTheStart(ReservationTestCase):
 
     def test_preemptible_servers_until_their_notice(self):
         self.add_hosts('host1')
-        self.reserve('host1', start_s=121)
+        self.reserve('host1', start_s=151)
         self.boot_on('host1', flavor=self.spot)
         self.wait_a_while(1)
         self.boot_in_vain(flavor=self.spot)
         # Active, and no others' any more.
-        self.wait_a_while(120)
+        self.wait_a_while(150)
         self.boot_in_vain(flavor=self.spot)
 
     def test_free_until_later_first(self):

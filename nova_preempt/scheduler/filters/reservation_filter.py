@@ -88,4 +88,4 @@ def _lead_s(spec_obj):
     # to run for comes before the notice.
     return (max(marks.minimum_runtime_s(extra_specs),
                 options.minimum_runtime_s)
-            + notice_s + options.termination_timeout_s)
+            + terms.lead_s(notice_s, options))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from nova_preempt.db import models
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import chores
-from nova_preempt.reservation import emptying
+from nova_preempt.termination import terms
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
 from tests.unit.reservation.life import LEAD_S
@@ -199,4 +199,4 @@ class TestBeforeTheStart(life.ChoresTestCase):
         for number, (notice_s, _takes_s) in enumerate(servers):
             early_s = (start - self.cloud.noticed[f'p{number}']
                        ).total_seconds() - notice_s
-            self.assertLessEqual(early_s, 120 + emptying.MARGIN_S)
+            self.assertLessEqual(early_s, 120 + terms.MARGIN_S)

@@ -110,8 +110,8 @@ class TestFilter(ReservationTestCase):
                       minimum_notice_s=0, maximum_notice_s=600,
                       minimum_runtime_s=0)
         self.use(support.lease('r1', 0, 1000, 'A'),
-                 support.lease('r2', 90, 1000, 'B'),
-                 support.lease('r3', 91, 1000, 'C'),
+                 support.lease('r2', 120, 1000, 'B'),
+                 support.lease('r3', 121, 1000, 'C'),
                  support.lease('r4', 500, 1000, 'D'))
         self.assertEqual('CD', self.passing(spot()))
         self.assertEqual('', self.passing(spec()))
@@ -119,9 +119,9 @@ class TestFilter(ReservationTestCase):
             'D', self.passing(spot(**{'preemptible:notice_s': '31'})))
         # What it is promised to run for is before the notice.
         self.assertEqual('', self.passing(
-            spot(**{'preemptible:minimum_runtime_s': '410'})))
+            spot(**{'preemptible:minimum_runtime_s': '380'})))
         self.assertEqual('D', self.passing(
-            spot(**{'preemptible:minimum_runtime_s': '409'})))
+            spot(**{'preemptible:minimum_runtime_s': '379'})))
 
     def test_hinted(self):
         self.use(support.lease('r1', 0, 100, 'A', 'B',
