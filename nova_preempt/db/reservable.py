@@ -13,7 +13,6 @@
 
 import json
 
-from oslo_db import api as oslo_db_api
 import sqlalchemy as sa
 
 from nova_preempt.db import calendar
@@ -26,7 +25,7 @@ def get_hosts(database):
         return calendar.get_settings(session)
 
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@calendar.retried
 def set_host(database, host, **changes):
     """Change what is said of a host; the HostSettings as they are then.
 
@@ -55,7 +54,7 @@ def get_hidden(database):
             sa.select(models.HiddenProperty.name)).scalars())
 
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@calendar.retried
 def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
     row = models.HiddenProperty
@@ -83,7 +82,7 @@ def list_limits(database):
                     models.ReservationLimits)).scalars()}
 
 
-@oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+@calendar.retried
 def set_limits(database, project_id, limits):
     """Give a project limits of its own in place of all before.
 

@@ -23,7 +23,6 @@ import datetime
 import operator
 import threading
 
-from oslo_db import api as oslo_db_api
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
@@ -195,9 +194,7 @@ class Reservations:
 
     # -- granting and changing -------------------------------------------
 
-    # For a cluster of databases may find out at the commit that two of its
-    # members have given the same lock away.
-    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    @db_calendar.retried
     def grant(self, reservation, choose, check=None):
         """Give a new reservation the hosts that are chosen for it.
 
@@ -228,7 +225,7 @@ class Reservations:
             generation, granted.held, granted.start_s, granted.end_s)
         return granted
 
-    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    @db_calendar.retried
     def update(self, uuid, *, from_status=None, **values):
         """Change columns of a reservation, except its hosts and times.
 
@@ -247,7 +244,7 @@ class Reservations:
                 db_calendar.raise_generation(session)
             return session.execute(query).rowcount == 1
 
-    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    @db_calendar.retried
     def set_host(self, uuid, host, status, reason=''):
         """Say how far a host of a reservation is.
 
@@ -261,7 +258,7 @@ class Reservations:
                 .where(row.host == host).where(row.status != LOST)
                 .values(status=status, reason=reason)).rowcount == 1
 
-    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    @db_calendar.retried
     def replace_host(self, uuid, old, new=None, reason=''):
         """Take a host from an open reservation, and give it another.
 
@@ -319,7 +316,7 @@ class Reservations:
             .where(models.Reservation.uuid == reservation.uuid)
             .values(status=status, reason=reason, updated_at=now))
 
-    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    @db_calendar.retried
     def set_end(self, uuid, end_at, check=None):
         """Let an open reservation end earlier or later.
 

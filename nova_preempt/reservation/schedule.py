@@ -232,17 +232,14 @@ class _Search:
 
     def _candidates(self, calendar):
         """The hosts that can be reserved, each with when it is taken."""
-        emptying = self._now_s, self._emptied_s
-        soon = self.wanted.window_start_s < self._emptied_s
         candidates = []
         for host in self._hosts:
             name = host['name']
             if not calendar.is_reservable(name, self._default):
                 continue
-            busy = calendar.busy.get(name, ())
-            if soon and not host['vacant']:
-                busy = core.merged((emptying, *busy))
-            candidates.append(core.Host(name, busy, host['flops_per_watt']))
+            candidates.append(core.Host(
+                name, calendar.busy.get(name, ()), host['flops_per_watt'],
+                None if host['vacant'] else self._emptied_s))
         return candidates
 
     def _explain(self, calendar):

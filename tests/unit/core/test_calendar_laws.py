@@ -43,6 +43,7 @@ def calendars(draw: st.DrawFn) -> list[Host]:
             f"h{number}",
             calendar.merged(intervals),
             draw(st.sampled_from((None, 1.0, 2.0))),
+            draw(st.none() | TIMES),
         )
         for number, intervals in enumerate(busy)
     ]
@@ -95,6 +96,7 @@ def free_at(hosts: list[Host], start_s: int, duration_s: int) -> set[str]:
         host.name
         for host in hosts
         if is_free(host.busy, start_s, start_s + duration_s)
+        and (host.not_before_s is None or host.not_before_s <= start_s)
     }
 
 

@@ -15,6 +15,9 @@ import datetime
 import os
 import threading
 import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
@@ -279,6 +282,21 @@ class TestReservations(test_api.TestSQLite):
                                  NOW + HOUR, NOW + 2 * HOUR),
             found['h2'][0])
         self.assertEqual({}, self.mine.schedule_of('h3'))
+
+    def test_who_waits_in_vain_tries_again(self):
+        tries = []
+
+        @calendar.retried
+        def write():
+            tries.append(1)
+            if len(tries) == 1:
+                raise db_exc.DBError(Exception('database is locked'))
+            raise db_exc.DBError(Exception('disk is full'))
+
+        with (mock.patch('time.sleep'),
+              self.assertRaisesRegex(db_exc.DBError, 'full')):
+            write()
+        self.assertEqual(2, len(tries))
 
     def test_of_fifty_that_want_the_last_host_one_gets_it(self):
         self.grant('r', ['h1', 'h2'])

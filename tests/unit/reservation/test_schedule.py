@@ -11,8 +11,11 @@
 # under the License.
 """The schedule, on SQLite and whatever else OS_TEST_DATABASES names."""
 
+import contextlib
 import datetime
+import itertools
 import os
+import random
 import threading
 import unittest
 
@@ -382,6 +385,36 @@ class TestSchedule(test_api.TestSQLite):
                 (reservations.DEGRADED, self.now) if begun
                 else (reservations.CANCELLED, found.start_at + HOUR),
                 (found.status, found.end_at))
+
+    def test_no_two_have_a_host_at_once(self):
+        """Whoever asks for whatever, through whichever process."""
+        rng = random.Random(1)
+        requests = [schedule.Request(
+            duration_s=rng.randint(1, 9), quantity=rng.randint(1, 3),
+            start_time=NOW, end_time=NOW + HOUR * rng.randint(8, 30) / 3600)
+            for _number in range(40)]
+        schedules = [self.make() for _ in range(4)]
+        self.limit(max_reservations=-1)
+
+        def ask(number):
+            for request in requests[number::4]:
+                with contextlib.suppress(exceptions.NoHostsForReservation,
+                                         exceptions.InvalidReservation):
+                    schedules[number].create('context', 'p', 'u', request)
+
+        threads = [threading.Thread(target=ask, args=(number,))
+                   for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        granted = self.schedule.reservations.list()
+        self.assertGreater(len(granted), 10)
+        for item in granted:
+            self.assertEqual(item.quantity, len(item.held))
+        for bookings in self.schedule.reservations.schedule_of().values():
+            for one, other in itertools.pairwise(bookings):
+                self.assertLessEqual(one.end_at, other.start_at)
 
     def test_of_fifty_that_want_the_last_host_one_gets_it(self):
         self.create(quantity=3)
