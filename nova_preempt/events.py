@@ -23,7 +23,18 @@ from nova_preempt import metrics
 # taken away or means something else.
 VERSION = '1.0'
 
+# By default a notification waits for ever until the bus is there again.
+_RETRIES = 1
+
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
+
+
+def make_notifier(conf, host):
+    """An oslo.messaging Notifier; parameters as below."""
+    return messaging.Notifier(
+        messaging.get_notification_transport(conf),
+        publisher_id=f'nova-preempt:{host}', retry=_RETRIES,
+        topics=conf.preemption.notification_topics)
 
 
 class Events:
@@ -37,10 +48,7 @@ class Events:
     """
 
     def __init__(self, conf, host):
-        self._notifier = messaging.Notifier(
-            messaging.get_notification_transport(conf),
-            publisher_id=f'nova-preempt:{host}',
-            topics=conf.preemption.notification_topics)
+        self._notifier = make_notifier(conf, host)
 
     def start(self, decision):
         """A server takes the space of its victims."""

@@ -36,9 +36,38 @@ REPAIRED = prometheus_client.Counter(
     'Things that a crash left behind and that were put right.', ['kind'])
 RESTORED = prometheus_client.Counter(
     'nova_preempt_restored', 'Shelved victims that came back.')
+POWER_MOVES = prometheus_client.Counter(
+    'nova_preempt_power_moves', 'Hosts that came into a state of power.',
+    ['state'])
+POWER_ERRORS = prometheus_client.Counter(
+    'nova_preempt_power_errors',
+    'Steps of powering a host off or on that failed and are tried again.',
+    ['state'])
+POWER_HOSTS = prometheus_client.Gauge(
+    'nova_preempt_power_hosts', 'Hosts by state of power.', ['state'])
+POWER_REQUIRED = prometheus_client.Gauge(
+    'nova_preempt_power_required_hosts',
+    'How many hosts were to be on when it was decided last.')
+POWER_WATTS = prometheus_client.Gauge(
+    'nova_preempt_power_watts',
+    'What the hosts with a reading drew when they were read last.')
+DEMAND_WAITS = prometheus_client.Counter(
+    'nova_preempt_demand_waits',
+    'Requests that waited for sleeping hosts, by how it ended.', ['outcome'])
 PHASES = prometheus_client.Histogram(
     'nova_preempt_phase_seconds', 'Duration of the parts of a preemption.',
     ['phase'], buckets=_SECONDS)
+
+RESERVATIONS = prometheus_client.Gauge(
+    'nova_preempt_reservations',
+    'Reservations that have not ended, and those that ended with servers '
+    'left, as the engine that acts sees them.', ['status'])
+HOSTS_REPLACED = prometheus_client.Counter(
+    'nova_preempt_reservation_hosts_replaced',
+    'Hosts of reservations in whose place another came.', ['reason'])
+RESERVATIONS_LATE = prometheus_client.Histogram(
+    'nova_preempt_reservation_late_seconds',
+    'How late reservations start and end.', ['event'], buckets=_SECONDS)
 
 
 def serve(port, address):

@@ -43,6 +43,8 @@ class Provider:
     uuid: str
     name: str
     generation: int
+    # Of the tree that it is in; its own if it is the root.
+    root_uuid: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,13 +118,27 @@ class Placement:
 
         :param params: [(name, value)] of GET /resource_providers
         """
+        return [provider for provider in self.list_all_providers(params)
+                if provider.uuid == provider.root_uuid]
+
+    def list_all_providers(self, params):
+        """The same with those that have a parent."""
         url = '/resource_providers?' + urllib.parse.urlencode(params)
         body = self._call('get', url).json()
         return sorted(
-            (Provider(item['uuid'], item['name'], item['generation'])
-             for item in body['resource_providers']
-             if item.get('parent_provider_uuid') is None),
+            (Provider(item['uuid'], item['name'], item['generation'],
+                      item.get('root_provider_uuid') or item['uuid'])
+             for item in body['resource_providers']),
             key=lambda provider: provider.uuid)
+
+    def list_traits(self):
+        """The names of the traits that some provider has."""
+        return self._call('get', '/traits?associated=true').json()['traits']
+
+    def get_traits(self, uuid):
+        """The traits of a provider, none if it is gone."""
+        found = self._get_of_provider(uuid, 'traits')
+        return found['traits'] if found else []
 
     def get_provider_state(self, uuid, known=None):
         """A consistent ProviderState, or None if the provider is gone.
@@ -159,6 +175,18 @@ class Placement:
         response = self._call('get', f'/resource_providers/{uuid}/{what}',
                               ok=(200, 404))
         return None if response.status_code == 404 else response.json()
+
+    def get_consumers_in_tree(self, root_uuid):
+        """The uuids of who has anything of a host or of parts of it."""
+        url = '/resource_providers?' + urllib.parse.urlencode(
+            {'in_tree': root_uuid})
+        tree = self._call('get', url).json()['resource_providers']
+        found = set()
+        for item in tree:
+            answer = self._get_of_provider(item['uuid'], 'allocations')
+            if answer is not None:
+                found.update(answer['allocations'])
+        return found
 
     def get_consumer(self, uuid):
         """A Consumer; one without allocations if there is none."""

@@ -23,6 +23,10 @@ LOG = logging.getLogger(__name__)
 # waits for our answer.
 _RETRIES = 1
 
+# The namespaces of what the engine is asked about power, and about hosts.
+ENERGY = 'energy'
+INVENTORY = 'inventory'
+
 
 def get_transport(conf):
     """The bus of [DEFAULT]transport_url; nothing is connected yet."""
@@ -43,7 +47,9 @@ class _Client:
             serializer=nova_rpc.RequestContextSerializer(None))
 
     def _call(self, context, method, **arguments):
-        client = self._client
+        return self._send(self._client, context, method, arguments)
+
+    def _send(self, client, context, method, arguments):
         if self._timeout_s is not None:
             client = client.prepare(timeout=self._timeout_s)
         try:
@@ -122,3 +128,53 @@ class EngineClient(_Client):
         """
         return self._call(context, 'simulate', server_uuid=server_uuid,
                           project_id=project_id, reason=reason)
+
+    def wake_hosts(self, context, request, servers, hosts):
+        """Have hosts powered on that are asleep, if they are needed.
+
+        :param request: what tells the request from others
+        :param servers: how many servers it is for
+        :param hosts: {name: how many of these servers fit on it}
+        :returns: {'hosts': [names of those that will be on for it],
+            'boot_s': how long that may take}
+        :raises NoAnswer:
+        """
+        return self._send(self._client.prepare(namespace=ENERGY), context,
+                          'wake', {'request': request, 'servers': servers,
+                                   'hosts': hosts})
+
+    def find_hosts(self, context, host_properties):
+        """The hosts with these properties that can be reserved.
+
+        :param host_properties: a query, see nova_preempt.core.host_query
+        :returns: [{'name', 'flops_per_watt': float or None, 'vacant': bool}]
+            of enabled hosts that are up, in order of their names
+        :raises InvalidReservation: the query cannot be understood
+        :raises NoAnswer:
+        """
+        return self._ask_inventory(context, 'find_hosts',
+                                   host_properties=host_properties)
+
+    def list_properties(self, context):
+        """What the hosts that can be reserved may be asked for.
+
+        :returns: [{'name', 'type': 'number', 'text', 'boolean' or 'list',
+            'values': [some of those seen], 'hidden': bool}], by name
+        :raises NoAnswer:
+        """
+        return self._ask_inventory(context, 'list_properties')
+
+    def list_hosts(self, context):
+        """All hosts.
+
+        :returns: [{'name', 'service_host', 'state', 'status',
+            'reservable': bool, 'vacant': bool, 'running_servers': int,
+            'flops_per_watt': float or None, 'properties': {name: value}}],
+            by name
+        :raises NoAnswer:
+        """
+        return self._ask_inventory(context, 'list_hosts')
+
+    def _ask_inventory(self, context, method, **arguments):
+        return self._send(self._client.prepare(namespace=INVENTORY), context,
+                          method, arguments)

@@ -24,6 +24,7 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
+from nova_preempt.reservation import schedule
 
 HEALTHCHECK = '/healthcheck'
 
@@ -32,10 +33,12 @@ def make_services(conf):
     """What handlers need, as configured. Nothing is connected yet."""
     transport = rpc.get_transport(conf)
     timeout_s = conf.preemption_api.rpc_timeout_s
+    database = db.Database(conf)
+    engine = rpc.EngineClient(transport, timeout_s)
     return router.Services(
-        conf=conf, database=db.Database(conf), policy=policy.Policy(conf),
-        scheduler=rpc.SchedulerClient(transport, timeout_s),
-        engine=rpc.EngineClient(transport, timeout_s))
+        conf=conf, database=database, policy=policy.Policy(conf),
+        scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
+        schedule=schedule.Schedule(conf, database, engine))
 
 
 def make_app(conf, services=None):

@@ -11,16 +11,15 @@
 # under the License.
 """What each operation does.
 
-A handler takes a router.Call and returns what is sent as JSON, or raises an
-error of webob.exc.
+A handler takes a router.Call and returns what is sent as JSON, None if that is
+nothing, or raises an error of webob.exc.
 """
-
-import urllib.parse
 
 import webob.exc
 
 from nova_preempt import exceptions
 from nova_preempt.api import microversion
+from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import validation
 from nova_preempt.api import views
@@ -58,20 +57,16 @@ def list_preemptions(call):
     if project_id is None and not query.get('all_projects'):
         project_id = call.context.project_id
     viewer = None if sees_all else project_id
-    most = call.services.conf.preemption_api.max_limit
-    limit = min(query.get('limit', most), most)
     found = queries.get_preemptions(
         call.services.database, project_id=project_id,
         server_uuid=query.get('server_id'),
         victim_uuid=query.get('victim_id'), flavor=query.get('flavor'),
         host=query.get('host'), status=query.get('status'),
-        marker=_marker(call, viewer), limit=limit + 1, **_interval(call))
-    answer = {'preemptions': [views.preemption(item, viewer)
-                              for item in found[:limit]]}
-    if len(found) > limit:
-        answer['preemptions_links'] = [
-            {'rel': 'next', 'href': _next(call, found[limit - 1].uuid)}]
-    return answer
+        marker=_marker(call, viewer), limit=pages.limit(call) + 1,
+        **pages.interval(call))
+    return pages.page(call, 'preemptions', found,
+                      lambda item: views.preemption(item, viewer),
+                      lambda item: item.uuid)
 
 
 def _marker(call, viewer):
@@ -85,33 +80,16 @@ def _marker(call, viewer):
     return marker
 
 
-def _interval(call):
-    return {name: validation.parse_time(call.query[name])
-            for name in ('since', 'until') if name in call.query}
-
-
-def _next(call, marker):
-    pairs = [pair for pair in urllib.parse.parse_qsl(
-        call.request.query_string) if pair[0] != 'marker']
-    text = urllib.parse.urlencode([*pairs, ('marker', marker)])
-    return f'{call.request.path_url}?{text}'
-
-
 def show_preemption(call):
     """One preemption with its record; 404 if it is not the project's."""
     call.require(policy.SHOW)
-    viewer = _viewer(call, policy.ALL_PROJECTS)
+    viewer = call.viewer(policy.ALL_PROJECTS)
     uuid = call.path['preemption_id']
     found = validation.is_uuid(uuid) and queries.get_preemption(
         call.services.database, uuid, viewer)
     if not found:
         raise webob.exc.HTTPNotFound('There is no such preemption.')
     return {'preemption': views.preemption(found, viewer, record=True)}
-
-
-def _viewer(call, rule):
-    """The project whose side is shown, None if that is everything."""
-    return None if call.allows(rule) else call.context.project_id
 
 
 def explain(call):
@@ -131,7 +109,7 @@ def explain(call):
             "Invalid field 'explain.flavor': there is no such flavor."
         ) from None
     return {'explain': views.explanation(
-        answer, _viewer(call, policy.EXPLAIN_DETAILS))}
+        answer, call.viewer(policy.EXPLAIN_DETAILS))}
 
 
 def simulate(call):
@@ -141,7 +119,7 @@ def simulate(call):
     try:
         uuid = call.services.engine.simulate(
             call.context, wanted['server_id'],
-            _viewer(call, policy.SIMULATE_ALL_PROJECTS),
+            call.viewer(policy.SIMULATE_ALL_PROJECTS),
             wanted.get('reason', ''))
     except exceptions.ServerNotFound:
         raise webob.exc.HTTPNotFound('There is no such server.') from None
@@ -173,10 +151,10 @@ def placement_chances(call):
 def statistics(call):
     """Numbers of preemptions by flavor of the victims."""
     call.require(policy.STATISTICS)
-    interval = _interval(call)
+    interval = pages.interval(call)
     flavors, total = queries.get_statistics(
         call.services.database,
-        project_id=_viewer(call, policy.ALL_PROJECTS), **interval)
+        project_id=call.viewer(policy.ALL_PROJECTS), **interval)
     return {'statistics': {
         'since': views.time(interval.get('since')),
         'until': views.time(interval.get('until')),

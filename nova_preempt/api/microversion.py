@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Microversions: OpenStack-API-Version: preemption 1.0."""
+"""Microversions: OpenStack-API-Version: preemption 1.1."""
 
 import microversion_parse
 import webob.dec
@@ -18,9 +18,12 @@ from nova_preempt.api import errors
 
 SERVICE_TYPE = 'preemption'
 HEADER = 'OpenStack-API-Version'
+# Where the version of a request is in its WSGI environment.
+ENVIRON = 'nova_preempt.microversion'
 
-#: All there are, the oldest first.
-VERSIONS = ('1.0',)
+#: All there are, the oldest first. 1.1 adds reservations and energy. A request
+#: that names none gets the oldest.
+VERSIONS = ('1.0', '1.1')
 
 
 @webob.dec.wsgify.middleware
@@ -34,10 +37,16 @@ def middleware(request, app):
     except TypeError:
         return _refuse(400, f'The header {HEADER} must be "{SERVICE_TYPE} '
                             f'X.Y" or "{SERVICE_TYPE} latest".')
+    request.environ[ENVIRON] = str(version)
     answer = request.get_response(app)
     answer.headers[HEADER] = f'{SERVICE_TYPE} {version}'
     answer.headers['Vary'] = HEADER
     return answer
+
+
+def has(environ, since):
+    """Whether the version of a request is this one of VERSIONS, or later."""
+    return VERSIONS.index(environ[ENVIRON]) >= VERSIONS.index(since)
 
 
 def _refuse(code, message):

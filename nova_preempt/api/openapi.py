@@ -17,14 +17,6 @@ from nova_preempt.api import errors
 from nova_preempt.api import microversion
 from nova_preempt.api import schemas
 
-# No enumeration: what the header says of other services is ignored.
-_VERSION_HEADER = {
-    'name': microversion.HEADER, 'in': 'header',
-    'description': f'A version from {microversion.VERSIONS[0]} to '
-                   f'{microversion.VERSIONS[-1]}, or "latest".',
-    'schema': {'type': 'string'},
-    'example': f'{microversion.SERVICE_TYPE} {microversion.VERSIONS[-1]}'}
-
 
 def document(public, operations, url):
     """The document as JSON.
@@ -62,8 +54,10 @@ def _operation(operation, public):
          'required': name in operation.query.get('required', ())}
         for name, schema in operation.query['properties'].items()]
     codes = {400, *operation.errors}
+    if operation.since:
+        codes.add(404)
     if not public:
-        parameters.append(_VERSION_HEADER)
+        parameters.append(_version_header(operation.since))
         codes |= {401, 403, 406}
     entry = {
         'operationId': operation.name,
@@ -86,6 +80,19 @@ def _operation(operation, public):
     return entry
 
 
+def _version_header(since):
+    # No enumeration: what the header says of other services is ignored.
+    return {
+        'name': microversion.HEADER, 'in': 'header',
+        'required': since is not None,
+        'description': f'A version from {since or microversion.VERSIONS[0]} '
+                       f'to {microversion.VERSIONS[-1]}, or "latest".',
+        'schema': {'type': 'string'},
+        'example': f'{microversion.SERVICE_TYPE} {microversion.VERSIONS[-1]}'}
+
+
 def _response(code, schema):
-    return {'description': http.HTTPStatus(code).phrase,
-            'content': {errors.JSON: {'schema': schema}}}
+    response = {'description': http.HTTPStatus(code).phrase}
+    if schema is not None:
+        response['content'] = {errors.JSON: {'schema': schema}}
+    return response

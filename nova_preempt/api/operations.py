@@ -14,8 +14,13 @@
 from collections.abc import Callable
 import dataclasses
 
+from nova_preempt.api import energy
+from nova_preempt.api import energy_schemas
 from nova_preempt.api import handlers
 from nova_preempt.api import openapi
+from nova_preempt.api import reservable
+from nova_preempt.api import reservation_schemas
+from nova_preempt.api import reservations
 from nova_preempt.api import schemas
 
 
@@ -25,11 +30,14 @@ class Operation:
 
     :param name: of the operation in the OpenAPI document
     :param handler: see handlers
-    :param answer: the schema of what comes with the success code
+    :param answer: the schema of what comes with the success code, None if
+        nothing does
     :param query: the schema of the query parameters
     :param body: the schema of the body, None if there is none
     :param path_parameters: {name: schema}
     :param errors: codes that only this operation has
+    :param since: the microversion that brought it, None if there has always
+        been one
     """
 
     method: str
@@ -37,18 +45,26 @@ class Operation:
     name: str
     summary: str
     handler: Callable
-    answer: dict
+    answer: dict | None
     query: dict = dataclasses.field(
         default_factory=lambda: {'type': 'object', 'properties': {}})
     body: dict | None = None
     path_parameters: dict = dataclasses.field(default_factory=dict)
     success: int = 200
     errors: tuple[int, ...] = ()
+    since: str | None = None
 
 
 def _document(call):
     return openapi.document(PUBLIC, OPERATIONS, call.request.application_url)
 
+
+_RESERVATION = '/v1/reservations/{reservation_id}'
+_RESERVATION_ID = {'reservation_id': schemas.UUID}
+_LIMITS = '/v1/reservation-limits/{project_id}'
+_PROJECT_ID = {'project_id': schemas.TEXT}
+_NAME = {'name': schemas.TEXT}
+_FIGURES = '/v1/energy/hosts/{name}/figures'
 
 #: Those without a token.
 PUBLIC = (
@@ -86,4 +102,93 @@ OPERATIONS = (
               'Show numbers of preemptions by flavor of the victims',
               handlers.statistics, schemas.STATISTICS_ANSWER,
               query=schemas.STATISTICS_QUERY),
+    Operation('GET', '/v1/properties', 'list_properties',
+              'List the properties of hosts that can be asked for',
+              reservable.list_properties,
+              reservation_schemas.PROPERTIES_ANSWER, errors=(503,),
+              since='1.1'),
+    Operation('PATCH', '/v1/properties/{name}', 'update_property',
+              'Hide a property of hosts, or show it',
+              reservable.update_property, reservation_schemas.PROPERTY_ANSWER,
+              body=reservation_schemas.CHANGE_PROPERTY,
+              path_parameters=_NAME, errors=(503,), since='1.1'),
+    Operation('GET', '/v1/reservations', 'list_reservations',
+              'List reservations, newest first',
+              reservations.list_reservations,
+              reservation_schemas.RESERVATIONS_ANSWER,
+              query=reservation_schemas.LIST_QUERY, since='1.1'),
+    Operation('POST', '/v1/reservations', 'create_reservation',
+              'Reserve hosts at the earliest time that is possible',
+              reservations.create_reservation,
+              reservation_schemas.RESERVATION_ANSWER,
+              body=reservation_schemas.CREATE, success=201,
+              errors=(409, 503), since='1.1'),
+    Operation('POST', '/v1/reservations/preview', 'preview_reservation',
+              'Ask when and where hosts could be reserved; none are',
+              reservations.preview_reservation,
+              reservation_schemas.PREVIEW_ANSWER,
+              body=reservation_schemas.CREATE, errors=(503,), since='1.1'),
+    Operation('GET', _RESERVATION, 'show_reservation',
+              'Show a reservation with its hosts',
+              reservations.show_reservation,
+              reservation_schemas.RESERVATION_ANSWER,
+              path_parameters=_RESERVATION_ID, since='1.1'),
+    Operation('PATCH', _RESERVATION, 'update_reservation',
+              'Change a reservation, or let it end earlier or later',
+              reservations.update_reservation,
+              reservation_schemas.RESERVATION_ANSWER,
+              body=reservation_schemas.CHANGE,
+              path_parameters=_RESERVATION_ID, errors=(409,), since='1.1'),
+    Operation('DELETE', _RESERVATION, 'delete_reservation',
+              'Cancel a reservation; one that is under way ends now',
+              reservations.delete_reservation, None, success=204,
+              path_parameters=_RESERVATION_ID, errors=(409,), since='1.1'),
+    Operation('GET', '/v1/hosts', 'list_hosts',
+              'List hosts and their reservations', reservable.list_hosts,
+              reservation_schemas.HOSTS_ANSWER,
+              query=reservation_schemas.HOSTS_QUERY, errors=(503,),
+              since='1.1'),
+    Operation('GET', '/v1/hosts/{name}', 'show_host',
+              'Show a host and its reservations', reservable.show_host,
+              reservation_schemas.HOST_ANSWER, path_parameters=_NAME,
+              errors=(503,), since='1.1'),
+    Operation('PATCH', '/v1/hosts/{name}', 'update_host',
+              'Say whether a host can be reserved, and what it has',
+              reservable.update_host, reservation_schemas.HOST_ANSWER,
+              body=reservation_schemas.CHANGE_HOST, path_parameters=_NAME,
+              errors=(503,), since='1.1'),
+    Operation('GET', _LIMITS, 'show_reservation_limits',
+              'Show how much a project may reserve', reservable.show_limits,
+              reservation_schemas.LIMITS_ANSWER, path_parameters=_PROJECT_ID,
+              since='1.1'),
+    Operation('PUT', _LIMITS, 'set_reservation_limits',
+              'Give a project limits of its own', reservable.set_limits,
+              reservation_schemas.LIMITS_ANSWER,
+              body=reservation_schemas.SET_LIMITS,
+              path_parameters=_PROJECT_ID, since='1.1'),
+    Operation('DELETE', _LIMITS, 'delete_reservation_limits',
+              "Take a project's own limits from it", reservable.delete_limits,
+              None, path_parameters=_PROJECT_ID, success=204, since='1.1'),
+    Operation('GET', '/v1/energy', 'show_energy',
+              'Show what the cloud draws, and what was saved', energy.show,
+              energy_schemas.ENERGY_ANSWER, query=energy_schemas.INTERVAL,
+              since='1.1'),
+    Operation('GET', '/v1/energy/hosts', 'list_energy_hosts',
+              'List hosts with their power states and figures',
+              energy.list_hosts, energy_schemas.HOSTS_ANSWER, since='1.1'),
+    Operation('PUT', _FIGURES, 'set_energy_figures',
+              'Say what a host delivers and draws', energy.set_figures,
+              energy_schemas.FIGURES_ANSWER, body=energy_schemas.FIGURES,
+              path_parameters=_NAME, since='1.1'),
+    Operation('DELETE', _FIGURES, 'delete_energy_figures',
+              'Forget what a host delivers and draws', energy.delete_figures,
+              None, success=204, path_parameters=_NAME, since='1.1'),
+    Operation('POST', '/v1/energy/hosts/{name}/retry', 'retry_energy_host',
+              'Have a host booted again that has failed', energy.retry, None,
+              success=202, path_parameters=_NAME, errors=(409,),
+              since='1.1'),
+    Operation('GET', '/v1/energy/report', 'report_energy',
+              'Show what was drawn and saved over time', energy.report,
+              energy_schemas.REPORT_ANSWER, query=energy_schemas.INTERVAL,
+              since='1.1'),
 )

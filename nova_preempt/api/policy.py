@@ -28,10 +28,31 @@ SHOW = 'preemption:show'
 ALL_PROJECTS = 'preemption:all_projects'
 EXPLAIN = 'preemption:explain'
 EXPLAIN_DETAILS = 'preemption:explain:details'
+HOST_LIST = 'preemption:host:list'
+HOST_SHOW = 'preemption:host:show'
+HOST_UPDATE = 'preemption:host:update'
+LIMITS_SHOW = 'preemption:reservation_limits:show'
+LIMITS_SHOW_ALL = 'preemption:reservation_limits:show:all_projects'
+LIMITS_UPDATE = 'preemption:reservation_limits:update'
+PROPERTY_LIST = 'preemption:property:list'
+PROPERTY_UPDATE = 'preemption:property:update'
+RESERVATION_ALL_PROJECTS = 'preemption:reservation:all_projects'
+RESERVATION_CREATE = 'preemption:reservation:create'
+RESERVATION_DELETE = 'preemption:reservation:delete'
+RESERVATION_LIST = 'preemption:reservation:list'
+RESERVATION_PREVIEW = 'preemption:reservation:preview'
+RESERVATION_SHOW = 'preemption:reservation:show'
+RESERVATION_UPDATE = 'preemption:reservation:update'
 SIMULATE = 'preemption:simulate'
 SIMULATE_ALL_PROJECTS = 'preemption:simulate:all_projects'
 CHANCES = 'preemption:placement_chances'
+ENERGY = 'preemption:energy'
+ENERGY_FIGURES = 'preemption:energy:figures'
+ENERGY_RETRY = 'preemption:energy:retry'
 STATISTICS = 'preemption:statistics'
+
+_RESERVATION = '/v1/reservations/{reservation_id}'
+_LIMITS = '/v1/reservation-limits/{project_id}'
 
 _BASE = [
     policy.RuleDefault('preemption_admin', 'role:admin',
@@ -78,8 +99,50 @@ _DOCUMENTED = [
           'POST', '/v1/simulate'),
     _rule(CHANCES, READER, 'Ask how many servers would find room.',
           'GET', '/v1/placement-chances'),
+    _rule(ENERGY, ADMIN,
+          'See what hosts draw and deliver, which are asleep, and what that '
+          'saves.', 'GET', '/v1/energy'),
+    _rule(ENERGY_FIGURES, ADMIN, 'Say what a host delivers and draws.',
+          'PUT', '/v1/energy/hosts/{name}/figures'),
+    _rule(ENERGY_RETRY, ADMIN, 'Have a host booted again that has failed.',
+          'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
           'GET', '/v1/statistics'),
+    _rule(RESERVATION_LIST, READER, 'List reservations of the project.',
+          'GET', '/v1/reservations'),
+    _rule(RESERVATION_SHOW, READER, 'Show a reservation of the project.',
+          'GET', _RESERVATION),
+    _rule(RESERVATION_ALL_PROJECTS, ADMIN,
+          'See, change and cancel reservations of all projects; list by host '
+          'and project.', 'GET', '/v1/reservations'),
+    _rule(RESERVATION_CREATE, MEMBER, 'Reserve hosts for the project.',
+          'POST', '/v1/reservations'),
+    _rule(RESERVATION_PREVIEW, MEMBER,
+          'Ask when and where hosts could be reserved.',
+          'POST', '/v1/reservations/preview'),
+    _rule(RESERVATION_UPDATE, MEMBER, 'Change a reservation of the project.',
+          'PATCH', _RESERVATION),
+    _rule(RESERVATION_DELETE, MEMBER, 'Cancel a reservation of the project.',
+          'DELETE', _RESERVATION),
+    _rule(PROPERTY_LIST, READER,
+          'List the properties of hosts that can be asked for.',
+          'GET', '/v1/properties'),
+    _rule(PROPERTY_UPDATE, ADMIN,
+          'Hide a property of hosts from users; see and ask for those that '
+          'are hidden.', 'PATCH', '/v1/properties/{name}'),
+    _rule(HOST_LIST, ADMIN, 'List hosts and their reservations.',
+          'GET', '/v1/hosts'),
+    _rule(HOST_SHOW, ADMIN, 'Show a host and its reservations.',
+          'GET', '/v1/hosts/{name}'),
+    _rule(HOST_UPDATE, ADMIN,
+          'Say whether a host can be reserved, and its extra properties.',
+          'PATCH', '/v1/hosts/{name}'),
+    _rule(LIMITS_SHOW, READER, 'Show how much the project may reserve.',
+          'GET', _LIMITS),
+    _rule(LIMITS_SHOW_ALL, ADMIN, 'Show how much any project may reserve.',
+          'GET', _LIMITS),
+    _rule(LIMITS_UPDATE, ADMIN, 'Give a project limits of its own.',
+          'PUT', _LIMITS),
 ]
 
 

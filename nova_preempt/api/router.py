@@ -22,7 +22,18 @@ import webob.exc
 
 from nova_preempt import exceptions
 from nova_preempt.api import errors
+from nova_preempt.api import microversion
 from nova_preempt.api import validation
+
+# What these mean to whoever asks.
+_CODES = {
+    exceptions.InvalidReservation: 400,
+    exceptions.NoAnswer: 503,
+    exceptions.NoHostsForReservation: 409,
+    exceptions.ReservationLimit: 403,
+    exceptions.ReservationNotFound: 404,
+    exceptions.WrongState: 409,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +45,7 @@ class Services:
     policy: Any
     scheduler: Any
     engine: Any
+    schedule: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +67,10 @@ class Call:
 
     def require(self, rule):
         self.services.policy.require(self.context, rule)
+
+    def viewer(self, rule):
+        """The project whose side is shown, None if that is everything."""
+        return None if self.allows(rule) else self.context.project_id
 
 
 class Router:
@@ -82,8 +98,11 @@ class Router:
     def __call__(self, request):
         try:
             return self._answer(request)
-        except exceptions.NoAnswer as exc:
-            return errors.response(503, exc.args[0])
+        except tuple(_CODES) as exc:
+            # One that came over RPC is of a class of its own.
+            code = next(code for kind, code in _CODES.items()
+                        if isinstance(exc, kind))
+            return errors.response(code, exc.args[0])
         except webob.exc.HTTPError as exc:
             return errors.response(
                 exc.status_int, exc.detail or '',
@@ -94,15 +113,31 @@ class Router:
         found = self.match(request.environ)
         if found is None:
             raise webob.exc.HTTPNotFound('There is no such resource.')
-        operation = self._operation(request, self._paths[found[0]])
+        operation = self._operation(request, self._methods(request, found[0]))
         call = Call(
             self._services, request, found[1],
             validation.query(operation.query, request.query_string),
             _body(operation, request))
         answer = operation.handler(call)
+        if answer is None:
+            return webob.Response(status=operation.success,
+                                  content_type=None)
         return webob.Response(
             status=operation.success, content_type=errors.JSON,
             body=json.dumps(answer).encode())
+
+    def _methods(self, request, path):
+        """{method: operation} of the path in the version of the request."""
+        methods = self._paths[path]
+        known = {method: operation for method, operation in methods.items()
+                 if operation.since is None or
+                 microversion.has(request.environ, operation.since)}
+        if not known:
+            since = min(operation.since for operation in methods.values())
+            raise webob.exc.HTTPNotFound(
+                f'This needs {microversion.HEADER}: '
+                f'{microversion.SERVICE_TYPE} {since} or later.')
+        return known
 
     @staticmethod
     def _operation(request, methods):

@@ -29,11 +29,13 @@ LIMIT = {'type': 'integer', 'minimum': 1, 'maximum': 2 ** 31 - 1}
 MAX_FLAVORS = 50
 
 
-def _described(schema, description):
+def described(schema, description):
+    """The schema with a text for who reads it."""
     return {**schema, 'description': description}
 
 
-def _object(required, optional=None, closed=False):
+def make_object(required, optional=None, closed=False):
+    """A schema; closed means that there are no other members."""
     schema = {'type': 'object', 'required': list(required),
               'properties': {**required, **(optional or {})}}
     if closed:
@@ -41,140 +43,141 @@ def _object(required, optional=None, closed=False):
     return schema
 
 
-_SINCE = _described(TIME, 'The earliest time. UTC if no offset is given.')
-_UNTIL = _described(TIME, 'The time before which they are. UTC if no offset '
-                          'is given.')
+SINCE = described(TIME, 'The earliest time. UTC if no offset is given.')
+UNTIL = described(TIME, 'The time before which they are. UTC if no offset '
+                         'is given.')
 
-LIST_QUERY = _object({}, {
-    'server_id': _described(UUID, 'Placed, or a victim.'),
-    'victim_id': _described(UUID, 'A victim.'),
-    'flavor': _described(TEXT, 'The name of the flavor of a victim.'),
-    'status': _described(STATUS, 'Of the preemption. "refused" is for '
-                                 'administrators.'),
-    'since': _SINCE,
-    'until': _UNTIL,
-    'host': _described(TEXT, 'For administrators.'),
-    'project_id': _described(TEXT, 'With a side in it. For administrators.'),
+LIST_QUERY = make_object({}, {
+    'server_id': described(UUID, 'Placed, or a victim.'),
+    'victim_id': described(UUID, 'A victim.'),
+    'flavor': described(TEXT, 'The name of the flavor of a victim.'),
+    'status': described(STATUS, 'Of the preemption. "refused" is for '
+                                'administrators.'),
+    'since': SINCE,
+    'until': UNTIL,
+    'host': described(TEXT, 'For administrators.'),
+    'project_id': described(TEXT, 'With a side in it. For administrators.'),
     'all_projects': {'type': 'boolean', 'description':
                      'Of all projects. For administrators.'},
-    'limit': _described(LIMIT, 'The size of a page.'),
-    'marker': _described(UUID, 'The last preemption of the page before.'),
+    'limit': described(LIMIT, 'The size of a page.'),
+    'marker': described(UUID, 'The last preemption of the page before.'),
 }, closed=True)
 
-STATISTICS_QUERY = _object({}, {'since': _SINCE, 'until': _UNTIL},
-                           closed=True)
+STATISTICS_QUERY = make_object({}, {'since': SINCE, 'until': UNTIL},
+                               closed=True)
 
-CHANCES_QUERY = _object({
+CHANCES_QUERY = make_object({
     'flavor': {'type': 'array', 'items': TEXT, 'minItems': 1,
                'maxItems': MAX_FLAVORS,
                'description': 'Id or name; may be given several times.'},
 }, {
-    'availability_zone': _described(TEXT, 'All of them if it is missing.'),
+    'availability_zone': described(TEXT, 'All of them if it is missing.'),
 }, closed=True)
 
-EXPLAIN = _object({'explain': _object({
-    'flavor': _described(TEXT, 'Id or name.'),
+EXPLAIN = make_object({'explain': make_object({
+    'flavor': described(TEXT, 'Id or name.'),
 }, {
     'availability_zone': TEXT,
-    'host': _described(TEXT, 'For administrators.'),
+    'host': described(TEXT, 'For administrators.'),
 }, closed=True)}, closed=True)
 
-SIMULATE = _object({'simulate': _object({
-    'server_id': _described(UUID, 'A preemptible server.'),
+SIMULATE = make_object({'simulate': make_object({
+    'server_id': described(UUID, 'A preemptible server.'),
 }, {'reason': TEXT}, closed=True)}, closed=True)
 
-_STRING = {'type': 'string'}
-_COUNT = {'type': 'integer', 'minimum': 0}
+STRING = {'type': 'string'}
+COUNT = {'type': 'integer', 'minimum': 0}
 _COST_US = {'type': 'integer', 'description': 'Cost, in microseconds.'}
-_NULLABLE = {'type': ['string', 'null']}
-_COUNTS = {'type': 'object', 'additionalProperties': _COUNT}
-_LINKS = {'type': 'array', 'items': _object(
-    {'rel': _STRING, 'href': _STRING})}
+NULLABLE = {'type': ['string', 'null']}
+_COUNTS = {'type': 'object', 'additionalProperties': COUNT}
+LINKS = {'type': 'array', 'items': make_object(
+    {'rel': STRING, 'href': STRING})}
 
-PREEMPTION = _object({
+PREEMPTION = make_object({
     'id': UUID,
     'created_at': TIME,
     'updated_at': TIME,
-    'status': _STRING,
-    'operation': _described(_STRING, 'Why: create, resize, ..., or '
-                            'maximum_runtime, headroom, simulate, repair.'),
+    'status': STRING,
+    'operation': described(STRING, 'Why: create, resize, ..., or '
+                           'maximum_runtime, headroom, reservation, '
+                           'simulate, repair.'),
     'server': {
         'type': ['object', 'null'],
         'description': 'The server that was placed, null if it is of another '
                        'project or if nobody took the space.',
-        'properties': {'id': _STRING, 'project_id': _STRING,
-                       'user_id': _STRING, 'flavor': _STRING}},
+        'properties': {'id': STRING, 'project_id': STRING,
+                       'user_id': STRING, 'flavor': STRING}},
     'victims': {
         'type': 'array',
         'description': 'The servers that gave way, those of the project.',
-        'items': _object({
-            'server_id': _STRING, 'project_id': _STRING, 'user_id': _STRING,
-            'flavor': _STRING, 'status': _STRING, 'cost_us': _COST_US,
-            'action': _STRING, 'notice_s': _COUNT, 'deadline': _NULLABLE,
-            'ended_at': _NULLABLE, 'restore': {'type': 'boolean'}})},
+        'items': make_object({
+            'server_id': STRING, 'project_id': STRING, 'user_id': STRING,
+            'flavor': STRING, 'status': STRING, 'cost_us': _COST_US,
+            'action': STRING, 'notice_s': COUNT, 'deadline': NULLABLE,
+            'ended_at': NULLABLE, 'restore': {'type': 'boolean'}})},
 }, {
-    'request_id': _STRING,
-    'host': _STRING,
+    'request_id': STRING,
+    'host': STRING,
     'cost_us': _COST_US,
-    'reason': _STRING,
+    'reason': STRING,
     'record': {'type': 'object', 'description':
                'How it was decided; alternatives are for administrators.'},
 })
 
-PREEMPTIONS_ANSWER = _object(
+PREEMPTIONS_ANSWER = make_object(
     {'preemptions': {'type': 'array', 'items': PREEMPTION}},
-    {'preemptions_links': _LINKS})
-PREEMPTION_ANSWER = _object({'preemption': PREEMPTION})
+    {'preemptions_links': LINKS})
+PREEMPTION_ANSWER = make_object({'preemption': PREEMPTION})
 
-EXPLAIN_ANSWER = _object({'explain': _object({
+EXPLAIN_ANSWER = make_object({'explain': make_object({
     'outcome': {'type': 'string',
                 'enum': ['free', 'preempts', 'no_valid_host']},
-    'victim_count': _COUNT,
+    'victim_count': COUNT,
     'victims': {
         'type': 'array',
         'description': 'Who would end, of the servers of the project.',
-        'items': _object({
-            'server_id': _STRING, 'project_id': _STRING, 'flavor': _STRING,
+        'items': make_object({
+            'server_id': STRING, 'project_id': STRING, 'flavor': STRING,
             'cost_us': _COST_US})},
 }, {
-    'host': _NULLABLE,
+    'host': NULLABLE,
     'cost_us': _COST_US,
-    'reason': _STRING,
-    'considered': {'type': 'array', 'items': _object({
-        'host': _STRING, 'node': _STRING, 'cost_us': _COST_US,
-        'victims': {'type': 'array', 'items': _STRING}})},
+    'reason': STRING,
+    'considered': {'type': 'array', 'items': make_object({
+        'host': STRING, 'node': STRING, 'cost_us': _COST_US,
+        'victims': {'type': 'array', 'items': STRING}})},
 })})
 
-SIMULATE_ANSWER = _object({'preemption': _object({'id': _STRING})})
+SIMULATE_ANSWER = make_object({'preemption': make_object({'id': STRING})})
 
-CHANCES_ANSWER = _object({'placement_chances': {
-    'type': 'array', 'items': _object({
-        'flavor': _STRING, 'availability_zone': _NULLABLE,
-        'preemptible': _described(
-            _COUNT, 'As many preemptible servers would fit now.'),
-        'normal': _described(
-            _COUNT, 'As many normal servers, who may preempt.')})}})
+CHANCES_ANSWER = make_object({'placement_chances': {
+    'type': 'array', 'items': make_object({
+        'flavor': STRING, 'availability_zone': NULLABLE,
+        'preemptible': described(
+            COUNT, 'As many preemptible servers would fit now.'),
+        'normal': described(
+            COUNT, 'As many normal servers, who may preempt.')})}})
 
 _NUMBERS = {
-    'preemptions': _COUNT,
+    'preemptions': COUNT,
     'preemptions_by_status': _COUNTS,
-    'victims': _COUNT,
+    'victims': COUNT,
     'victims_by_status': _COUNTS,
-    'servers_placed': _COUNT,
+    'servers_placed': COUNT,
     'mean_lifetime_s': {'type': ['number', 'null'], 'description':
                         'Of the victims; null if it is not known.'},
 }
-STATISTICS_ANSWER = _object({'statistics': _object({
-    'since': _NULLABLE, 'until': _NULLABLE, 'total': _object(_NUMBERS),
-    'flavors': {'type': 'array', 'items': _object(
-        {'flavor': _STRING, **_NUMBERS})}})})
+STATISTICS_ANSWER = make_object({'statistics': make_object({
+    'since': NULLABLE, 'until': NULLABLE, 'total': make_object(_NUMBERS),
+    'flavors': {'type': 'array', 'items': make_object(
+        {'flavor': STRING, **_NUMBERS})}})})
 
-_VERSION = _object({
-    'id': _STRING, 'status': _STRING, 'min_version': _STRING,
-    'max_version': _STRING, 'links': _LINKS})
-VERSIONS_ANSWER = _object(
+_VERSION = make_object({
+    'id': STRING, 'status': STRING, 'min_version': STRING,
+    'max_version': STRING, 'links': LINKS})
+VERSIONS_ANSWER = make_object(
     {'versions': {'type': 'array', 'items': _VERSION}})
-VERSION_ANSWER = _object({'version': _VERSION})
+VERSION_ANSWER = make_object({'version': _VERSION})
 
-ERROR = _object({'error': _object({
-    'code': {'type': 'integer'}, 'title': _STRING, 'message': _STRING})})
+ERROR = make_object({'error': make_object({
+    'code': {'type': 'integer'}, 'title': STRING, 'message': STRING})})

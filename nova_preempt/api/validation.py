@@ -124,13 +124,21 @@ def body(schema, raw):
     :param raw: bytes
     """
     try:
-        value = json.loads(raw.decode('utf-8'), parse_constant=_no_constant)
+        value = json.loads(raw.decode('utf-8'), parse_float=_number,
+                           parse_constant=_no_constant)
     except RecursionError:
         raise _refusal('The body is nested too deeply.') from None
     except ValueError:
         raise _refusal('The body is not valid JSON.') from None
     _validate(schema, value, 'field')
     return value
+
+
+def _number(text):
+    # To a schema 60.0 is an integer.
+    value = float(text)
+    exact = abs(value) < 2 ** 53 and value.is_integer()
+    return int(value) if exact else value
 
 
 def _no_constant(name):

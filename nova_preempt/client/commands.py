@@ -14,35 +14,15 @@
 Times are UTC, as the API has them.
 """
 
-import json
-
-from cliff import columns
 from osc_lib import utils
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
-
-class _Json(columns.FormattableColumn):
-    """Nested values: readable in tables, themselves in JSON."""
-
-    def human_readable(self):
-        return json.dumps(self._value, indent=2, sort_keys=True)
-
-
-def _client(command):
-    return command.app.client_manager.preemption
+from nova_preempt.client import common
 
 
 def _seconds(cost_us):
     return None if cost_us is None else cost_us / 1e6
-
-
-def _add_interval(parser):
-    parser.add_argument('--since', metavar='<time>',
-                        help='Not earlier (ISO 8601, UTC without an offset)')
-    parser.add_argument('--until', metavar='<time>',
-                        help='Earlier than this (ISO 8601, UTC without an '
-                             'offset)')
 
 
 class ListPreemptions(command.Lister):
@@ -57,7 +37,7 @@ class ListPreemptions(command.Lister):
         parser.add_argument('--flavor', metavar='<flavor>',
                             help='With a victim of this flavor (name)')
         parser.add_argument('--status', metavar='<status>')
-        _add_interval(parser)
+        common.add_interval(parser)
         parser.add_argument('--host', metavar='<host>',
                             help='On this host (administrators)')
         parser.add_argument('--project', metavar='<project-id>',
@@ -65,8 +45,7 @@ class ListPreemptions(command.Lister):
                                  '(administrators)')
         parser.add_argument('--all-projects', action='store_true',
                             help='Of all projects (administrators)')
-        parser.add_argument('--limit', metavar='<number>', type=_positive,
-                            help='At most as many')
+        common.add_limit(parser)
         parser.add_argument('--marker', metavar='<preemption-id>',
                             help='Those after this one')
         parser.add_argument('--long', action='store_true',
@@ -74,7 +53,7 @@ class ListPreemptions(command.Lister):
         return parser
 
     def take_action(self, args):
-        found = _client(self).list_preemptions(
+        found = common.client(self).list_preemptions(
             limit=args.limit, server_id=args.server, victim_id=args.victim,
             flavor=args.flavor, status=args.status, since=args.since,
             until=args.until, host=args.host, project_id=args.project,
@@ -105,13 +84,6 @@ def _row(item):
     }
 
 
-def _positive(text):
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
 class ShowPreemption(command.ShowOne):
     """Show a preemption with its decision record"""
 
@@ -121,13 +93,8 @@ class ShowPreemption(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return _shown(_client(self).show_preemption(args.preemption))
-
-
-def _shown(item):
-    return zip(*sorted(
-        (name, _Json(value) if isinstance(value, dict | list) else value)
-        for name, value in item.items()), strict=True)
+        return common.shown(
+            common.client(self).show_preemption(args.preemption))
 
 
 class Explain(command.ShowOne):
@@ -143,7 +110,7 @@ class Explain(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return _shown(_client(self).explain(
+        return common.shown(common.client(self).explain(
             args.flavor, availability_zone=args.availability_zone,
             host=args.host))
 
@@ -163,8 +130,8 @@ class Simulate(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return _shown({'id': _client(self).simulate(args.server,
-                                                    args.reason)})
+        return common.shown({'id': common.client(self).simulate(
+            args.server, args.reason)})
 
 
 class ShowStatistics(command.Lister):
@@ -172,11 +139,12 @@ class ShowStatistics(command.Lister):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        _add_interval(parser)
+        common.add_interval(parser)
         return parser
 
     def take_action(self, args):
-        found = _client(self).statistics(since=args.since, until=args.until)
+        found = common.client(self).statistics(
+            since=args.since, until=args.until)
         names = ('preemptions', 'preemptions_by_status', 'victims',
                  'victims_by_status', 'servers_placed', 'mean_lifetime_s')
         rows = [*found['flavors'], {'flavor': 'total', **found['total']}]
@@ -200,7 +168,7 @@ class ShowChances(command.Lister):
         return parser
 
     def take_action(self, args):
-        found = _client(self).placement_chances(
+        found = common.client(self).placement_chances(
             args.flavors, args.availability_zone)
         names = ('flavor', 'availability_zone', 'preemptible', 'normal')
         return (('Flavor', 'Availability Zone', 'Preemptible', 'Normal'), (

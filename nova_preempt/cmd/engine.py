@@ -37,6 +37,9 @@ import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.engine import requests
 from nova_preempt.engine import service
+from nova_preempt.power import service as power_service
+from nova_preempt.reservation import lifecycle
+from nova_preempt.reservation import requests as reservation_requests
 from nova_preempt.scheduler import preemption
 from nova_preempt.termination import nova_api
 
@@ -56,13 +59,22 @@ def get_cells():
             if not cell.is_cell0()}
 
 
-def make_engine(conf, cells=get_cells, clock=preemption.utcnow):
-    """A nova_preempt.engine.service.Engine."""
+def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
+    """A nova_preempt.engine.service.Engine.
+
+    :param driver: switches hosts; by default what [energy] says
+    """
     parts = preemption.Preemption(
         conf, conf.host, report.report_client_singleton, cells, clock)
     options = conf[conf_engine.GROUP]
-    return service.Engine(parts, options, service.Leadership(
-        options.backend_url, parts.owner.name))
+    power = power_service.Power(conf, parts, driver)
+    inventory = lifecycle.make_inventory(
+        conf, parts, efficiency=power.efficiencies, asleep=power.asleep)
+    return service.Engine(
+        parts, options, inventory,
+        service.Leadership(options.backend_url, parts.owner.name),
+        lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
+                                         inventory), power=power)
 
 
 def make_server(conf, engine):
@@ -70,7 +82,9 @@ def make_server(conf, engine):
     return messaging.get_rpc_server(
         rpc.get_transport(conf),
         messaging.Target(topic=requests.TOPIC, server=conf.host),
-        [requests.Requests(engine.preemption, engine.ends)],
+        [requests.Requests(engine.preemption, engine.ends),
+         reservation_requests.Requests(engine.inventory),
+         *engine.power.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))
 

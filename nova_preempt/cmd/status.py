@@ -34,6 +34,11 @@ import sqlalchemy.exc
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import headroom
+from nova_preempt.power import driver
+from nova_preempt.power import errors as power_errors
+from nova_preempt.power import figures
+from nova_preempt.power import forecasts
+from nova_preempt.reservation import leases
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -107,6 +112,36 @@ class Checks(upgradecheck.UpgradeCommands):
         return _failure('[preemption]auth_type is not set: without '
                         'credentials for Nova no server can be ended.')
 
+    def _check_figures(self):
+        options = self._conf.energy
+        try:
+            if options.figures_file:
+                figures.load(options.figures_file,
+                             options.max_plausible_watts)
+        except power_errors.HostsFileError as exc:
+            return _warning('[energy]figures_file cannot be used: '
+                            f'{_line(exc)}')
+        return _success()
+
+    def _check_power(self):
+        options = self._conf.energy
+        if not options.enabled:
+            return _success('[energy]enabled is false: no host is powered '
+                            'off.')
+        try:
+            driver.Drivers(self._conf)
+            forecasts.Forecast(options, None)
+        except (exception.InvalidConfiguration,
+                power_errors.HostsFileError) as exc:
+            return _failure(_line(exc))
+        if options.demand_wakes and (
+                options.demand_wait_s >= self._conf.long_rpc_timeout):
+            return _warning(
+                f'[energy]demand_wait_s is {options.demand_wait_s} s, not '
+                'below [DEFAULT]long_rpc_timeout, '
+                f'{self._conf.long_rpc_timeout} s: it is cut short.')
+        return _success()
+
     def _check_filter(self):
         options = self._conf.filter_scheduler
         try:
@@ -153,14 +188,28 @@ class Checks(upgradecheck.UpgradeCommands):
             return _failure(f'[preemption]headroom: {exc}')
         return _success()
 
+    def _check_leases(self):
+        if not leases.is_used(self._conf):
+            return _success('ReservationFilter is not in [filter_scheduler]'
+                            'enabled_filters: nothing is kept reserved.')
+        try:
+            leases.load_service(self._conf).fetch()
+        except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
+            return _warning('[reservation]lease_service does not answer: '
+                            f'{_line(exc)}')
+        return _success()
+
     _upgrade_checks = (
         ('Database', _check_database),
         ('Database of several schedulers', _check_schedulers),
         ('Credentials', _check_credentials),
+        ('Figures of hosts', _check_figures),
+        ('Power of hosts', _check_power),
         ('Filter', _check_filter),
         ('Weighers', _check_weighers),
         ('Longest notice', _check_times),
         ('Headroom', _check_headroom),
+        ('Lease service', _check_leases),
     )
 
 

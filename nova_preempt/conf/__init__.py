@@ -22,11 +22,12 @@ from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
+from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import weights
 
 
 def register_opts(conf):
     """Register every option on conf; calling it again changes nothing."""
     for module in (api, database, energy, engine, preemption, quota,
-                   reservation, weights):
+                   reservation, reservation_blazar, weights):
         module.register_opts(conf)

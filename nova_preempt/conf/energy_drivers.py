@@ -31,8 +31,9 @@ How hosts are powered off and on: the name of an entry point in the group
         'redfish_address',
         default='',
         help='The address of a host\'s controller, with ``{host}`` for the '
-             'node name, such as ``https://{host}-bmc.example.org``. Empty, '
-             'the default, leaves it to ``hosts_file``.'),
+             'node name and ``{short}`` for its part before the first dot, '
+             'such as ``https://{short}-bmc.example.org``. Empty, the '
+             'default, leaves it to ``hosts_file``.'),
     cfg.StrOpt(
         'redfish_username',
         default='',
@@ -71,20 +72,35 @@ How hosts are powered off and on: the name of an entry point in the group
         'command_on',
         default='',
         help='The command of the driver ``command`` that powers a host on, '
-             'with ``{host}`` for the node name; it is run without a shell, '
-             'and 0 means done. Empty, the default, leaves it to '
+             'with ``{host}`` for the node name and ``{short}`` for its part '
+             'before the first dot; it is run without a shell, and 0 means '
+             'done. Empty, the default, leaves it to '
              '``hosts_file``.'),
     cfg.StrOpt(
         'command_off',
         default='',
-        help='The command that powers a host off, likewise. It should let '
-             'the operating system shut down.'),
+        help='The command that lets a host shut down and power off, '
+             'likewise.'),
+    cfg.StrOpt(
+        'command_force_off',
+        default='',
+        help='The command that switches a host off hard, likewise, where '
+             '``command_off`` did not within ``power_off_timeout_s``. Empty, '
+             'the default, leaves it to ``hosts_file``; without one a host '
+             'that does not shut down stays on and is reported.'),
     cfg.StrOpt(
         'command_status',
         default='',
         help='The command that tells whether a host is on, likewise: 0 is '
-             'on, 1 is off, all else is an error. Empty, the default, takes '
-             'the last command that worked for the state.'),
+             'on, 1 is off, all else is an error. Empty, the default, leaves '
+             'it to ``hosts_file``: the driver needs one.'),
+    cfg.StrOpt(
+        'command_on_pattern',
+        default='',
+        help='A regular expression that is found in what '
+             '``command_status`` prints if the host is on, such as ``is on`` '
+             'for ``ipmitool chassis power status``. Empty, the default, '
+             'goes by the exit status.'),
     cfg.IntOpt(
         'command_timeout_s',
         default=60,
@@ -96,18 +112,28 @@ How hosts are powered off and on: the name of an entry point in the group
         default='',
         help='The command of the driver ``standby`` that suspends a host, '
              'as ``command_off``, such as '
-             '``ssh {host} systemctl suspend``. Empty by default, which that '
-             'driver refuses.'),
+             '``ssh {host} systemctl suspend``. Empty, the default, leaves '
+             'it to ``hosts_file``: the driver needs one.'),
     cfg.StrOpt(
         'standby_wake',
         default='',
         help='The command that wakes a suspended host, as ``command_on``. '
-             'Empty by default, which that driver refuses.'),
+             'Empty, the default, is for hosts with a MAC address in '
+             '``hosts_file``: these are sent a magic packet.'),
     cfg.StrOpt(
         'standby_status',
         default='',
         help='The command that tells whether a host is awake, as '
-             '``command_status``.'),
+             '``command_status``, such as ``ping -c 1 -W 1 {host}``. Empty, '
+             'the default, leaves it to ``hosts_file``: the driver needs '
+             'one.'),
+    cfg.StrOpt(
+        'standby_broadcast',
+        default='255.255.255.255',
+        help='The address that magic packets are sent to, where '
+             '``hosts_file`` names none. The default reaches the network '
+             'that the engine is in; hosts elsewhere need the broadcast '
+             'address of theirs, and a router that lets it through.'),
     cfg.IntOpt(
         'power_off_timeout_s',
         default=300,
@@ -115,4 +141,12 @@ How hosts are powered off and on: the name of an entry point in the group
         help='How long a host may take to shut down before it is switched '
              'off hard, in seconds. It is empty then, so nothing is lost; '
              'five minutes are what slow systems take.'),
+    cfg.IntOpt(
+        'power_switch_timeout_s',
+        default=60,
+        min=1,
+        help='How long it may take, in seconds, until a host that was '
+             'switched on, or off hard, or suspended, is seen to be so; the '
+             'boot is not part of it. A minute, since controllers show it '
+             'late.'),
 ]

@@ -62,7 +62,8 @@ then known from ``figures_file`` or measurements only.
         help="""
 A YAML file of what belongs to single hosts, by node name: the address and
 credentials of a host's controller, its name in a source, its driver. What is
-not there comes from the other options of this group::
+not there comes from the other options of this group. It is read at the start,
+and what is wrong in it is told with its place::
 
     node1:
       driver: redfish
@@ -76,9 +77,14 @@ not there comes from the other options of this group::
         prometheus: node1-ipmi:9290
     node2:
       driver: command
-      command:
+      command:      # a string is split, but not given to a shell
         on: wakeonlan 52:54:00:12:34:56
-        off: ssh node2 systemctl poweroff
+        off: [ssh, '{host}', systemctl, poweroff]
+        status: ping -c 1 -W 1 {host}
+    node3:
+      driver: standby
+      standby:
+        mac: 52:54:00:12:34:57
 
 Let only the service's user read it where it holds passwords. Empty by
 default.
@@ -116,8 +122,10 @@ comes with nova_preempt for an exporter.
 
 * ``ipmi``: ipmi_exporter;
 * ``redfish``: redfish_exporter;
+* ``idrac``: idrac_exporter, which reads iDRAC, iLO and XClarity;
 * ``scaphandre``: Scaphandre;
-* ``kepler``: Kepler, which counts joules.
+* ``kepler``: Kepler since 0.10, the whole host; ``kepler_cpu`` only its
+  processors and memory; ``kepler_joules``: Kepler before 0.10.
 
 The default is the exporter that needs nothing on the hosts.
 """),

@@ -19,6 +19,7 @@ from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
+from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import weights
 
 
@@ -32,5 +33,6 @@ def list_opts():
         (preemption.GROUP, preemption.list_opts()),
         (quota.GROUP, quota.OPTS),
         (reservation.GROUP, reservation.OPTS),
+        (reservation_blazar.GROUP, reservation_blazar.list_opts()),
         (weights.GROUP, weights.OPTS),
     ]

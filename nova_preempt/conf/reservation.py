@@ -92,14 +92,19 @@ Who says which hosts are reserved: the name of an entry point in the group
         'on_unavailable',
         default='fail_closed',
         choices=[
-            ('fail_closed', 'only preemptible servers are placed'),
+            ('fail_closed', 'reserved hosts, as known last, are kept'),
             ('fail_open', 'as if nothing were reserved'),
         ],
         help="""
 What the scheduler does once what it knows of reservations is older than
-``max_age_s``. ``fail_closed``, the default, keeps every promise and places no
-normal servers; ``fail_open`` places them anywhere. Requests for a reservation
-are refused either way.
+``max_age_s``.
+
+* ``fail_closed``, the default, keeps every promise that it knows of: servers
+  are still kept off the hosts and times that were reserved when the lease
+  service answered last, and placed nowhere if it has not answered since the
+  scheduler started. Requests for a reservation are refused.
+* ``fail_open`` places servers anywhere. Requests for a reservation are served
+  as far as the last answer shows it.
 """),
     cfg.StrOpt(
         'ranking',
@@ -155,6 +160,14 @@ group ``nova_preempt.reservation_ranking``.
              'to clear its servers away before it calls the reservation '
              'failed, in seconds. A shelved server is uploaded as an image '
              'first, hence ten minutes by default.'),
+    cfg.IntOpt(
+        'host_grace_s',
+        default=120,
+        min=0,
+        help='How long the compute service of a reserved host may be down, '
+             'disabled or gone before another host takes its place, in '
+             'seconds, beside the time after which Nova calls it down. Two '
+             'minutes, the default, are enough for a restart.'),
     cfg.IntOpt(
         'inventory_interval_s',
         default=60,

@@ -27,6 +27,9 @@ from typing import Any, TypeAlias
 
 Interval: TypeAlias = tuple[int, int]
 
+# By how much the next part of the window is longer.
+_FARTHER = 8
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
@@ -34,11 +37,13 @@ class Host:
 
     :ivar busy: sorted, none overlaps the next; see merged()
     :ivar flops_per_watt: what it does with its power, None if unknown
+    :ivar not_before_s: when it can be had at the earliest, None if always
     """
 
     name: str
     busy: tuple[Interval, ...] = ()
     flops_per_watt: float | None = None
+    not_before_s: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -161,46 +166,89 @@ def _earliest(
 ) -> int | None:
     """Return the earliest start at which quantity hosts are free.
 
-    In a gap [a, b) of a host a reservation may start at any time of
-    [a, b - duration_s]. Going through these times in order, the number of
-    such intervals that are open is the number of free hosts; it only grows
-    where one opens, so the earliest start is at the opening of one.
+    It is looked for in ever longer parts of the window: most often it is
+    near, and what comes later need not be read.
     """
     if len(hosts) < quantity:
         return None
-    last_s = None if window_end_s is None else window_end_s - duration_s
-    if last_s is not None and last_s < first_s:
-        return None
-    opens, closes = _starts(hosts, first_s, duration_s)
-    closed = 0
-    for number, start_s in enumerate(opens, 1):
-        if last_s is not None and start_s > last_s:
-            return None
-        while closed < len(closes) and closes[closed] < start_s:
-            closed += 1
-        if number - closed >= quantity:
+    # From here on nothing changes any more.
+    last_s = max(first_s, *map(_settled_s, hosts))
+    if window_end_s is not None:
+        last_s = min(last_s, window_end_s - duration_s)
+    part_s = duration_s
+    while part_s * _FARTHER < last_s - first_s:
+        start_s = _earliest_until(
+            hosts, first_s, first_s + part_s, duration_s, quantity
+        )
+        if start_s is not None:
             return start_s
+        part_s *= _FARTHER
+    if last_s < first_s:
+        return None
+    return _earliest_until(hosts, first_s, last_s, duration_s, quantity)
+
+
+def _settled_s(host: Host) -> int:
+    """Return from when on the host is free for good."""
+    end_s = host.busy[-1][1] if host.busy else 0
+    if host.not_before_s is None:
+        return end_s
+    return max(end_s, host.not_before_s)
+
+
+def _earliest_until(
+    hosts: Sequence[Host],
+    first_s: int,
+    last_s: int,
+    duration_s: int,
+    quantity: int,
+) -> int | None:
+    """Return the same for starts of [first_s, last_s].
+
+    In a gap [a, b) of a host a reservation may start at any time of
+    [a, b - duration_s]. So many such intervals as have opened by a time, less
+    those that have closed before it, is the number of free hosts. It only
+    grows where one opens: the earliest start is at the opening of one. If
+    c have closed, that is the (quantity + c)th at the earliest, and it is
+    this one if none has closed since.
+    """
+    opens, closes = _starts(hosts, first_s, last_s, duration_s)
+    closed = 0
+    while quantity + closed <= len(opens):
+        start_s = opens[quantity + closed - 1]
+        before = bisect.bisect_left(closes, start_s, closed)
+        if before == closed:
+            return start_s
+        closed = before
     return None
 
 
 def _starts(
-    hosts: Sequence[Host], first_s: int, duration_s: int
+    hosts: Sequence[Host], first_s: int, last_s: int, duration_s: int
 ) -> tuple[list[int], list[int]]:
     """Return the first and the last start of each gap, each in order.
 
-    The last gap of each host has no end, and is not among the second.
+    Of gaps that begin by last_s. The last gap of each host has no end, and
+    is not among the second.
     """
     opens: list[int] = []
     closes: list[int] = []
     for host in hosts:
         free_s = first_s
+        if host.not_before_s is not None and host.not_before_s > first_s:
+            free_s = host.not_before_s
+            if free_s > last_s:
+                continue
         for start_s, end_s in host.busy:
             if start_s - free_s >= duration_s:
                 opens.append(free_s)
                 closes.append(start_s - duration_s)
             if end_s > free_s:
                 free_s = end_s
-        opens.append(free_s)
+                if free_s > last_s:
+                    break
+        if free_s <= last_s:
+            opens.append(free_s)
     opens.sort()
     closes.sort()
     return opens, closes
@@ -208,6 +256,8 @@ def _starts(
 
 def _fit(host: Host, start_s: int, end_s: int) -> Fit | None:
     """Return how the host would be taken, None if it is not free."""
+    if host.not_before_s is not None and start_s < host.not_before_s:
+        return None
     busy = host.busy
     after = bisect.bisect_left(busy, (end_s,))
     before_s = busy[after - 1][1] if after else None

@@ -94,13 +94,24 @@ def parse(query: object) -> Query:
 
     :raises InvalidQuery: it is none
     """
-    if isinstance(query, str):
-        query = _load(query)
-    if query is None or (isinstance(query, list | tuple) and not query):
+    query = load(query)
+    if isinstance(query, list | tuple) and not query:
         return Query(frozenset(), lambda properties: True)
     parser = _Parser()
     test = parser.query(query, "host_properties", 1)
     return Query(frozenset(parser.names), test)
+
+
+def load(query: object) -> object:
+    """Return the JSON value that a string holds; anything else as it is.
+
+    None and a string without any are an empty list.
+
+    :raises InvalidQuery: it holds none
+    """
+    if isinstance(query, str):
+        query = _load(query)
+    return [] if query is None else query
 
 
 def _load(text: str) -> object:
@@ -204,7 +215,6 @@ _Value: TypeAlias = tuple[Scalar] | _Reference
 
 def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
     relation = _RELATIONS[name]
-    enough = any if name == "in" else all
 
     def test(properties: Properties) -> bool:
         ours = _look_up(first, properties)
@@ -216,12 +226,23 @@ def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
             theirs.extend(found)
         if not ours or not theirs:
             return False
+        if name == "in":
+            return any(_is_in(one, theirs) for one in ours)
         return any(
-            enough(_holds(relation, one, other) for other in theirs)
+            all(_holds(relation, one, other) for other in theirs)
             for one in ours
         )
 
     return test
+
+
+def _is_in(one: Scalar, others: Sequence[Scalar]) -> bool:
+    """Tell whether one of many, most of them strings, is equal."""
+    if one in others:
+        return True
+    if isinstance(one, str):
+        others = [other for other in others if not isinstance(other, str)]
+    return any(_holds(operator.eq, one, other) for other in others)
 
 
 def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
@@ -234,7 +255,10 @@ def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
         return None if scalar is None else (scalar,)
     if not isinstance(found, list | tuple | set | frozenset):
         return None
-    elements = (_scalar(element) for element in found)
+    elements = [
+        element if isinstance(element, str) else _scalar(element)
+        for element in found
+    ]
     return [element for element in elements if element is not None]
 
 

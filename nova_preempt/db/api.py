@@ -82,6 +82,12 @@ class OverBudget(Exception):
 
 _BUDGETS_LOCK = 'budgets'
 
+# Written to as tables: a decision waits for it, and the sessions of
+# SQLAlchemy have nothing to keep in step.
+_DECISIONS = models.Decision.__table__
+_VICTIMS = models.Victim.__table__
+_LOCKS = models.Lock.__table__
+
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
 
@@ -189,21 +195,21 @@ class Database:
         values = _columns(decision)
         values.pop('victims')
         values['record'] = json.dumps(decision.record, sort_keys=True)
-        row = models.Decision(created_at=now, updated_at=now, **values)
-        for victim in decision.victims:
-            values = _columns(victim)
-            values['allocations'] = json.dumps(victim.allocations,
-                                               sort_keys=True)
-            row.victims.append(models.Victim(**values))
+        values.update(created_at=now, updated_at=now)
+        victims = [{**_columns(victim), 'decision_uuid': decision.uuid,
+                    'allocations': json.dumps(victim.allocations,
+                                              sort_keys=True)}
+                   for victim in decision.victims]
         with self._writer() as session:
             if check is not None:
                 # Without it neither of two transactions would see what the
                 # other one has written, except in SQLite.
-                session.execute(sa.update(models.Lock).where(
+                session.execute(sa.update(_LOCKS).where(
                     models.Lock.name == _BUDGETS_LOCK).values(
                         name=_BUDGETS_LOCK))
-            session.add(row)
-            session.flush()
+            session.execute(sa.insert(_DECISIONS), values)
+            if victims:
+                session.execute(sa.insert(_VICTIMS), victims)
             if decision.victims and decision.status in OPEN:
                 # After the write: see there what the class says.
                 self._check_ending(session, decision)
@@ -231,7 +237,7 @@ class Database:
         :param from_status: the status it must have; any if None
         :returns: False if it is not (or no longer) ours to change
         """
-        query = (sa.update(models.Decision)
+        query = (sa.update(_DECISIONS)
                  .where(models.Decision.uuid == uuid)
                  .where(models.Decision.owner == owner))
         if from_status is not None:
@@ -247,7 +253,7 @@ class Database:
 
         :returns: False if some of them are not ours any more
         """
-        query = (sa.update(models.Decision)
+        query = (sa.update(_DECISIONS)
                  .where(models.Decision.uuid.in_(list(uuids)))
                  .where(models.Decision.owner == owner)
                  .values(updated_at=timeutils.utcnow()))
@@ -263,7 +269,7 @@ class Database:
             return set(session.execute(query).scalars())
 
     def update_victim(self, decision_uuid, server_uuid, status, **values):
-        query = (sa.update(models.Victim)
+        query = (sa.update(_VICTIMS)
                  .where(models.Victim.decision_uuid == decision_uuid)
                  .where(models.Victim.server_uuid == server_uuid)
                  .values(status=status, **values))

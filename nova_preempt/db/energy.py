@@ -26,11 +26,12 @@ from nova_preempt.db import models
 
 # States of a host.
 ON = 'on'
-SLEEPING = 'sleeping'      # its service is disabled, it is to be powered off
+EMPTYING = 'emptying'      # its service is disabled, if nothing comes to it...
+SLEEPING = 'sleeping'      # ...it is powered off
 ASLEEP = 'asleep'
 WAKING = 'waking'          # powered on, its service has still to report
-FAILED = 'failed'          # could not be powered off or on, or did not boot
-STATES = (ON, SLEEPING, ASLEEP, WAKING, FAILED)
+FAILED = 'failed'          # did not boot in time
+STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
 
 # So many hosts are named in one statement.
 _BATCH = 500

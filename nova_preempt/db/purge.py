@@ -16,11 +16,13 @@ finding it needs no lock. It is found in pages of the primary key: one pass
 over the table, however much of it goes.
 """
 
+import collections
 import datetime
 
 import sqlalchemy as sa
 
 from nova_preempt.db import api
+from nova_preempt.db import booking
 from nova_preempt.db import models
 
 # So many rows go in one transaction: schedulers hardly wait for it.
@@ -46,17 +48,10 @@ def find_decisions(database, before):
              .where(~matters)
              .order_by(decision.uuid)
              .limit(BATCH))
-    last = ''
-    while True:
-        with database._reader() as session:
-            rows = [{**_values(row),
-                     'victims': [_values(item) for item in row.victims]}
-                    for row in session.execute(query.where(
-                        decision.uuid > last)).unique().scalars()]
-        if not rows:
-            return
-        yield rows
-        last = rows[-1]['uuid']
+    for rows in _pages(database, query, decision.uuid):
+        yield [{**_values(row),
+                'victims': [_values(item) for item in row.victims]}
+               for row in rows]
 
 
 def delete_decisions(database, uuids):
@@ -74,15 +69,55 @@ def find_hinted(database, before):
     server = models.PreemptibleServer
     query = (sa.select(server).where(server.created_at < before)
              .order_by(server.uuid).limit(BATCH))
+    for rows in _pages(database, query, server.uuid):
+        yield [_values(row) for row in rows]
+
+
+def find_reservations(database, before):
+    """Lists of rows, as dicts, of reservations that were over before then.
+
+    Not of those whose servers the engine has still to clear away.
+    """
+    reservation, host = models.Reservation, models.ReservationHost
+    query = (sa.select(reservation)
+             .where(reservation.status.not_in(booking.OPEN))
+             .where(reservation.updated_at < before)
+             .where((reservation.status != booking.ENDED)
+                    | reservation.released_at.is_not(None))
+             .order_by(reservation.uuid).limit(BATCH))
+    for rows in _pages(database, query, reservation.uuid):
+        hosts = collections.defaultdict(list)
+        with database._reader() as session:
+            for item in session.execute(
+                    sa.select(host).where(host.reservation_uuid.in_(
+                        [row.uuid for row in rows]))
+                    .order_by(host.host)).scalars():
+                hosts[item.reservation_uuid].append(_values(item))
+        yield [{**_values(row), 'hosts': hosts[row.uuid]} for row in rows]
+
+
+def delete_reservations(database, uuids):
+    """Delete reservations and their hosts; the number of reservations."""
+    with database._writer() as session:
+        session.execute(sa.delete(models.ReservationHost).where(
+            models.ReservationHost.reservation_uuid.in_(uuids)))
+        return session.execute(sa.delete(models.Reservation).where(
+            models.Reservation.uuid.in_(uuids))).rowcount
+
+
+def _pages(database, query, key):
+    """Lists of rows of a query that is in the order of this column."""
     last = ''
     while True:
         with database._reader() as session:
-            rows = [_values(row) for row in session.execute(
-                query.where(server.uuid > last)).scalars()]
+            rows = session.execute(query.where(
+                key > last)).unique().scalars().all()
+            session.expunge_all()
         if not rows:
             return
+        # Before whoever gets it deletes it.
+        last = getattr(rows[-1], key.key)
         yield rows
-        last = rows[-1]['uuid']
 
 
 def _values(row):

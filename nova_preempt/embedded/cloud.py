@@ -18,6 +18,7 @@ fakes. Nova's own functional tests stand on the same fixtures.
 """
 
 import datetime
+import functools
 import importlib.metadata
 import logging
 import time
@@ -40,6 +41,7 @@ from sqlalchemy import exc as sqla_exc
 import nova_preempt.conf
 from nova_preempt.embedded import driver
 from nova_preempt.embedded import fixtures as embedded_fixtures
+from nova_preempt.reservation import leases
 
 nova_preempt.conf.register_opts(CONF)
 CONF.register_opts(ks_loading.get_auth_plugin_conf_options('admin_token'),
@@ -110,6 +112,8 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         for name in ('', 'nova_preempt'):
             logger = logging.getLogger(name)
             self.addCleanup(logger.setLevel, logger.level)
+        # Of the process, as the scheduler is.
+        self.addCleanup(leases.forget)
         self._set_options()
         self._install_scheduler()
         self._install_driver()
@@ -326,6 +330,7 @@ class _NoTest(EmbeddedTestCase):
         """Do nothing: unittest wants the name."""
 
 
+@functools.cache
 def _api_paste_config():
     """Find the file that the wheel of Nova puts outside of the package."""
     for path in importlib.metadata.files('nova'):

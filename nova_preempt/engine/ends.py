@@ -16,6 +16,7 @@ too, with a record, but without a server that takes the space.
 """
 
 import concurrent.futures
+import dataclasses
 import time
 import uuid
 
@@ -53,16 +54,24 @@ class Ends:
         :raises AlreadyEnding: it does
         :raises OverBudget: the budgets do not allow it
         """
+        return self.begin_all([server], operation, reason, restore, cost_us,
+                              within_budgets)
+
+    def begin_all(self, servers, operation, reason, restore=True, cost_us=0,
+                  within_budgets=False, leave=False):
+        """The same for servers of one host, as one decision.
+
+        :param leave: whether they must leave nothing behind: where one would
+            be stopped, or cannot end on its terms in the state it is in, it
+            is shelved if that is possible, and else deleted
+        """
         preemption = self._preemption
-        victim = records.make_victim(server, preemption.conf, cost_us)
-        consumer = preemption.placement.get_consumer(server.uuid)
         decision = db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
             status=db_api.CLAIMED, owner=preemption.owner.name,
-            host=server.host, cost_us=cost_us, reason=reason,
-            victims=(db_api.Victim(**{
-                **vars(victim), 'allocations': consumer.allocations,
-                'restore': victim.restore and restore}),),
+            host=servers[0].host, cost_us=cost_us, reason=reason,
+            victims=tuple(self._make_victim(server, cost_us, restore, leave)
+                          for server in servers),
             record={'operation': operation, 'why': reason})
         preemption.claims.active.add(decision.uuid)
         try:
@@ -72,23 +81,35 @@ class Ends:
         except Exception:
             preemption.claims.active.discard(decision.uuid)
             raise
-        LOG.info('Server %(server)s on host %(host)s ends: %(reason)s '
+        LOG.info('Server %(servers)s on host %(host)s ends: %(reason)s '
                  '(%(operation)s %(uuid)s)',
-                 {'server': server.uuid, 'host': server.host,
-                  'reason': reason, 'operation': operation,
-                  'uuid': decision.uuid})
+                 {'servers': ', '.join(server.uuid for server in servers),
+                  'host': decision.host, 'reason': reason,
+                  'operation': operation, 'uuid': decision.uuid})
         preemption.events.start(decision)
         self._pool.submit(self._finish, decision, time.monotonic())
         return decision.uuid
+
+    def _make_victim(self, server, cost_us, restore, leave):
+        preemption = self._preemption
+        victim = records.make_victim(server, preemption.conf, cost_us)
+        action = victim.action
+        if leave:
+            action = terms.leaving_action(server, preemption.conf)
+        consumer = preemption.placement.get_consumer(server.uuid)
+        return dataclasses.replace(
+            victim, action=action, allocations=consumer.allocations,
+            restore=restore and action == 'shelve' and server.restore)
 
     def _finish(self, decision, since):
         # It may have waited long for a thread, and been taken over.
         try:
             self._preemption.finish([decision], since)
         except Exception as exc:  # noqa: BLE001 (a thread's last resort)
-            LOG.warning('The end of %(server)s came to nothing: %(exc)s',
-                        {'server': decision.victims[0].server_uuid,
-                         'exc': exc})
+            LOG.warning('The end of %(servers)s came to nothing: %(exc)s',
+                        {'servers': ', '.join(
+                            victim.server_uuid
+                            for victim in decision.victims), 'exc': exc})
             self._preemption.give_back([decision], str(exc))
         finally:
             self._preemption.claims.active.discard(decision.uuid)

@@ -21,6 +21,7 @@ from nova_preempt.engine import ends
 from nova_preempt.engine import headroom
 from nova_preempt.engine import janitor
 from nova_preempt.engine import lifetimes
+from nova_preempt.engine import punctual
 from nova_preempt.engine import returns
 from nova_preempt.termination import audit
 
@@ -41,6 +42,8 @@ class Leadership:
         self._member = member.encode()
         self._coordinator = None
         self._lock = None
+        # Several threads ask.
+        self._asking = threading.Lock()
 
     def holds(self):
         """Whether it is this one, now.
@@ -48,6 +51,10 @@ class Leadership:
         False where the backend cannot be reached: nobody acts rather than
         two.
         """
+        with self._asking:
+            return self._holds()
+
+    def _holds(self):
         try:
             if self._coordinator is None:
                 self._connect()
@@ -59,7 +66,7 @@ class Leadership:
             return True
         except coordination.ToozError as exc:
             LOG.warning('Cannot tell which engine acts: %s', exc)
-            self.close()
+            self._close()
             return False
 
     def _connect(self):
@@ -70,6 +77,10 @@ class Leadership:
 
     def close(self):
         """Let another one act."""
+        with self._asking:
+            self._close()
+
+    def _close(self):
         coordinator, self._coordinator = self._coordinator, None
         if coordinator is None:
             return
@@ -86,17 +97,32 @@ class Engine:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param options: [preemption_engine] of the configuration
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param leadership: a Leadership
+    :param make_lifecycle: given the nova_preempt.engine.ends.Ends of this
+        engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
+    :param power: a nova_preempt.power.service.Power
     """
 
-    def __init__(self, preemption, options, leadership,
-                 monotonic=time.monotonic):
+    def __init__(self, preemption, options, inventory, leadership,
+                 make_lifecycle, monotonic=time.monotonic, power=None):
         self.preemption = preemption
+        self.inventory = inventory
         self._options = options
         self._leadership = leadership
         self._monotonic = monotonic
         self._stop = threading.Event()
         self.ends = ends.Ends(preemption, options.threads)
+        self.power = power
+        self.lifecycle = make_lifecycle(self.ends)
+        self._punctual = (
+            punctual.Punctual('inventory', inventory.keep),
+            punctual.Punctual('reservations: moments',
+                              self.lifecycle.moments.run, leadership),
+            punctual.Punctual('reservations: chores',
+                              self.lifecycle.chores.run, leadership),
+            *(punctual.Punctual(name, work, leadership)
+              for name, work in (power.works if power else ())))
         old = lifetimes.Lifetimes(preemption, self.ends)
         cleaner = janitor.Janitor(preemption, self.ends, audit.Audit(
             preemption.placement, preemption.view, preemption.db,
@@ -115,11 +141,18 @@ class Engine:
 
     def run(self):
         """Until stop() is called."""
+        for work in self._punctual:
+            work.start()
         while not self._stop.is_set():
             self.run_once()
             self._stop.wait(self._options.interval_s)
+        for work in self._punctual:
+            work.stop()
         self._leadership.close()
         self.ends.close()
+        self.lifecycle.close()
+        if self.power:
+            self.power.close()
 
     def run_once(self):
         """Every task whose time has come, if it is this engine's turn.

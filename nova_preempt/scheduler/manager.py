@@ -37,6 +37,9 @@ import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import api as db_api
 from nova_preempt.db import quota_claims
+from nova_preempt.power import demand
+from nova_preempt.reservation import leases
+from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import filters
@@ -50,6 +53,7 @@ from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
+from nova_preempt.scheduler.weights import kw_ranking
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -89,6 +93,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         # Here and not in __init__: this runs in the worker, after the fork.
         super().init_host(service_ref)
         self.start_preemption()
+        if leases.is_used(CONF):
+            leases.start(CONF, lambda: self.clock().timestamp())
 
     def start_preemption(self):
         """Read the configuration, open the database, repair what is open."""
@@ -101,8 +107,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
+        self.demand = demand.make(CONF, self.preemption,
+                                  lambda: self.host_manager)
         self.start_quotas()
         self._check_weighers()
+        for weigher in self.host_manager.weighers:
+            if isinstance(weigher, kw_ranking.KWRankingWeigher):
+                weigher.start()
         metrics.serve(CONF.preemption.metrics_port,
                       CONF.preemption.metrics_address)
         self._repair()
@@ -172,18 +183,20 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             except messaging.ExpectedException as exc:
                 raise exc.exc_info[1] from None
 
-        if (self.preemption is None or not instance_uuids
-                or utils.request_is_rebuild(spec_obj)):
+        if utils.request_is_rebuild(spec_obj):
+            return select(spec_obj)
+        admission.admit(context, spec_obj, instance_uuids)
+        if self.preemption is None or not instance_uuids:
             return select(spec_obj)
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
                                            instance_uuids)
         with self.quotas.admitted(context, spec_obj, instance_uuids,
                                   preemptible=False):
-            if not self._may_preempt(context, spec_obj, instance_uuids):
-                return select(spec_obj)
-            return self._place_normal(context, select, spec_obj,
-                                      instance_uuids)
+            return self.demand.serve(
+                context, spec_obj, instance_uuids,
+                lambda spec: self._place(context, select, spec,
+                                         instance_uuids))
 
     def dry_run(self, context, spec_obj, instance_uuids):
         """Nova's scheduling, which the current attempt ends at the claim."""
@@ -239,6 +252,12 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         return request.get_operation(
             context, spec_obj,
             instance_uuids[0]) in conf.preempting_operations
+
+    def _place(self, context, select, spec_obj, instance_uuids):
+        """A normal request, which may preempt if the operator allows it."""
+        if not self._may_preempt(context, spec_obj, instance_uuids):
+            return select(spec_obj)
+        return self._place_normal(context, select, spec_obj, instance_uuids)
 
     def _place_normal(self, context, select, spec_obj, instance_uuids):
         """Schedule, with victims where needed, anew while races are lost."""

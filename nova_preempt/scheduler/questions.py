@@ -159,8 +159,8 @@ class Questions:
             if state is None:
                 continue
             ending = self._may_be_freed(provider.name, state, now)
-            free = _fits(wanted, state, {})
-            more = _fits(wanted, state, ending) - free
+            free = fits(wanted, state, {})
+            more = fits(wanted, state, ending) - free
             zone = self._zone(provider.name)
             before = counts.get(zone, (0, 0))
             counts[zone] = before[0] + free, before[1] + more
@@ -223,7 +223,7 @@ def _considered(attempt):
             for item in attempt.considered]
 
 
-def _fits(wanted, state, freed):
+def fits(wanted, state, freed):
     """How many servers fit on a provider, with so much freed."""
     numbers = []
     for name, amount in wanted.items():

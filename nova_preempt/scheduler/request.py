@@ -24,6 +24,9 @@ from nova_preempt import marks
 
 CONF = nova.conf.CONF
 
+# The hint, as Blazar's filter has it.
+RESERVATION = 'reservation'
+
 _BY_TASK = {
     task_states.MIGRATING: 'live_migrate',
     task_states.UNSHELVING: 'unshelve',
@@ -50,6 +53,14 @@ def is_hinted(spec_obj):
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None)
     return marks.hint_is_preemptible(hints)
+
+
+def reservations(spec_obj):
+    """The ids of the reservations that a hint names, mostly none or one."""
+    hints = (spec_obj.scheduler_hints
+             if 'scheduler_hints' in spec_obj else None) or {}
+    value = hints.get(RESERVATION) or ()
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def get_operation(context, spec_obj, instance_uuid):

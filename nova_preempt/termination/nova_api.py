@@ -22,7 +22,6 @@ from oslo_log import log as logging
 
 from nova_preempt.conf import preemption
 
-# The task states of a server that is on its way out.
 LOG = logging.getLogger(__name__)
 
 # lock with a reason; what live_migrate chooses by itself is older.
@@ -31,6 +30,7 @@ VERSION = '2.73'
 # The key of a server's metadata in which the guest finds its notice.
 NOTICE_KEY = 'preemption'
 
+# The task states of a server that is on its way out.
 _ENDING = frozenset(('deleting', 'soft-deleting'))
 _SHELVING = frozenset((
     'shelving', 'shelving_image_pending_upload', 'shelving_image_uploading',
@@ -169,6 +169,19 @@ class NovaAPI:
         """Move it to a host of the scheduler's choice."""
         self._call('live_migrate', uuid, host=None, block_migration='auto')
 
+    def disable_service(self, uuid, reason):
+        """Let no new server come to the host of this compute service."""
+        self._update_service('disable_log_reason', uuid, reason)
+
+    def enable_service(self, uuid):
+        self._update_service('enable', uuid)
+
+    def _update_service(self, method, uuid, *args):
+        try:
+            getattr(self._get_client().services, method)(uuid, *args)
+        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+            raise NovaError(f'{method} of service {uuid}: {exc}') from exc
+
     def abort_migration(self, uuid):
         """Give a live migration up that takes too long."""
         try:
@@ -177,3 +190,37 @@ class NovaAPI:
                 migrations.live_migration_abort(uuid, migration.id)
         except (nova_exc.ClientException, ks_exc.ClientException) as exc:
             raise NovaError(f'abort of migration of {uuid}: {exc}') from exc
+
+    def cold_migrate(self, uuid):
+        """Move a stopped one; confirm_resize() then lets go of its host."""
+        self._call('migrate', uuid)
+
+    def confirm_resize(self, uuid):
+        self._call('confirm_resize', uuid)
+
+    # -- hosts; as dicts of what Nova's API has --------------------------
+
+    def list_hypervisors(self):
+        """All of them, with their details.
+
+        :raises NovaError: nobody knows
+        """
+        found, marker = [], None
+        while page := self._list('hypervisors', detailed=True,
+                                 marker=marker):
+            found += page
+            marker = page[-1]['id']
+        return found
+
+    def list_compute_services(self):
+        return self._list('services', binary='nova-compute')
+
+    def list_aggregates(self):
+        return self._list('aggregates')
+
+    def _list(self, what, **kwargs):
+        try:
+            manager = getattr(self._get_client(), what)
+            return [item.to_dict() for item in manager.list(**kwargs)]
+        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+            raise NovaError(f'list of {what}: {exc}') from exc

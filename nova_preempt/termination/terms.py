@@ -84,6 +84,19 @@ def is_possible(server, options):
     return states is None or server.vm_state in states
 
 
+def leaving_action(server, options):
+    """The action after which nothing of a server is left on its host.
+
+    That of its terms, unless it would keep its disk there or is not possible
+    now.
+    """
+    action = get_terms(server, options).action
+    if action == 'stop' or not is_possible(server, options):
+        action = ('shelve' if server.vm_state in _STATES['shelve']
+                  else 'delete')
+    return action
+
+
 def freed(resources, action):
     """What of a server's resources its end frees, {class: amount}."""
     if action != 'stop':

@@ -38,6 +38,13 @@ from tests.functional import base
 NOBODY = '11111111-1111-4111-8111-111111111111'
 
 
+def said(decisions, servers, verb='were'):
+    """What a purge without reservations ends with, prints and warns of."""
+    out = (f'{decisions} decisions, 0 reservations and {servers} servers '
+           f'{verb} deleted.\n')
+    return 0, out, ''
+
+
 class ManageTestCase(base.PreemptionTestCase):
 
     def setUp(self):
@@ -194,14 +201,12 @@ class TestPurge(ManageTestCase):
     def test_purge(self):
         self.assertEqual({self.cheap, self.other}, self.db.get_preemptible())
         self.assertEqual(
-            (0, '0 decisions and 0 servers were deleted.\n', ''),
-            self.manage('db', 'purge', '--days', '1'))
+            said(0, 0), self.manage('db', 'purge', '--days', '1'))
         self.assertEqual(
-            (0, '1 decisions and 1 servers would be deleted.\n', ''),
+            said(1, 1, 'would be'),
             self.manage('db', 'purge', '--days', '0', '--dry-run'))
         self.assertEqual(
-            (0, '1 decisions and 1 servers were deleted.\n', ''),
-            self.manage('db', 'purge', '--days', '0'))
+            said(1, 1), self.manage('db', 'purge', '--days', '0'))
         self.assertEqual([], self.db.get_decisions())
         self.assertEqual({self.other}, self.db.get_preemptible())
 
@@ -218,7 +223,7 @@ class TestPurge(ManageTestCase):
         with open(path, 'w') as file:
             file.write('{"cut o')
         self.assertEqual(
-            (0, '1 decisions and 1 servers were deleted.\n', ''),
+            said(1, 1),
             self.manage('db', 'archive', '--days', '0', '--file', path))
         with open(path) as file:
             cut, decision, server = file.read().splitlines()
@@ -305,8 +310,8 @@ endpoint_override = http://127.0.0.1:1
         done = self.manage('db', 'sync')
         self.assertEqual(0, done.returncode, done.stderr)
         done = self.manage('db', 'purge', '--days', '0')
-        self.assertEqual('0 decisions and 0 servers were deleted.\n',
-                         done.stdout, done.stderr)
+        self.assertEqual('0 decisions, 0 reservations and 0 servers were '
+                         'deleted.\n', done.stdout, done.stderr)
         done = self.manage('verify', '--wait', '0')
         self.assertEqual(2, done.returncode, done.stderr)
         self.assertIn('nova-preempt-manage: cannot tell: ', done.stderr)

@@ -14,6 +14,7 @@
 OS_WRITE_SAMPLES=1 writes them anew.
 """
 
+import dataclasses
 import datetime
 import json
 import os
@@ -25,6 +26,8 @@ import testtools
 
 from nova_preempt import events
 from nova_preempt.db import api as db_api
+from nova_preempt.db import reservations as db_reservations
+from nova_preempt.reservation import events as reservation_events
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
            / 'notification_samples')
@@ -44,13 +47,26 @@ DECISION = db_api.Decision(
     operation='create', host='host-B', victims=(VICTIM,))
 
 
-class TestSamples(testtools.TestCase):
+RESERVATION = db_reservations.Reservation(
+    uuid='1d9d3b3e-4b0e-4f43-93e5-9c2e7c8f1a52', name='conference',
+    project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
+    user_id='0a2b9d1e64f7438fb15c7de20639a874', quantity=2, duration_s=28800,
+    window_start=NOW, start_at=NOW, end_at=NOW + datetime.timedelta(hours=8),
+    end_action='shelve', before_end_s=3600, status=db_reservations.ACTIVE,
+    hosts=tuple(db_reservations.Assignment(
+        host, NOW, NOW + datetime.timedelta(hours=8), db_reservations.READY)
+        for host in ('host-A', 'host-B')))
+
+
+class SamplesTestCase(testtools.TestCase):
+
+    make_events = None
 
     def setUp(self):
         super().setUp()
         self.useFixture(utils_fixture.TimeFixture(NOW))
         with mock.patch.object(events, 'messaging') as messaging:
-            self.events = events.Events(mock.Mock(), 'controller-1')
+            self.events = self.make_events(mock.Mock(), 'controller-1')
         publisher = messaging.Notifier.call_args.kwargs['publisher_id']
         self.sent = []
         for priority in ('info', 'error'):
@@ -67,6 +83,11 @@ class TestSamples(testtools.TestCase):
         if os.environ.get('OS_WRITE_SAMPLES'):
             path.write_text(json.dumps(message, indent=4) + '\n')
         self.assertEqual(json.loads(path.read_text()), message)
+
+
+class TestPreemptions(SamplesTestCase):
+
+    make_events = events.Events
 
     def test_start(self):
         self.events.start(DECISION)
@@ -90,8 +111,48 @@ class TestSamples(testtools.TestCase):
         self.events.restored(DECISION, VICTIM)
         self.assert_sample()
 
+
+class TestReservations(SamplesTestCase):
+
+    make_events = reservation_events.ReservationEvents
+
+    def test_start(self):
+        self.events.start(RESERVATION, 0.0)
+        self.assert_sample()
+
+    def test_before_end(self):
+        self.events.before_end(RESERVATION)
+        self.assert_sample()
+
+    def test_end(self):
+        self.events.end(dataclasses.replace(
+            RESERVATION, status=db_reservations.ENDED), 0.0)
+        self.assert_sample()
+
+    def test_degraded(self):
+        reason = 'the compute service of host host-B is down'
+        lost = dataclasses.replace(
+            RESERVATION.hosts[1], status=db_reservations.LOST, reason=reason)
+        self.events.degraded(dataclasses.replace(
+            RESERVATION, status=db_reservations.DEGRADED,
+            reason=f'1 of 2 hosts are missing: {reason}',
+            hosts=(RESERVATION.hosts[0], lost)))
+        self.assert_sample()
+
+    def test_error(self):
+        self.events.error(dataclasses.replace(
+            RESERVATION, status=db_reservations.ERROR,
+            reason='servers did not leave in 600 s: '
+                   '85c95c04-94be-4630-ab8f-a5ae68aa56c0 (error) on host-A'))
+        self.assert_sample()
+
+
+class TestAll(testtools.TestCase):
+
     def test_no_other_samples(self):
         self.assertEqual(
-            ['end', 'error', 'notice', 'restored', 'start'],
-            sorted(path.stem.removeprefix('preemption-')
-                   for path in SAMPLES.iterdir()))
+            [*(f'preemption-{event}' for event in (
+                'end', 'error', 'notice', 'restored', 'start')),
+             *(f'reservation-{event}' for event in (
+                 'before_end', 'degraded', 'end', 'error', 'start'))],
+            sorted(path.stem for path in SAMPLES.iterdir()))

@@ -12,6 +12,8 @@
 """Calls over a bus that serializes messages, as RabbitMQ does."""
 
 from nova import context as nova_context
+from nova import rpc as nova_rpc
+import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt import rpc
@@ -71,3 +73,42 @@ class TestClients(base.AnsweringTestCase):
         client._client = client._client.prepare(topic='nobody')
         with self.assertRaisesRegex(exceptions.NoAnswer, 'engine'):
             client.simulate(self.context, make_uuid('p-spot'), 'p', '')
+
+
+class HostsEndpoint:
+    """The engine's other endpoint."""
+
+    target = messaging.Target(namespace=rpc.INVENTORY, version='1.0')
+
+    def find_hosts(self, context, host_properties):
+        return [{'name': 'host1', 'flops_per_watt': None,
+                 'vacant': host_properties == ['=', '$vcpus', 8]}]
+
+    def list_properties(self, context):
+        return [{'name': 'vcpus', 'type': 'number', 'values': [8],
+                 'hidden': False}]
+
+    def list_hosts(self, context):
+        return [{'name': 'host1', 'state': 'up'}]
+
+
+class TestInventory(base.AnsweringTestCase):
+
+    transport_url = 'kombu+memory:////'
+
+    def test_three_questions(self):
+        server = messaging.get_rpc_server(
+            self.transport, messaging.Target(topic='hosts', server='h'),
+            [HostsEndpoint()], executor='threading',
+            serializer=nova_rpc.RequestContextSerializer(None))
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+        client = rpc.EngineClient(self.transport, 5)
+        client._client = client._client.prepare(topic='hosts')
+        context = nova_context.get_admin_context()
+        self.assertEqual(
+            [{'name': 'host1', 'flops_per_watt': None, 'vacant': True}],
+            client.find_hosts(context, ['=', '$vcpus', 8]))
+        self.assertEqual('vcpus', client.list_properties(context)[0]['name'])
+        self.assertEqual('up', client.list_hosts(context)[0]['state'])

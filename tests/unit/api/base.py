@@ -31,7 +31,9 @@ from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
 import nova_preempt.conf
+from nova_preempt.core import host_query
 from nova_preempt.db import api as db_api
+from nova_preempt.db import reservable
 
 HOST = 'host1'
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -105,6 +107,62 @@ class EngineEndpoint:
         return make_uuid('simulated')
 
 
+class InventoryEndpoint:
+    """Answers about hosts as the engine would, from these."""
+
+    target = messaging.Target(namespace=rpc.INVENTORY, version='1.0')
+
+    def __init__(self):
+        self.calls = []
+        self.hosts = {}
+        #: What administrators say of hosts: {name: (reservable, extra)}
+        self.settings = dict
+
+    def add(self, name, vacant=True, flops_per_watt=None, **properties):
+        self.hosts[name] = {
+            'name': name, 'service_host': f'{name}-service', 'state': 'up',
+            'status': 'enabled', 'vacant': vacant,
+            'running_servers': 0 if vacant else 1,
+            'flops_per_watt': flops_per_watt,
+            'properties': {'vcpus': 8, 'traits': [], **properties}}
+
+    def list_hosts(self, context):
+        self.calls.append((context, 'list_hosts'))
+        return self._hosts()
+
+    def _hosts(self):
+        hosts = []
+        for name, item in sorted(self.hosts.items()):
+            reservable, extra = self.settings().get(name, (None, {}))
+            hosts.append({
+                **item, 'reservable': reservable is not False,
+                'properties': {**item['properties'], **{
+                    f'extra.{key}': value for key, value in extra.items()}}})
+        return hosts
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def find_hosts(self, context, host_properties):
+        self.calls.append((context, 'find_hosts', host_properties))
+        try:
+            query = host_query.parse(host_properties)
+        except host_query.InvalidQuery as exc:
+            raise exceptions.InvalidReservation(str(exc)) from None
+        return [{'name': item['name'], 'vacant': item['vacant'],
+                 'flops_per_watt': item['flops_per_watt']}
+                for item in self._hosts()
+                if item['reservable'] and query.matches(item['properties'])]
+
+    def list_properties(self, context):
+        self.calls.append((context, 'list_properties'))
+        found = {}
+        for item in self._hosts():
+            for name, value in item['properties'].items():
+                values = found.setdefault(name, set())
+                values.update(value if isinstance(value, list) else [value])
+        return [{'name': name, 'type': 'text', 'values': sorted(values),
+                 'hidden': False} for name, values in sorted(found.items())]
+
+
 class DatabaseTestCase(unittest.TestCase):
 
     transport_url = 'fake:/'
@@ -123,7 +181,7 @@ class DatabaseTestCase(unittest.TestCase):
         path.write_text(
             f'[DEFAULT]\ntransport_url = {self.transport_url}\n'
             '[preemption_database]\n'
-            f'connection = sqlite:///{self.directory}/test.sqlite\n'
+            f'connection = {self.database()}\n'
             f'{self.options}')
         self.conf = cfg.ConfigOpts()
         self.addCleanup(self.conf.reset)
@@ -134,6 +192,10 @@ class DatabaseTestCase(unittest.TestCase):
         self.db.sync()
         self.addCleanup(
             lambda: self.db._facade.writer.get_engine().dispose())
+
+    def database(self):
+        """Its URL."""
+        return f'sqlite:///{self.directory}/test.sqlite'
 
     def add(self, name, project='n', victims=(), age_s=0, **values):
         """Write a decision; a victim is a (name, project, flavor)."""
@@ -161,6 +223,8 @@ class ApiTestCase(DatabaseTestCase):
     """Has the real application; tokens are "user:project"."""
 
     options = '[preemption_api]\nauth_strategy = noauth\n'
+    #: The microversion of requests; None for the oldest.
+    microversion = None
 
     def setUp(self):
         super().setUp()
@@ -168,7 +232,7 @@ class ApiTestCase(DatabaseTestCase):
         bus = conffixture.ConfFixture(self.conf)
         bus.setUp()
         self.addCleanup(bus.cleanUp)
-        services = app.make_services(self.conf)
+        self.services = services = app.make_services(self.conf)
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
         self.app = app.make_app(self.conf, services)
@@ -176,6 +240,9 @@ class ApiTestCase(DatabaseTestCase):
     def request(self, path, method='GET', token='u:p', **values):
         """A webob.Response."""
         request = webob.Request.blank(path, method=method, **values)
+        if self.microversion is not None:
+            request.headers['OpenStack-API-Version'] = (
+                f'preemption {self.microversion}')
         if token is not None:
             request.headers['X-Auth-Token'] = token
         return request.get_response(self.app)
@@ -184,17 +251,31 @@ class ApiTestCase(DatabaseTestCase):
         """What a GET brings, as JSON."""
         return self.checked(self.request(path, token=token, **values), code)
 
-    def post(self, path, body, token='u:p', code=200, **values):
+    def post(self, path, body, token='u:p', code=200, method='POST',
+             **values):
         """The same for a POST."""
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         return self.checked(self.request(
-            path, 'POST', token, body=body,
+            path, method, token, body=body,
             content_type=values.pop('content_type', 'application/json'),
             **values), code)
 
+    def patch(self, path, body, token='u:p', code=200):
+        return self.post(path, body, token, code, 'PATCH')
+
+    def put(self, path, body, token='u:p', code=200):
+        return self.post(path, body, token, code, 'PUT')
+
+    def delete(self, path, token='u:p', code=204):
+        return self.checked(self.request(path, 'DELETE', token), code)
+
     def checked(self, response, code):
         self.assertEqual(code, response.status_int, response.text)
+        if code == 204:
+            self.assertEqual(b'', response.body)
+            self.assertNotIn('Content-Type', response.headers)
+            return None
         self.assertEqual('application/json', response.content_type)
         self.assertRegex(response.headers['X-Openstack-Request-Id'], '^req-')
         if code >= 400:
@@ -211,12 +292,17 @@ class AnsweringTestCase(ApiTestCase):
     def setUp(self):
         super().setUp()
         self.scheduler = self.serve('scheduler', SchedulerEndpoint())
-        self.engine = self.serve('nova_preempt_engine', EngineEndpoint())
+        self.inventory = InventoryEndpoint()
+        self.inventory.settings = lambda: {
+            name: (item.reservable, item.extra)
+            for name, item in reservable.get_hosts(self.db).items()}
+        self.engine = self.serve('nova_preempt_engine', EngineEndpoint(),
+                                 self.inventory)
 
-    def serve(self, topic, endpoint):
+    def serve(self, topic, endpoint, *more):
         server = messaging.get_rpc_server(
             self.transport, messaging.Target(topic=topic, server='here'),
-            [endpoint], executor='threading',
+            [endpoint, *more], executor='threading',
             serializer=rpc.nova_rpc.RequestContextSerializer(None))
         server.start()
         # Not wait(): it takes a second, and nothing is left to be done.

@@ -32,7 +32,7 @@ class TestVersions(base.ApiTestCase):
     def test_documents_need_no_token(self):
         version = {
             'id': 'v1.0', 'status': 'CURRENT', 'min_version': '1.0',
-            'max_version': '1.0',
+            'max_version': '1.1',
             'links': [{'rel': 'self', 'href': 'http://localhost/v1/'}]}
         for path in ('/', ''):
             self.assertEqual({'versions': [version]}, self.get(path, None))
@@ -55,14 +55,16 @@ class TestVersions(base.ApiTestCase):
         return response
 
     def test_microversions(self):
-        for version in ('preemption 1.0', 'preemption latest', 'compute 9.9',
-                        'compute 2.1, preemption 1.0', ''):
+        for version, answered in (
+                ('preemption 1.0', '1.0'), ('preemption 1.1', '1.1'),
+                ('preemption latest', '1.1'), ('compute 9.9', '1.0'),
+                ('compute 2.1, preemption 1.0', '1.0'), ('', '1.0')):
             self.assertEqual(
-                'preemption 1.0',
+                f'preemption {answered}',
                 self.version(version, 200).headers[VERSION], version)
-        for version in ('preemption 1.1', 'preemption 0.9', 'preemption 2.0'):
+        for version in ('preemption 1.2', 'preemption 0.9', 'preemption 2.0'):
             error = self.version(version, 406).json['error']
-            self.assertEqual(('1.0', '1.0'), (error['min_version'],
+            self.assertEqual(('1.0', '1.1'), (error['min_version'],
                                               error['max_version']))
         for version in ('preemption 1', 'preemption x', 'preemption 1.x'):
             self.version(version, 400)
@@ -175,6 +177,33 @@ class TestKeystone(base.AnsweringTestCase):
             self.get('/v1/preemptions?all_projects=true', token, everything)
         self.post('/v1/simulate', {'simulate': {'server_id': UUID}},
                   'reader', 403)
+
+    def test_roles_in_reservations(self):
+        self.microversion = '1.1'
+        self.add_token('reader', 'reader')
+        self.add_token('member', 'reader', 'member')
+        self.add_token('admin', 'reader', 'member', 'admin')
+        self.inventory.add('host1')
+        path = '/v1/reservations'
+        body = {'reservation': {'duration': 60}}
+        for token, read, asked, everything in (
+                ('reader', 200, 403, 403), ('member', 200, 200, 403),
+                ('admin', 200, 200, 200)):
+            self.get(path, token, read)
+            self.get('/v1/properties', token, read)
+            self.get('/v1/reservation-limits/p', token, read)
+            self.post(f'{path}/preview', body, token, asked)
+            self.get(f'{path}?all_projects=true', token, everything)
+            self.get('/v1/hosts', token, everything)
+            self.get('/v1/reservation-limits/q', token, everything)
+        self.post(path, body, 'reader', 403)
+        made = self.post(path, body, 'member', 201)['reservation']
+        path = f'{path}/{made["id"]}'
+        self.get(path, 'reader')
+        self.patch(path, {'reservation': {'name': 'x'}}, 'reader', 403)
+        self.delete(path, 'reader', 403)
+        self.patch(path, {'reservation': {'name': 'x'}}, 'member')
+        self.delete(path, 'member')
 
     def test_without_a_good_token(self):
         for token in (None, 'bad'):

@@ -22,6 +22,8 @@ from tests.unit.api import base
 
 class TestDocument(base.AnsweringTestCase):
 
+    microversion = '1.1'
+
     def document(self):
         return self.get('/v1/openapi.json', None)
 
@@ -31,13 +33,32 @@ class TestDocument(base.AnsweringTestCase):
              ('/v1/preemptions', 'get'),
              ('/v1/preemptions/{preemption_id}', 'get'),
              ('/v1/explain', 'post'), ('/v1/simulate', 'post'),
-             ('/v1/placement-chances', 'get'), ('/v1/statistics', 'get')},
+             ('/v1/placement-chances', 'get'), ('/v1/statistics', 'get'),
+             ('/v1/properties', 'get'), ('/v1/properties/{name}', 'patch'),
+             ('/v1/reservations', 'get'), ('/v1/reservations', 'post'),
+             ('/v1/reservations/preview', 'post'),
+             *(('/v1/reservations/{reservation_id}', method)
+               for method in ('get', 'patch', 'delete')),
+             ('/v1/hosts', 'get'), ('/v1/hosts/{name}', 'get'),
+             ('/v1/hosts/{name}', 'patch'),
+             *(('/v1/reservation-limits/{project_id}', method)
+               for method in ('get', 'put', 'delete')),
+             ('/v1/energy', 'get'), ('/v1/energy/hosts', 'get'),
+             ('/v1/energy/hosts/{name}/figures', 'put'),
+             ('/v1/energy/hosts/{name}/figures', 'delete'),
+             ('/v1/energy/hosts/{name}/retry', 'post'),
+             ('/v1/energy/report', 'get')},
             {(path, method) for path, methods in
              self.document()['paths'].items() for method in methods})
 
     def test_schema_holds(self):
         self.add('a', 'p', [('v1', 'p', 'spot'), ('v2', 'q', 'spot')])
         self.add('b', 'q', [('v3', 'p', 'spot')])
+        for number in range(3):
+            self.inventory.add(f'host{number}')
+        self.reservation = self.post(
+            '/v1/reservations', {'reservation': {'duration': 60}},
+            code=201)['reservation']['id']
         schema = schemathesis.openapi.from_wsgi('/v1/openapi.json', self.app)
         for operation in schema.get_all_operations():
             for mode, token in (
@@ -49,21 +70,33 @@ class TestDocument(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.0'}
+                   'OpenStack-API-Version': 'preemption 1.1'}
 
         @hypothesis.settings(
-            max_examples=15, deadline=None, database=None,
+            max_examples=10, deadline=None, database=None,
             derandomize=True, print_blob=False,
             phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(case=operation.as_strategy(mode, headers=headers))
         def test(case):
-            # A marker may be well-formed and still be of nothing.
+            if mode is schemathesis.GenerationMode.POSITIVE:
+                self.name_something(case)
+            # A marker may be well-formed and still be of nothing, and times
+            # be in no order.
             excluded = ([checks.positive_data_acceptance]
-                        if 'marker' in (case.query or {}) else [])
+                        if 'marker' in (case.query or {}) or
+                        'reservation' in str(case.body) else [])
             case.call_and_validate(headers=headers, excluded_checks=excluded)
 
         with self.subTest(operation=operation.label, mode=mode, token=token), \
                 contextlib.suppress(hypothesis.errors.Unsatisfiable):
             # Where nothing is sent, nothing can be wrong.
             test()
+
+    def name_something(self, case):
+        """Let paths lead to what there is."""
+        if 'reservation_id' in case.path_parameters:
+            case.path_parameters['reservation_id'] = self.reservation
+        if 'name' in case.path_parameters:
+            case.path_parameters['name'] = (
+                'host0' if '/hosts/' in case.path else 'vcpus')

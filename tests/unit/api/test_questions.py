@@ -95,9 +95,9 @@ class TestNobodyAnswers(base.ApiTestCase):
 class TestStockScheduler(base.AnsweringTestCase):
     """A nova-scheduler listens to the same topic but knows nothing of us."""
 
-    def serve(self, topic, endpoint):
+    def serve(self, topic, endpoint, *more):
         endpoint.target = messaging.Target(namespace='other', version='4.0')
-        return super().serve(topic, endpoint)
+        return super().serve(topic, endpoint, *more)
 
     def test_unknown_method(self):
         self.get('/v1/placement-chances?flavor=x', code=503)

@@ -80,6 +80,30 @@ class ClientTestCase(base.AnsweringTestCase):
     def json(self, *arguments, **values):
         return json.loads(self.openstack(*arguments, '-f', 'json', **values))
 
+    def keystone(self, url):
+        """Arguments for a Keystone whose catalog has this URL."""
+        token = ks_fixture.V3Token(user_id='u', project_id='p')
+        if url:
+            token.add_service('preemption').add_standard_endpoints(
+                public=url, region='here')
+
+        def app(environ, start_response):
+            if environ['REQUEST_METHOD'] == 'POST':
+                body = token
+                headers = [('X-Subject-Token', 'u:p')]
+            else:
+                body = {'version': ks_fixture.V3Discovery(
+                    f'http://{environ["HTTP_HOST"]}/v3')}
+                headers = []
+            start_response('200 OK', [
+                ('Content-Type', 'application/json'), *headers])
+            return [json.dumps(body).encode()]
+
+        return ['--os-auth-url', f'{self.listen(app)}/v3',
+                '--os-username', 'u', '--os-password', 'x',
+                '--os-project-name', 'p', '--os-user-domain-id', 'd',
+                '--os-project-domain-id', 'd']
+
 
 class TestCommands(ClientTestCase):
 
@@ -180,30 +204,6 @@ class TestCommands(ClientTestCase):
 
 
 class TestEndpoint(ClientTestCase):
-
-    def keystone(self, url):
-        """Arguments for a Keystone whose catalog has this URL."""
-        token = ks_fixture.V3Token(user_id='u', project_id='p')
-        if url:
-            token.add_service('preemption').add_standard_endpoints(
-                public=url, region='here')
-
-        def app(environ, start_response):
-            if environ['REQUEST_METHOD'] == 'POST':
-                body = token
-                headers = [('X-Subject-Token', 'u:p')]
-            else:
-                body = {'version': ks_fixture.V3Discovery(
-                    f'http://{environ["HTTP_HOST"]}/v3')}
-                headers = []
-            start_response('200 OK', [
-                ('Content-Type', 'application/json'), *headers])
-            return [json.dumps(body).encode()]
-
-        return ['--os-auth-url', f'{self.listen(app)}/v3',
-                '--os-username', 'u', '--os-password', 'x',
-                '--os-project-name', 'p', '--os-user-domain-id', 'd',
-                '--os-project-domain-id', 'd']
 
     def test_catalog(self):
         self.add('a', 'p')

@@ -11,6 +11,7 @@
 # under the License.
 """nova-preempt-status upgrade check, on options of its own."""
 
+import os
 from unittest import mock
 
 import fixtures
@@ -84,6 +85,29 @@ class TestChecks(testtools.TestCase):
         self.set(auth_type=None, group='preemption')
         self.assert_found('Credentials', 'FAILURE', 'auth_type')
 
+    def test_figures(self):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
+        self.set(figures_file=path, group='energy')
+        self.assert_found('Figures of hosts', 'WARNING', 'No such file')
+        for content, expected in (('a: {watts: many}', "'many'"),
+                                  ('a: {watts: 60000}', '60000')):
+            with open(path, 'w') as stream:
+                stream.write(content)
+            self.assert_found('Figures of hosts', 'WARNING', expected)
+        self.set(max_plausible_watts=60000.0, group='energy')
+        self.assertEqual({}, self.results())
+
+    def test_power(self):
+        self.set(forecast='fortune', driver='fortune', group='energy')
+        self.assertEqual({}, self.results())
+        self.set(enabled=True, group='energy')
+        for name, good in (('driver', 'command'), ('forecast', 'ewma')):
+            self.assert_found('Power of hosts', 'FAILURE', "'fortune'")
+            self.set(**{name: good}, group='energy')
+        self.assertEqual({}, self.results())
+        self.set(demand_wait_s=1800, group='energy')
+        self.assert_found('Power of hosts', 'WARNING', 'cut short')
+
     def test_tables(self):
         database = db.Database(self.conf)
         with mock.patch.object(db.Database, 'is_sqlite', False):
@@ -133,6 +157,14 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Longest notice', 'FAILURE', '1800 s')
         self.set(maximum_notice_s=1679, group='preemption')
         self.assertEqual({}, self.results())
+
+    def test_lease_service(self):
+        db.Database(self.conf).sync()
+        enabled = ['ComputeFilter', 'PreemptibleFilter', 'ReservationFilter']
+        self.set(enabled_filters=enabled, group='filter_scheduler')
+        self.assertEqual({}, self.results())
+        self.set(lease_service='nobody', group='reservation')
+        self.assert_found('Lease service', 'WARNING', 'blazar, native')
 
     def test_headroom(self):
         self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')

@@ -17,9 +17,11 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt.core import calendar
 from nova_preempt.db import api
 from nova_preempt.db import models
 from nova_preempt.db import purge
+from nova_preempt.db import reservations
 from tests.unit.db import test_api
 
 BEFORE = datetime.datetime(2026, 1, 1)
@@ -83,6 +85,40 @@ class TestPurge(test_api.TestSQLite):
             | {'victims'}, row.keys())
         self.assertEqual('2025-12-31T00:00:00Z', row['updated_at'])
         self.assertEqual('a-v', row['victims'][0]['server_uuid'])
+
+    def test_reservations(self):
+        mine = reservations.Reservations(
+            self.db, lambda: BEFORE - datetime.timedelta(days=1))
+        values = {'project_id': 'p', 'quantity': 2, 'duration_s': 60,
+                  'window_start': BEFORE, 'end_action': 'shelve',
+                  'before_end_s': 0}
+        hosts = 'h1', 'h2'
+        for number, status in enumerate(reservations.STATUSES):
+            mine.grant(reservations.Reservation(f'{status}-1', **values),
+                       lambda _, start_s=100 * number: calendar.Found(
+                           start_s, start_s + 60, hosts))
+            mine.update(f'{status}-1', status=status)
+        self.assertEqual([['cancelled-1', 'error-1']],
+                         self.find_reservations())
+        mine.update('ended-1', released_at=BEFORE)
+        with mock.patch.object(purge, 'BATCH', 2):
+            self.assertEqual([['cancelled-1', 'ended-1'], ['error-1']],
+                             self.find_reservations())
+        rows, = purge.find_reservations(self.db, BEFORE)
+        self.assertEqual(hosts, tuple(host['host']
+                                      for host in rows[1]['hosts']))
+        self.assertEqual('2026-01-01T00:00:00Z', rows[1]['released_at'])
+        self.assertEqual([], list(purge.find_reservations(
+            self.db, BEFORE - datetime.timedelta(days=1))))
+        self.assertEqual(2, purge.delete_reservations(
+            self.db, ['ended-1', 'error-1']))
+        with self.db._reader() as session:
+            self.assertEqual(
+                8, session.query(models.ReservationHost).count())
+
+    def find_reservations(self):
+        return [[row['uuid'] for row in rows] for rows
+                in purge.find_reservations(self.db, BEFORE)]
 
     def test_hinted(self):
         self.db.add_preemptible(['a', 'b'])

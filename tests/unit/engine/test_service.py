@@ -134,8 +134,11 @@ class TestEngine(testtools.TestCase):
         preemption = mock.Mock()
         preemption.conf.headroom = ''
         options = mock.Mock(threads=1)
-        self.engine = service.Engine(preemption, options, self.leadership,
-                                     lambda: self.now)
+        self.engine = service.Engine(
+            preemption, options, mock.Mock(), self.leadership, mock.Mock(),
+            lambda: self.now)
+        # They are tested on their own.
+        self.engine._punctual = ()
         self.addCleanup(self.engine.ends.close)
         self.engine._tasks = ((self.fail_always, 0), (self.often, 0),
                               (self.seldom, 60))

@@ -44,7 +44,8 @@ class TestWeighers(unittest.TestCase):
 
     def test_all_weighers_finds_ours(self):
         self.assertEqual(
-            {'PreemptionWeigher', 'PreemptionCostWeigher'},
+            {'KWRankingWeigher', 'PreemptionCostWeigher',
+             'PreemptionWeigher', 'ReservationFreeTimeWeigher'},
             {weigher.__name__ for weigher in weights.all_weighers()})
 
     def test_host_with_room_before_free_victims(self):

@@ -106,6 +106,18 @@ class TestTerms(unittest.TestCase):
         self.assertTrue(terms.is_possible(server(vm_state='error'),
                                           self.options))
 
+    def test_leaving_nothing_behind(self):
+        self.options.actions = ['delete', 'shelve', 'stop']
+        for action, vm_state, left in (
+                ('delete', 'rescued', 'delete'),
+                ('shelve', 'active', 'shelve'),
+                ('shelve', 'rescued', 'delete'),
+                ('stop', 'active', 'shelve'), ('stop', 'stopped', 'shelve'),
+                ('stop', 'error', 'delete')):
+            self.assertEqual(left, terms.leaving_action(
+                server(action=action, vm_state=vm_state), self.options),
+                (action, vm_state))
+
     def test_what_is_freed(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
         for action in ('delete', 'shelve'):

@@ -1,0 +1,196 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What hosts draw and deliver, which are asleep, and what that saves."""
+
+import datetime
+
+from oslo_utils import timeutils
+import webob.exc
+
+from nova_preempt.api import pages
+from nova_preempt.api import policy
+from nova_preempt.api import views
+from nova_preempt.core import savings
+from nova_preempt.db import energy as db_energy
+
+#: How far back is looked where nobody says it.
+_SUMMARY = datetime.timedelta(days=30)
+_REPORT = datetime.timedelta(days=7)
+#: A report has no more points; each is the mean of some samples.
+POINTS = 1000
+#: A sample holds for so many intervals at most.
+_HOLDS = 5
+
+_EPOCH = datetime.datetime.fromisoformat('1970-01-01')
+
+
+def show(call):
+    """What is so now, and what was saved."""
+    call.require(policy.ENERGY)
+    database = call.services.database
+    since, until = _interval(call, _SUMMARY)
+    samples = db_energy.get_samples(database, since, until)
+    last = samples[-1] if samples else None
+    states = db_energy.get_power(database).values()
+    return {'energy': {
+        'watts': last and last.watts,
+        'sampled_at': last and views.time(last.sampled_at),
+        'hosts': {name: sum(state.state == name for state in states)
+                  for name in db_energy.STATES},
+        'since': views.time(since),
+        **_totals(call, samples, since, until),
+    }}
+
+
+def list_hosts(call):
+    """All hosts that are known, by name."""
+    call.require(policy.ENERGY)
+    database = call.services.database
+    states = db_energy.get_power(database)
+    figures = db_energy.get_figures(database)
+    options = call.services.conf.energy
+    readings = db_energy.get_readings(
+        database, timeutils.utcnow() - datetime.timedelta(
+            seconds=options.reading_max_age_s))
+    return {'hosts': [
+        _host(name, states.get(name), figures.get(name), readings.get(name))
+        for name in sorted({*states, *figures, *readings})]}
+
+
+def _host(name, state, figures, reading):
+    return {
+        'name': name,
+        'state': state.state if state else db_energy.ON,
+        'since': state and views.time(state.since),
+        'reason': state.reason if state else '',
+        'idle_intervals': state.idle_intervals if state else 0,
+        'boot_s': state and state.boot_s,
+        'watts_now': reading and reading.watts,
+        'figures': figures and _figures(figures),
+    }
+
+
+def _figures(item):
+    efficiency = None
+    if item.flops is not None and item.watts:
+        efficiency = item.flops / item.watts
+    return {'flops': item.flops, 'watts': item.watts,
+            'idle_watts': item.idle_watts, 'flops_per_watt': efficiency,
+            'measured_at': views.time(item.measured_at),
+            'source': item.source}
+
+
+def set_figures(call):
+    """Keep what was measured of a host, in place of what was known."""
+    call.require(policy.ENERGY_FIGURES)
+    wanted = call.body['figures']
+    figures = db_energy.HostFigures(
+        pages.name(call, 'name', 'host'), wanted.get('flops'),
+        wanted.get('watts'), wanted.get('idle_watts'), timeutils.utcnow(),
+        wanted.get('source', ''))
+    db_energy.put_figures(call.services.database, [figures])
+    return {'figures': _figures(figures)}
+
+
+def delete_figures(call):
+    """Forget what was measured of a host."""
+    call.require(policy.ENERGY_FIGURES)
+    if not db_energy.delete_figures(call.services.database,
+                                    pages.name(call, 'name', 'host')):
+        raise webob.exc.HTTPNotFound('There are no figures of this host.')
+
+
+def retry(call):
+    """Try again to boot a host that has failed."""
+    call.require(policy.ENERGY_RETRY)
+    database = call.services.database
+    name = pages.name(call, 'name', 'host')
+    if name not in db_energy.get_power(database):
+        raise webob.exc.HTTPNotFound('There is no such host.')
+    if not db_energy.set_power(
+            database, name, db_energy.WAKING, timeutils.utcnow(),
+            from_states=(db_energy.FAILED,),
+            reason='an operator wants it to be tried again'):
+        raise webob.exc.HTTPConflict('The host has not failed.')
+
+
+def report(call):
+    """What was drawn and saved over time."""
+    call.require(policy.ENERGY)
+    since, until = _interval(call, _REPORT)
+    samples = db_energy.get_samples(call.services.database, since, until)
+    return {'report': {
+        'since': views.time(since), 'until': views.time(until),
+        **_totals(call, samples, since, until),
+        'series': [_point(part) for part in _parts(samples)]}}
+
+
+def _interval(call, default):
+    """(since, until), not later than now."""
+    given = pages.interval(call)
+    now = timeutils.utcnow()
+    until = min(given.get('until', now), now)
+    try:
+        earliest = until - default
+    except OverflowError:
+        earliest = until
+    return given.get('since', earliest), until
+
+
+def _totals(call, samples, since, until):
+    """The three published metrics, and kWh."""
+    totals = savings.totals(
+        [savings.Sample(_seconds(item.sampled_at), item.cores_total,
+                        item.cores_off, item.cores_used, item.watts,
+                        item.watts_saved) for item in samples],
+        _seconds(until), _HOLDS * call.services.conf.energy.reading_interval_s)
+    now = timeutils.utcnow()
+    return {
+        'res_idle_core_s': totals.idle_core_s,
+        'e_savings_core_s': totals.saved_core_s,
+        'delay_req': savings.delay_req(_delays(
+            db_energy.get_wakes(call.services.database, since, until), now)),
+        'used_kwh': totals.used_kwh,
+        'saved_kwh': totals.saved_kwh,
+    }
+
+
+def _delays(wakes, now):
+    """Those of servers that run; one that still does may run for longer."""
+    for wake in wakes:
+        duration_s = wake.duration_s
+        if duration_s is None:
+            duration_s = (now - wake.waited_at).total_seconds()
+        if duration_s > 0:
+            yield savings.Delay(wake.cores, wake.boot_s, duration_s)
+
+
+def _seconds(time):
+    return (time - _EPOCH).total_seconds()
+
+
+def _parts(samples):
+    size = -(-len(samples) // POINTS)
+    return [samples[start:start + size]
+            for start in range(0, len(samples), size or 1)]
+
+
+def _point(samples):
+    """The mean of some samples, at the time of the first."""
+    watts = [item.watts for item in samples if item.watts is not None]
+    return {
+        'time': views.time(samples[0].sampled_at),
+        'watts': sum(watts) / len(watts) if watts else None,
+        **{name: sum(getattr(item, name) for item in samples) / len(samples)
+           for name in ('watts_saved', 'hosts_on', 'hosts_busy',
+                        'hosts_asleep', 'cores_total', 'cores_off',
+                        'cores_used')}}

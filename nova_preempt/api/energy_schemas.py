@@ -1,0 +1,87 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What requests and responses about energy look like, as JSON Schema."""
+
+from nova_preempt.api import schemas
+from nova_preempt.db import energy as db_energy
+
+#: The most of anything: no host does a zettaflop, or draws a gigawatt.
+_MOST = 1e21
+
+
+def _number(description, least=0):
+    return {'type': ['number', 'null'], 'minimum': least, 'maximum': _MOST,
+            'description': description}
+
+
+_FLOPS = _number('Floating-point operations a second at full load.')
+_WATTS = _number('What the host draws at full load.')
+_IDLE_WATTS = _number('What the host draws without servers.')
+_NUMBER = {'type': 'number'}
+_NULLABLE = {'type': ['string', 'null']}
+
+INTERVAL = schemas.STATISTICS_QUERY
+
+FIGURES = schemas.make_object({'figures': schemas.make_object({}, {
+    'flops': _FLOPS, 'watts': _WATTS, 'idle_watts': _IDLE_WATTS,
+    'source': schemas.TEXT}, closed=True)}, closed=True)
+
+_FIGURES = schemas.make_object({
+    'flops': _FLOPS, 'watts': _WATTS, 'idle_watts': _IDLE_WATTS,
+    'flops_per_watt': _number('Of these.'), 'measured_at': schemas.STRING,
+    'source': schemas.STRING})
+FIGURES_ANSWER = schemas.make_object({'figures': _FIGURES})
+
+_TOTALS = {
+    'res_idle_core_s': {**_NUMBER, 'description':
+                        'Core-seconds that were on and unused.'},
+    'e_savings_core_s': {**_NUMBER, 'description':
+                         'Core-seconds that were off.'},
+    'delay_req': {**_NUMBER, 'description':
+                  'What servers have waited for hosts, in parts of the time '
+                  'that they ran, for each core.'},
+    'used_kwh': {**_NUMBER, 'description':
+                 'As far as it was read.'},
+    'saved_kwh': {**_NUMBER, 'description':
+                  'What hosts that were asleep would have drawn idle, as far '
+                  'as that is known.'},
+}
+
+ENERGY_ANSWER = schemas.make_object({'energy': schemas.make_object({
+    'watts': _number('What the hosts drew when they were read last.'),
+    'sampled_at': _NULLABLE,
+    'hosts': {'type': 'object', 'description':
+              'By state, of those that were idle at least once.',
+              'additionalProperties': {'type': 'integer', 'minimum': 0}},
+    'since': schemas.STRING,
+    **_TOTALS})})
+
+HOSTS_ANSWER = schemas.make_object({'hosts': {
+    'type': 'array', 'items': schemas.make_object({
+        'name': schemas.STRING,
+        'state': {'type': 'string', 'enum': list(db_energy.STATES)},
+        'since': _NULLABLE, 'reason': schemas.STRING,
+        'idle_intervals': {'type': 'integer', 'minimum': 0},
+        'boot_s': _number('How long its last boot has taken.'),
+        'watts_now': _number('As it was read last.'),
+        'figures': {**_FIGURES, 'type': ['object', 'null']}})}})
+
+REPORT_ANSWER = schemas.make_object({'report': schemas.make_object({
+    'since': schemas.STRING, 'until': schemas.STRING, **_TOTALS,
+    'series': {
+        'type': 'array', 'maxItems': 1000,
+        'description': 'Means over equal numbers of samples.',
+        'items': schemas.make_object({
+            'time': schemas.STRING, 'watts': {'type': ['number', 'null']},
+            **dict.fromkeys(('watts_saved', 'hosts_on', 'hosts_busy',
+                             'hosts_asleep', 'cores_total', 'cores_off',
+                             'cores_used'), _NUMBER)})}})})

@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Pages of lists, and what else addresses have in common."""
+
+import re
+import urllib.parse
+
+import webob.exc
+
+from nova_preempt.api import schemas
+from nova_preempt.api import validation
+
+
+def name(call, parameter, what):
+    """A name in the path; 404 if nothing can have it."""
+    try:
+        text = call.path[parameter].encode('latin-1').decode('utf-8')
+    except UnicodeError:
+        text = ''
+    if not re.search(schemas.TEXT['pattern'][:-1] + r'\Z', text) or len(
+            text) > schemas.TEXT['maxLength']:
+        raise webob.exc.HTTPNotFound(f'There is no such {what}.')
+    return text
+
+
+def limit(call):
+    """How many items a page has."""
+    most = call.services.conf.preemption_api.max_limit
+    return min(call.query.get('limit', most), most)
+
+
+def interval(call):
+    """{'since' and 'until' as far as they are given: naive UTC datetime}"""
+    return {name: validation.parse_time(call.query[name])
+            for name in ('since', 'until') if name in call.query}
+
+
+def page(call, name, found, view, key):
+    """A page as JSON, with the address of the next one if there is one.
+
+    :param name: of the items
+    :param found: as many as limit() says and, if there are more, one more
+    :param view: makes an item JSON
+    :param key: returns the marker of an item
+    """
+    size = limit(call)
+    answer = {name: [view(item) for item in found[:size]]}
+    if len(found) > size:
+        answer[f'{name}_links'] = [
+            {'rel': 'next', 'href': _next(call, key(found[size - 1]))}]
+    return answer
+
+
+def _next(call, marker):
+    pairs = [pair for pair in urllib.parse.parse_qsl(
+        call.request.query_string) if pair[0] != 'marker']
+    text = urllib.parse.urlencode([*pairs, ('marker', marker)])
+    return f'{call.request.path_url}?{text}'

@@ -1,0 +1,141 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What can be reserved: hosts, their properties, and limits of projects."""
+
+
+import webob.exc
+
+from nova_preempt.api import pages
+from nova_preempt.api import policy
+from nova_preempt.api import reservation_schemas
+from nova_preempt.api import reservation_views
+from nova_preempt.db import reservable
+
+
+def list_properties(call):
+    """What hosts can be asked for; what is hidden, to administrators."""
+    call.require(policy.PROPERTY_LIST)
+    return {'properties': visible_properties(call)}
+
+
+def visible_properties(call):
+    """Those that whoever asks may know of, as JSON."""
+    everything = call.allows(policy.PROPERTY_UPDATE)
+    hidden = reservable.get_hidden(call.services.database)
+    found = call.services.engine.list_properties(call.context)
+    return [reservation_views.property_(item, hidden) for item in found
+            if everything or item['name'] not in hidden]
+
+
+def update_property(call):
+    """Hide a property from users, or show it."""
+    call.require(policy.PROPERTY_UPDATE)
+    name = pages.name(call, 'name', 'property')
+    database = call.services.database
+    found = {item['name']: item for item in
+             call.services.engine.list_properties(call.context)}
+    # It may have gone while it was hidden.
+    if name not in found and name not in reservable.get_hidden(database):
+        raise webob.exc.HTTPNotFound('There is no such property.')
+    reservable.set_hidden(database, name, call.body['property']['hidden'])
+    item = found.get(name, {'name': name, 'type': '', 'values': []})
+    return {'property': reservation_views.property_(
+        item, reservable.get_hidden(database))}
+
+
+def list_hosts(call):
+    """A page of hosts, by name."""
+    call.require(policy.HOST_LIST)
+    marker = call.query.get('marker', '')
+    hosts = [item for item in sorted(
+        call.services.engine.list_hosts(call.context),
+        key=lambda item: item['name']) if item['name'] > marker]
+    view = _host_view(call)
+    return pages.page(call, 'hosts', hosts, view, lambda item: item['name'])
+
+
+def show_host(call):
+    """One host."""
+    call.require(policy.HOST_SHOW)
+    return _host(call)
+
+
+def update_host(call):
+    """Say whether a host can be reserved, and what it has."""
+    call.require(policy.HOST_UPDATE)
+    name = _get_host(call)['name']
+    changes = dict(call.body['host'])
+    if 'extra' in changes:
+        before = reservable.get_hosts(call.services.database).get(name)
+        extra = {**(before.extra if before else {}), **changes['extra']}
+        changes['extra'] = {name: value for name, value in extra.items()
+                            if value is not None}
+    reservable.set_host(call.services.database, name, **changes)
+    # Its properties have changed, too.
+    return _host(call)
+
+
+def _host(call):
+    host = _get_host(call)
+    return {'host': _host_view(call, host['name'])(host)}
+
+
+def _get_host(call):
+    name = pages.name(call, 'name', 'host')
+    for host in call.services.engine.list_hosts(call.context):
+        if host['name'] == name:
+            return host
+    raise webob.exc.HTTPNotFound('There is no such host.')
+
+
+def _host_view(call, name=None):
+    """What makes hosts of the engine JSON, or only that of this name."""
+    services = call.services
+    settings = reservable.get_hosts(services.database)
+    default = services.conf.reservation.reservable_default
+    schedules = services.schedule.reservations.schedule_of(name)
+    return lambda host: reservation_views.host(
+        host, settings.get(host['name']), default,
+        schedules.get(host['name'], ()))
+
+
+def show_limits(call):
+    """How much a project may reserve."""
+    call.require(policy.LIMITS_SHOW)
+    project_id = pages.name(call, 'project_id', 'project')
+    if project_id != call.context.project_id:
+        call.require(policy.LIMITS_SHOW_ALL)
+    return _limits(call, project_id)
+
+
+def set_limits(call):
+    """Give a project limits of its own."""
+    call.require(policy.LIMITS_UPDATE)
+    project_id = pages.name(call, 'project_id', 'project')
+    reservable.set_limits(call.services.database, project_id,
+                          call.body['reservation_limits'])
+    return _limits(call, project_id)
+
+
+def delete_limits(call):
+    """Take a project's own limits from it."""
+    call.require(policy.LIMITS_UPDATE)
+    reservable.set_limits(call.services.database,
+                          pages.name(call, 'project_id', 'project'), {})
+
+
+def _limits(call, project_id):
+    own = reservable.get_limits(call.services.database, project_id)
+    limits = {name: own.get(name, call.services.conf.reservation[name])
+              for name in reservation_schemas.LIMITS}
+    return {'reservation_limits': {
+        'project_id': project_id, 'limits': limits, 'own': own}}

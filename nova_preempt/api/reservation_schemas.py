@@ -1,0 +1,192 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What requests and responses about reservations look like.
+
+As JSON Schema, as in schemas.
+"""
+
+from nova_preempt.api import schemas
+from nova_preempt.conf import reservation as conf
+from nova_preempt.db import booking
+
+_described = schemas.described
+_object = schemas.make_object
+
+_MAX = 2 ** 31 - 1
+_SECONDS = {'type': 'integer', 'minimum': 0, 'maximum': _MAX}
+_FLAG = {'type': 'boolean'}
+_NAMES = {'type': 'array', 'items': schemas.STRING}
+#: Of one host.
+_MAX_EXTRA = 100
+# So large that nothing is, and still exact as a float.
+_NUMBER = {'type': 'number', 'minimum': -2 ** 53, 'maximum': 2 ** 53}
+
+_REQUEST = {
+    'host_properties': {
+        'type': ['array', 'string'], 'description':
+        'Which hosts: a filter, as JSON or as text that is JSON. All of them '
+        'if it is missing or empty.'},
+    'quantity': {'type': 'integer', 'minimum': 1, 'maximum': _MAX,
+                 'description': 'How many hosts; 1 if it is missing.'},
+    'duration': {'type': 'integer', 'minimum': 1, 'maximum': _MAX,
+                 'description': 'For how long, in seconds; from start_time '
+                                'to end_time if it is missing.'},
+    'start_time': _described(
+        schemas.TIME, 'The earliest start; now if it is missing.'),
+    'end_time': _described(
+        schemas.TIME, 'When it has to be over; any time if it is missing. '
+                      'With neither time it starts now.'),
+}
+_CHANGEABLE = {
+    'name': schemas.TEXT,
+    'end_action': {'type': 'string', 'enum': list(conf.END_ACTIONS),
+                   'description': 'What happens at the end to the servers '
+                                  'that run in it.'},
+    'before_end_s': _described(
+        _SECONDS, 'How long before its end there is notice.'),
+}
+
+# Also of a preview, so that one body does for both.
+CREATE = _object({'reservation': _object(
+    {}, {**_REQUEST, **_CHANGEABLE}, closed=True)}, closed=True)
+CHANGE = _object({'reservation': {
+    **_object({}, {
+        **_CHANGEABLE,
+        'end_at': _described(schemas.TIME, 'When it ends; earlier or later '
+                                           'than it would.')}, closed=True),
+    'minProperties': 1}}, closed=True)
+
+LIST_QUERY = _object({}, {
+    'status': {'type': 'string', 'enum': list(booking.STATUSES)},
+    'name': schemas.TEXT,
+    'since': _described(schemas.TIME, 'That end after this. UTC if no offset '
+                                      'is given.'),
+    'until': _described(schemas.TIME, 'That start before this. UTC if no '
+                                      'offset is given.'),
+    'host': _described(schemas.TEXT, 'For administrators.'),
+    'project_id': _described(schemas.TEXT, 'For administrators.'),
+    'all_projects': _described(_FLAG, 'Of all projects. For administrators.'),
+    'limit': _described(schemas.LIMIT, 'The size of a page.'),
+    'marker': _described(schemas.UUID,
+                         'The last reservation of the page before.'),
+}, closed=True)
+
+RESERVATION = _object({
+    'id': schemas.UUID,
+    'name': schemas.STRING,
+    'project_id': schemas.STRING,
+    'user_id': schemas.STRING,
+    'status': {'type': 'string', 'enum': list(booking.STATUSES)},
+    'reason': _described(schemas.STRING, 'Why it is degraded or in error.'),
+    'created_at': schemas.TIME,
+    'updated_at': schemas.TIME,
+    'host_properties': {'type': 'array', 'description': 'As asked for.'},
+    'quantity': _described(schemas.COUNT, 'As asked for.'),
+    'duration': _described(schemas.COUNT, 'From start_at to end_at, in '
+                                          'seconds.'),
+    'start_time': _described(schemas.TIME, 'The earliest start asked for.'),
+    'end_time': _described(schemas.NULLABLE, 'The latest end asked for.'),
+    'start_at': _described(schemas.TIME, 'When it starts.'),
+    'end_at': _described(schemas.TIME, 'When it ends.'),
+    'end_action': schemas.STRING,
+    'before_end_s': schemas.COUNT,
+    'ready_at': _described(schemas.NULLABLE, 'When its hosts were empty.'),
+    'released_at': _described(
+        schemas.NULLABLE, 'When its servers were gone after its end.'),
+    'hosts': {'type': 'array', 'items': _object({
+        'name': schemas.STRING,
+        'start_at': schemas.TIME,
+        'end_at': schemas.TIME,
+        'status': _described(schemas.STRING,
+                             'assigned, emptying, ready or lost.'),
+        'reason': schemas.STRING})},
+})
+RESERVATION_ANSWER = _object({'reservation': RESERVATION})
+RESERVATIONS_ANSWER = _object(
+    {'reservations': {'type': 'array', 'items': RESERVATION}},
+    {'reservations_links': schemas.LINKS})
+PREVIEW_ANSWER = _object({'preview': _object({
+    'possible': _FLAG,
+    'start_at': schemas.NULLABLE,
+    'end_at': schemas.NULLABLE,
+    'hosts': _NAMES})})
+
+PROPERTY = _object({
+    'name': schemas.STRING,
+    'type': _described(schemas.STRING, 'number, text, boolean or list.'),
+    'values': {'type': 'array', 'description': 'Some that were seen.'},
+    'hidden': _described(_FLAG, 'Whether only administrators see it.')})
+PROPERTIES_ANSWER = _object(
+    {'properties': {'type': 'array', 'items': PROPERTY}})
+PROPERTY_ANSWER = _object({'property': PROPERTY})
+CHANGE_PROPERTY = _object({'property': _object(
+    {'hidden': _FLAG}, closed=True)}, closed=True)
+
+HOSTS_QUERY = _object({}, {
+    'limit': _described(schemas.LIMIT, 'The size of a page.'),
+    'marker': _described(schemas.TEXT, 'The last host of the page before.'),
+}, closed=True)
+HOST = _object({
+    'name': schemas.STRING,
+    'service_host': schemas.STRING,
+    'state': schemas.STRING,
+    'status': schemas.STRING,
+    'reservable': _FLAG,
+    'vacant': _described(_FLAG, 'Whether nothing but preemptible servers '
+                                'runs there.'),
+    'running_servers': schemas.COUNT,
+    'flops_per_watt': {'type': ['number', 'null']},
+    'properties': {'type': 'object'},
+    'extra': _described({'type': 'object'},
+                        'Those of properties that were set here.'),
+    'reservations': {'type': 'array', 'description':
+                     'The open ones, by their start.', 'items': _object({
+                         'id': schemas.UUID, 'project_id': schemas.STRING,
+                         'status': schemas.STRING, 'start_at': schemas.TIME,
+                         'end_at': schemas.TIME})},
+})
+HOSTS_ANSWER = _object({'hosts': {'type': 'array', 'items': HOST}},
+                       {'hosts_links': schemas.LINKS})
+HOST_ANSWER = _object({'host': HOST})
+
+_SCALAR = {'anyOf': [schemas.TEXT, _NUMBER, _FLAG]}
+CHANGE_HOST = _object({'host': {
+    **_object({}, {
+        'reservable': {'type': ['boolean', 'null'], 'description':
+                       'Whether it can be reserved; null as the option '
+                       'reservable_default says.'},
+        'extra': {
+            'type': 'object', 'maxProperties': _MAX_EXTRA,
+            'propertyNames': {'pattern': '^[A-Za-z_][A-Za-z0-9_.:-]*$',
+                              'maxLength': 255},
+            'additionalProperties': {'anyOf': [
+                *_SCALAR['anyOf'], {'type': 'null'},
+                {'type': 'array', 'maxItems': _MAX_EXTRA,
+                 'items': _SCALAR}]},
+            'description': 'Properties to be set, or unset if null. Others '
+                           'stay.'}}, closed=True),
+    'minProperties': 1}}, closed=True)
+
+_LIMIT = {'type': 'integer', 'minimum': -1, 'maximum': _MAX}
+LIMITS = {
+    'max_reservations': _described(_LIMIT, 'How many at a time.'),
+    'max_hosts': _described(_LIMIT, 'How many hosts at any one time.'),
+    'max_duration_s': _described(_LIMIT, 'How long one may last.'),
+    'max_advance_s': _described(_LIMIT, 'How far ahead one may start.'),
+}
+SET_LIMITS = _object({'reservation_limits': _object(
+    {}, LIMITS, closed=True)}, closed=True)
+LIMITS_ANSWER = _object({'reservation_limits': _object({
+    'project_id': schemas.STRING,
+    'limits': _object(LIMITS),
+    'own': _described(_object({}, LIMITS),
+                      'Those that the project has of its own.')})})

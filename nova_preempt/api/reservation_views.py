@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What of reservations and hosts is shown."""
+
+from nova_preempt.api import views
+
+
+def reservation(item):
+    """A db.booking.Reservation as JSON."""
+    return {
+        'id': item.uuid,
+        'name': item.name,
+        'project_id': item.project_id,
+        'user_id': item.user_id,
+        'status': item.status,
+        'reason': item.reason,
+        'created_at': views.time(item.created_at),
+        'updated_at': views.time(item.updated_at),
+        'host_properties': item.host_properties,
+        'quantity': item.quantity,
+        'duration': item.duration_s,
+        'start_time': views.time(item.window_start),
+        'end_time': views.time(item.window_end),
+        'start_at': views.time(item.start_at),
+        'end_at': views.time(item.end_at),
+        'end_action': item.end_action,
+        'before_end_s': item.before_end_s,
+        'ready_at': views.time(item.ready_at),
+        'released_at': views.time(item.released_at),
+        'hosts': [{'name': host.host,
+                   'start_at': views.time(host.start_at),
+                   'end_at': views.time(host.end_at),
+                   'status': host.status, 'reason': host.reason}
+                  for host in item.hosts],
+    }
+
+
+def preview(found):
+    """A schedule.Preview, or None, as JSON."""
+    return {
+        'possible': found is not None,
+        'start_at': found and views.time(found.start_at),
+        'end_at': found and views.time(found.end_at),
+        'hosts': list(found.hosts) if found else [],
+    }
+
+
+def property_(item, hidden):
+    """A property as the engine has it as JSON.
+
+    :param hidden: the names of those that users do not see
+    """
+    return {'name': item['name'], 'type': item['type'],
+            'values': item['values'], 'hidden': item['name'] in hidden}
+
+
+_FROM_ENGINE = ('name', 'service_host', 'state', 'status', 'vacant',
+                'running_servers', 'flops_per_watt', 'properties')
+
+
+def host(item, settings, default, reservations):
+    """A host as the engine has it as JSON.
+
+    :param settings: its db.calendar.HostSettings, None if there are none
+    :param default: whether hosts are reservable of which nothing is said
+    :param reservations: its db.reservations.Bookings
+    """
+    reservable = settings and settings.reservable
+    return {
+        **{name: item[name] for name in _FROM_ENGINE},
+        'reservable': default if reservable is None else reservable,
+        'extra': settings.extra if settings else {},
+        'reservations': [{
+            'id': its.reservation_uuid, 'project_id': its.project_id,
+            'status': its.status, 'start_at': views.time(its.start_at),
+            'end_at': views.time(its.end_at)} for its in reservations],
+    }

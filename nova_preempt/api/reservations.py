@@ -1,0 +1,154 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reservations: whole hosts for a project, at a known time."""
+
+import contextlib
+
+import webob.exc
+
+from nova_preempt import exceptions
+from nova_preempt.api import pages
+from nova_preempt.api import policy
+from nova_preempt.api import reservable
+from nova_preempt.api import reservation_views as views
+from nova_preempt.api import validation
+from nova_preempt.core import host_query
+from nova_preempt.reservation import schedule
+
+# Characters of a name that nobody has.
+_MAX_SHOWN = 100
+
+
+def list_reservations(call):
+    """A page of reservations, newest first."""
+    call.require(policy.RESERVATION_LIST)
+    query = dict(call.query)
+    if query.keys() & {'host', 'project_id'} or query.get('all_projects'):
+        call.require(policy.RESERVATION_ALL_PROJECTS)
+    project_id = query.get('project_id')
+    if project_id is None and not query.get('all_projects'):
+        project_id = call.context.project_id
+    status = query.get('status')
+    found = call.services.schedule.reservations.list(
+        project_id=project_id, name=query.get('name'),
+        host=query.get('host'), statuses=status and [status],
+        marker=_marker(call), limit=pages.limit(call) + 1,
+        **pages.interval(call))
+    return pages.page(call, 'reservations', found, views.reservation,
+                      lambda item: item.uuid)
+
+
+def _marker(call):
+    if 'marker' not in call.query:
+        return None
+    try:
+        return call.services.schedule.reservations.get(
+            call.query['marker'], call.viewer(policy.RESERVATION_ALL_PROJECTS))
+    except exceptions.ReservationNotFound:
+        raise webob.exc.HTTPBadRequest(
+            "Invalid query parameter 'marker': there is no such "
+            'reservation.') from None
+
+
+def show_reservation(call):
+    """One reservation with its hosts; 404 if it is not the project's."""
+    call.require(policy.RESERVATION_SHOW)
+    return {'reservation': views.reservation(
+        call.services.schedule.reservations.get(
+            _uuid(call), call.viewer(policy.RESERVATION_ALL_PROJECTS)))}
+
+
+def create_reservation(call):
+    """Reserve hosts, at the earliest time that is possible."""
+    call.require(policy.RESERVATION_CREATE)
+    with _naming_fields():
+        return {'reservation': views.reservation(call.services.schedule.create(
+            call.context, call.context.project_id, call.context.user_id,
+            _requested(call)))}
+
+
+def preview_reservation(call):
+    """When and where hosts could be reserved; none are."""
+    call.require(policy.RESERVATION_PREVIEW)
+    with _naming_fields():
+        return {'preview': views.preview(call.services.schedule.preview(
+            call.context, call.context.project_id, _requested(call)))}
+
+
+def _requested(call):
+    wanted = call.body['reservation']
+    properties = wanted.get('host_properties')
+    _check_properties(call, properties)
+    return schedule.Request(
+        host_properties=properties, quantity=wanted.get('quantity', 1),
+        duration_s=wanted.get('duration'),
+        start_time=_time(wanted, 'start_time'),
+        end_time=_time(wanted, 'end_time'), name=wanted.get('name', ''),
+        end_action=wanted.get('end_action'),
+        before_end_s=wanted.get('before_end_s'))
+
+
+def _time(values, name):
+    return validation.parse_time(values[name]) if name in values else None
+
+
+def _check_properties(call, properties):
+    """Refuse a filter that names what no host has, or what is hidden."""
+    try:
+        names = host_query.parse(properties).names
+    except host_query.InvalidQuery as exc:
+        raise exceptions.InvalidReservation(str(exc)) from None
+    if not names:
+        return
+    found = reservable.visible_properties(call)
+    unknown = sorted(names - {item['name'] for item in found})
+    if unknown:
+        raise exceptions.InvalidReservation(
+            'host_properties: no host has the property '
+            f'"{unknown[0][:_MAX_SHOWN]}"')
+
+
+@contextlib.contextmanager
+def _naming_fields():
+    """Let complaints name fields as those about the schema do."""
+    try:
+        yield
+    except exceptions.InvalidReservation as exc:
+        field, _, text = exc.args[0].partition(': ')
+        raise exceptions.InvalidReservation(
+            f"Invalid field 'reservation.{field}': {text}.") from None
+
+
+def update_reservation(call):
+    """Change a reservation, or let it end earlier or later."""
+    call.require(policy.RESERVATION_UPDATE)
+    changes = dict(call.body['reservation'])
+    end_at = _time(changes, 'end_at')
+    changes.pop('end_at', None)
+    with _naming_fields():
+        return {'reservation': views.reservation(call.services.schedule.change(
+            _uuid(call), call.viewer(policy.RESERVATION_ALL_PROJECTS),
+            end_at=end_at, **changes))}
+
+
+def delete_reservation(call):
+    """Cancel a reservation; one that is under way ends now."""
+    call.require(policy.RESERVATION_DELETE)
+    call.services.schedule.cancel(
+        _uuid(call), call.viewer(policy.RESERVATION_ALL_PROJECTS))
+
+
+def _uuid(call):
+    uuid = call.path['reservation_id']
+    if not validation.is_uuid(uuid):
+        raise exceptions.ReservationNotFound('There is no such reservation.')
+    return uuid

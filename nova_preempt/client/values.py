@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What arguments of commands mean.
+
+Each function takes the text and raises argparse.ArgumentTypeError, whose
+message is shown with the name of the option.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+_UNITS_S = {'d': 86400, 'h': 3600, 'm': 60, 's': 1}
+_DURATION = re.compile(r'(?:\d+[dhms])+')
+
+
+def duration_s(text):
+    """Seconds of "5400", "90m", "1h30m", "4h" or "2d"."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if not (text.isascii() and _DURATION.fullmatch(text)):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is neither a number of seconds nor like 90m, 4h, 2d '
+            'or 1h30m')
+    return sum(int(number) * _UNITS_S[unit] for number, unit in
+               re.findall(r'(\d+)([dhms])', text))
+
+
+def limit_s(text):
+    """The same, or -1, which is no limit."""
+    return -1 if text == '-1' else duration_s(text)
+
+
+def limit(text):
+    """A whole number, or -1, which is no limit."""
+    if re.fullmatch(r'-1|[0-9]{1,9}', text) is None:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is neither a number nor -1, which is no limit')
+    return int(text)
+
+
+def quantity(text):
+    """A whole number, 1 or more."""
+    if re.fullmatch(r'0*[1-9][0-9]{0,8}', text) is None:
+        raise argparse.ArgumentTypeError(f'{text!r} is no number from 1 on')
+    return int(text)
+
+
+def host_properties(text):
+    """A filter, from JSON or from the file of @path."""
+    if text.startswith('@'):
+        try:
+            text = pathlib.Path(text[1:]).read_text(encoding='utf-8')
+        except (OSError, ValueError) as exc:
+            raise argparse.ArgumentTypeError(
+                f'{text[1:]} cannot be read: {exc}') from None
+    try:
+        value = json.loads(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(
+            f'this is not JSON: {exc}; wanted is a filter like '
+            '\'[">=", "$vcpus", 8]\'') from None
+    except RecursionError:
+        raise argparse.ArgumentTypeError('it is nested too deeply') from None
+    if not isinstance(value, list):
+        raise argparse.ArgumentTypeError(
+            'this is JSON but no filter, which is a list like '
+            '\'[">=", "$vcpus", 8]\'')
+    return value
+
+
+def host_property(text):
+    """(name, value) of "name=value"; a list is given as JSON."""
+    name, sign, value = text.partition('=')
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')
+    if not value.startswith('['):
+        return name, value
+    try:
+        return name, json.loads(value)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(
+            f'the value of {name!r} is not a JSON list: {exc}') from None

@@ -1,0 +1,235 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-benchmark: what a compute host delivers and draws.
+
+Run on a compute host without servers; it loads all cores.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import shlex
+import socket
+import sys
+import tempfile
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import exception
+from oslo_config import cfg
+import yaml
+
+from nova_preempt.client import api
+import nova_preempt.conf
+from nova_preempt.conf import energy
+from nova_preempt.conf import preemption
+from nova_preempt.power import benchmark
+from nova_preempt.power import errors
+from nova_preempt.power import readings
+from nova_preempt.power import rest
+from nova_preempt.power import yaml12
+
+# Of those in Figures, what the files and the API take.
+_KEPT = ('flops', 'watts', 'idle_watts')
+_REPORT_TIMEOUT_S = 60
+_PREFIXES = ('', 'K', 'M', 'G', 'T', 'P')
+
+
+def _above_0(text):
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is not above 0')
+    return number
+
+
+def _from_0(text):
+    return _above_0(text) if float(text) else 0.0
+
+
+def _count(text):
+    return int(_above_0(text))
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        prog='nova-preempt-benchmark', description=__doc__,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument(
+        '--config-file', action='append', default=argparse.SUPPRESS,
+        help='of [energy], for the sources of watts, and [preemption], for '
+             '--report; may be given more than once; Nova\'s if there is '
+             'none here')
+    parser.add_argument('--host', default=socket.getfqdn(),
+                        help='the name of this host\'s node in Nova')
+    work = parser.add_argument_group('work')
+    work.add_argument('--run-s', type=_above_0, default=10.0, metavar='S',
+                      help='how long a run takes, in seconds')
+    work.add_argument('--spread', type=_above_0, default=0.02, metavar='X',
+                      help='runs go on until the last three differ by less '
+                           'than this part of their median')
+    work.add_argument('--max-runs', type=_count, default=30, metavar='N',
+                      help='after so many runs that do not agree it fails')
+    work.add_argument('--size', type=_count, default=2048, metavar='N',
+                      help='rows of the matrices; each core uses three of '
+                           '8 * N * N bytes')
+    work.add_argument('--hpl', metavar='COMMAND', help='run this instead, '
+                      'such as "mpirun -np 64 xhpl"')
+    work.add_argument('--hpl-directory', default='.', metavar='PATH',
+                      help='where HPL.dat is')
+    power = parser.add_argument_group('power')
+    power.add_argument('--idle-s', type=_from_0, default=60.0, metavar='S',
+                       help='how long the idle host is read first')
+    power.add_argument('--interval-s', type=_above_0, default=5.0,
+                       metavar='S', help='how often the watts are read')
+    power.add_argument('--settle-s', type=_from_0, default=15.0, metavar='S',
+                       help='how long the meter takes to show the load')
+    result = parser.add_argument_group('result')
+    result.add_argument('--verbose', action='store_true',
+                        help='print each run to standard error')
+    result.add_argument('--json', action='store_true', help='print JSON')
+    result.add_argument('--output', metavar='PATH',
+                        help='a file for [energy]figures_file; this host\'s '
+                             'entry is added or replaced')
+    result.add_argument('--report', action='store_true',
+                        help='tell the API, as the user in [preemption]')
+    result.add_argument('--endpoint', metavar='URL',
+                        help='of the API; that of the catalog by default')
+    return parser
+
+
+def _load_conf(files):
+    conf = cfg.ConfigOpts()
+    nova_preempt.conf.register_opts(conf)
+    arguments = [argument for name in files
+                 for argument in ('--config-file', name)]
+    conf(arguments, project='nova')
+    return conf
+
+
+def _measure(args, conf):
+    source = None
+    if conf[energy.GROUP].sources:
+        source = readings.Readings(conf)
+    if args.hpl:
+        workload = benchmark.Hpl(shlex.split(args.hpl), args.hpl_directory)
+    else:
+        workload = benchmark.Blas(args.size, args.run_s)
+    with contextlib.closing(workload):
+        return benchmark.measure(
+            args.host, workload, source, args.idle_s, args.interval_s,
+            args.settle_s, args.spread, args.max_runs,
+            _tell if args.verbose else lambda flops: None)
+
+
+def _tell(flops):
+    print(_scale(flops, 'FLOPS'), file=sys.stderr)
+
+
+def _scale(value, unit):
+    """A number for people, such as 1.23 TFLOPS."""
+    if value is None:
+        return f'unknown {unit}'
+    step = 0
+    while abs(value) >= 1000 and step < len(_PREFIXES) - 1:
+        value, step = value / 1000, step + 1
+    return f'{value:.4g} {_PREFIXES[step]}{unit}'
+
+
+def _print(figures, as_json):
+    if as_json:
+        print(json.dumps({**dataclasses.asdict(figures),
+                          'flops_per_watt': figures.flops_per_watt},
+                         indent=2))
+        return
+    for name, value in (
+            ('host', figures.host),
+            ('measured with', figures.source),
+            ('runs', figures.runs),
+            ('spread', f'{100 * figures.spread:.1f} %'),
+            ('at full load', _scale(figures.flops, 'FLOPS')),
+            ('', _scale(figures.watts, 'W')),
+            ('', _scale(figures.flops_per_watt, 'FLOPS/W')),
+            ('idle', _scale(figures.idle_watts, 'W'))):
+        print(f'{name:14}  {value}')
+
+
+def write(path, figures):
+    """Put the figures into a YAML file, in place of earlier ones.
+
+    :raises OSError: it cannot be written
+    :raises BenchmarkError: what is there is not such a file
+    """
+    content = {}
+    if os.path.exists(path):
+        try:
+            with open(path, encoding='utf-8') as stream:
+                content = yaml12.load(stream) or {}
+        except (yaml.YAMLError, UnicodeDecodeError) as exc:
+            raise benchmark.BenchmarkError(f'{path}: {exc}') from exc
+        if not isinstance(content, dict):
+            raise benchmark.BenchmarkError(f'{path}: not figures of hosts')
+    content[figures.host] = {name: getattr(figures, name) for name in _KEPT
+                             if getattr(figures, name) is not None}
+    # Whoever reads it meanwhile sees the old or the new.
+    with tempfile.NamedTemporaryFile(
+            'w', dir=os.path.dirname(os.path.abspath(path)), delete=False,
+            encoding='utf-8') as stream:
+        yaml.safe_dump(content, stream)
+        os.fchmod(stream.fileno(), 0o644)
+    os.replace(stream.name, path)
+
+
+def _report(conf, figures, endpoint):
+    group = conf[preemption.GROUP]
+    if not (group.auth_type or group.auth_section):
+        raise benchmark.BenchmarkError(
+            '--report: [preemption]auth_type is not set')
+    client = api.Client(
+        rest.make_session(conf, _REPORT_TIMEOUT_S), endpoint,
+        region_name=group.region_name, interface=group.valid_interfaces)
+    client.set_energy_figures(
+        figures.host, source=figures.source,
+        **{name: getattr(figures, name) for name in _KEPT})
+
+
+def _run(args):
+    conf = _load_conf(getattr(args, 'config_file', ()))
+    figures = _measure(args, conf)
+    _print(figures, args.json)
+    if figures.spread > args.spread:
+        raise benchmark.BenchmarkError(
+            f'the last runs differ by {100 * figures.spread:.1f} %, more than '
+            f'{100 * args.spread:g} %: is something else running here?')
+    if args.output:
+        write(args.output, figures)
+    if args.report:
+        _report(conf, figures, args.endpoint)
+
+
+def main(argv=None):
+    args = make_parser().parse_args(argv)
+    try:
+        _run(args)
+    except (benchmark.BenchmarkError, errors.HostsFileError, cfg.Error,
+            exception.InvalidConfiguration, ks_exc.ClientException,
+            OSError) as exc:
+        print(f'nova-preempt-benchmark: {exc}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Many reservations are moved on at once, as fast as the database can."""
+
+import collections
+
+import sqlalchemy as sa
+
+from nova_preempt.db import booking
+from nova_preempt.db import calendar
+from nova_preempt.db import models
+
+# No more than this in one transaction: others wait meanwhile.
+_MANY = 500
+
+
+def get_many(database, uuids):
+    """The Reservations of these uuids, as far as there are any."""
+    with database._reader() as session:
+        return _fetch(session, uuids)
+
+
+def change_many(database, uuids, decide, now):
+    """Change reservations, each by what it is then.
+
+    Nobody else changes a status or a time of them meanwhile.
+
+    :param decide: given a Reservation, returns {column: value} of what
+        changes, {} for nothing
+    :param now: naive and in UTC
+    :returns: [(Reservation as it was, what was changed)]
+    """
+    uuids = list(uuids)
+    changed = []
+    for start in range(0, len(uuids), _MANY):
+        changed += _change(database, uuids[start:start + _MANY], decide, now)
+    return changed
+
+
+@calendar.retried
+def _change(database, uuids, decide, now):
+    changed = []
+    groups = collections.defaultdict(list)
+    with database._writer() as session:
+        calendar.raise_generation(session)
+        for reservation in _fetch(session, uuids):
+            values = decide(reservation)
+            if values:
+                changed.append((reservation, values))
+                groups[tuple(sorted(values.items()))].append(
+                    reservation.uuid)
+        row = models.Reservation
+        for values, group in groups.items():
+            session.execute(
+                sa.update(row).where(row.uuid.in_(group)).values(
+                    updated_at=now.replace(microsecond=0), **dict(values)))
+    return changed
+
+
+def _fetch(session, uuids):
+    return booking.fetch(session, sa.select(models.Reservation).where(
+        models.Reservation.uuid.in_(uuids)))

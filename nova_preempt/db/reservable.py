@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What administrators say of reservations: hosts, properties and limits."""
+
+import json
+
+import sqlalchemy as sa
+
+from nova_preempt.db import calendar
+from nova_preempt.db import models
+
+
+def get_hosts(database):
+    """{host: calendar.HostSettings} of those of which something is said."""
+    with database._reader() as session:
+        return calendar.get_settings(session)
+
+
+@calendar.retried
+def set_host(database, host, **changes):
+    """Change what is said of a host; the HostSettings as they are then.
+
+    :param reservable: whether it can be reserved; None as the option says
+    :param extra: {name of a property: value}, in place of all before
+    """
+    row = models.ReservableHost
+    with database._writer() as session:
+        calendar.raise_generation(session)
+        before = calendar.get_settings(session).get(
+            host, calendar.HostSettings(host))
+        settings = calendar.HostSettings(
+            host, changes.get('reservable', before.reservable),
+            changes.get('extra', before.extra))
+        session.execute(sa.delete(row).where(row.host == host))
+        session.execute(sa.insert(row).values(
+            host=host, reservable=settings.reservable,
+            extra=json.dumps(settings.extra, sort_keys=True)))
+    return settings
+
+
+def get_hidden(database):
+    """The set of the names of properties that users are not to see."""
+    with database._reader() as session:
+        return set(session.execute(
+            sa.select(models.HiddenProperty.name)).scalars())
+
+
+@calendar.retried
+def set_hidden(database, name, hidden):
+    """Hide a property from users, or show it again."""
+    row = models.HiddenProperty
+    with database._writer() as session:
+        calendar.raise_generation(session)
+        session.execute(sa.delete(row).where(row.name == name))
+        if hidden:
+            session.execute(sa.insert(row).values(name=name))
+
+
+def get_limits(database, project_id):
+    """{name of an option: value}: a project's own limits, {} if none."""
+    row = models.ReservationLimits
+    with database._reader() as session:
+        found = session.execute(sa.select(row.limits).where(
+            row.project_id == project_id)).scalar_one_or_none()
+        return json.loads(found or '{}')
+
+
+def list_limits(database):
+    """{project_id: as get_limits()} of those that have their own."""
+    with database._reader() as session:
+        return {row.project_id: json.loads(row.limits)
+                for row in session.execute(sa.select(
+                    models.ReservationLimits)).scalars()}
+
+
+@calendar.retried
+def set_limits(database, project_id, limits):
+    """Give a project limits of its own in place of all before.
+
+    :param limits: {name of an option: value}; {} for none
+    """
+    row = models.ReservationLimits
+    with database._writer() as session:
+        calendar.raise_generation(session)
+        session.execute(sa.delete(row).where(row.project_id == project_id))
+        if limits:
+            session.execute(sa.insert(row).values(
+                project_id=project_id,
+                limits=json.dumps(limits, sort_keys=True)))

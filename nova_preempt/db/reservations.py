@@ -1,0 +1,410 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reservations in the database, and the calendar that they make.
+
+The calendar is one row with a number, its generation. Whoever changes who has
+which host when raises it first, in the same transaction: this holds the row,
+so changes of the calendar happen one after the other, whatever process makes
+them; and readers keep what they have read for as long as the number stays.
+"""
+
+import collections
+import dataclasses
+import datetime
+import operator
+import threading
+
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from nova_preempt import exceptions
+from nova_preempt.core import calendar as core
+from nova_preempt.db import booking
+from nova_preempt.db import calendar as db_calendar
+from nova_preempt.db import models
+from nova_preempt.db.booking import ACTIVE
+from nova_preempt.db.booking import ASSIGNED
+from nova_preempt.db.booking import CANCELLED
+from nova_preempt.db.booking import DEGRADED
+from nova_preempt.db.booking import EMPTYING
+from nova_preempt.db.booking import ENDED
+from nova_preempt.db.booking import ERROR
+from nova_preempt.db.booking import LOST
+from nova_preempt.db.booking import OPEN
+from nova_preempt.db.booking import PENDING
+from nova_preempt.db.booking import READY
+from nova_preempt.db.booking import STATUSES
+from nova_preempt.db.booking import Assignment
+from nova_preempt.db.booking import Reservation
+from nova_preempt.db.booking import from_s
+from nova_preempt.db.booking import to_s
+
+__all__ = ('ACTIVE', 'ASSIGNED', 'CANCELLED', 'DEGRADED', 'EMPTYING', 'ENDED',
+           'ERROR', 'LOST', 'OPEN', 'PENDING', 'READY', 'STATUSES',
+           'Assignment', 'Booking', 'Reservation', 'Reservations', 'Snapshot',
+           'from_s', 'to_s')
+
+
+@dataclasses.dataclass(frozen=True)
+class Booking:
+    """That an open reservation has a host for [start_at, end_at)."""
+
+    host: str
+    reservation_uuid: str
+    project_id: str
+    status: str
+    start_at: datetime.datetime
+    end_at: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """What is reserved: the open reservations, by start and uuid."""
+
+    generation: int
+    reservations: tuple[Reservation, ...]
+
+
+class Reservations:
+    """What the database knows of reservations.
+
+    :param database: a db.Database
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, database, clock=timeutils.utcnow):
+        self._db = database
+        self._clock = clock
+        self._calendar = None
+        self._loading = threading.Lock()
+
+    def _now(self):
+        return self._clock().replace(microsecond=0)
+
+    # -- reading ---------------------------------------------------------
+
+    def generation(self):
+        """The number that every change of the calendar raises."""
+        with self._db._reader() as session:
+            return db_calendar.get_generation(session)
+
+    def calendar(self):
+        """The db.calendar.Calendar as it is; do not change it."""
+        with self._db._reader() as session:
+            generation = db_calendar.get_generation(session)
+        cached = self._calendar
+        if cached is not None and cached.generation == generation:
+            return cached
+        with self._loading:
+            with self._db._reader() as session:
+                self._calendar = self._load(
+                    session, db_calendar.get_generation(session))
+            return self._calendar
+
+    def _load(self, session, generation):
+        cached = self._calendar
+        if cached is not None and cached.generation == generation:
+            return cached
+        return db_calendar.load(session, generation)
+
+    def snapshot(self):
+        """The Snapshot as it is."""
+        with self._db._reader() as session:
+            # Before what it counts: at worst this is read once more.
+            generation = db_calendar.get_generation(session)
+            found = booking.fetch(session, sa.select(models.Reservation).where(
+                models.Reservation.status.in_(OPEN)))
+        found.sort(key=lambda item: (item.start_at, item.uuid))
+        return Snapshot(generation, tuple(found))
+
+    def get(self, uuid, project_id=None):
+        """A Reservation.
+
+        :param project_id: that it must belong to; any if None
+        :raises ReservationNotFound: there is none
+        """
+        with self._db._reader() as session:
+            return _get(session, uuid, project_id)
+
+    def list(self, *, project_id=None, user_id=None, name=None, host=None,
+             statuses=None, released=None, since=None, until=None,
+             marker=None, limit=None):
+        """Reservations, newest first.
+
+        :param host: that is or was one of its hosts
+        :param statuses: that it has one of
+        :param released: whether released_at is set; either if None
+        :param since: that it ends after this, naive and in UTC
+        :param until: that it starts before this
+        :param marker: the Reservation after which the page begins
+        """
+        row = models.Reservation
+        query = sa.select(row)
+        for column, relation, value in (
+                (row.project_id, operator.eq, project_id),
+                (row.user_id, operator.eq, user_id),
+                (row.name, operator.eq, name),
+                (row.status, _in, statuses),
+                (row.end_at, operator.gt, since),
+                (row.start_at, operator.lt, until)):
+            if value is not None:
+                query = query.where(relation(column, value))
+        if released is not None:
+            query = query.where(row.released_at.is_not(None) if released
+                                else row.released_at.is_(None))
+        if host is not None:
+            query = query.where(sa.exists().where(
+                models.ReservationHost.reservation_uuid == row.uuid,
+                models.ReservationHost.host == host))
+        if marker is not None:
+            query = query.where(
+                (row.created_at < marker.created_at) |
+                ((row.created_at == marker.created_at) &
+                 (row.uuid < marker.uuid)))
+        query = query.order_by(row.created_at.desc(), row.uuid.desc())
+        if limit is not None:
+            query = query.limit(limit)
+        with self._db._reader() as session:
+            return booking.fetch(session, query)
+
+    def schedule_of(self, host=None):
+        """{host: [Booking]} of all hosts, or of one, by start."""
+        hosts, row = models.ReservationHost, models.Reservation
+        query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
+                           hosts.start_at, hosts.end_at)
+                 .join(row, row.uuid == hosts.reservation_uuid)
+                 .where(row.status.in_(OPEN)).where(hosts.status != LOST)
+                 .order_by(hosts.host, hosts.start_at))
+        if host is not None:
+            query = query.where(hosts.host == host)
+        found = collections.defaultdict(list)
+        with self._db._reader() as session:
+            for values in session.execute(query):
+                found[values[0]].append(Booking(*values))
+        return dict(found)
+
+    # -- granting and changing -------------------------------------------
+
+    @db_calendar.retried
+    def grant(self, reservation, choose, check=None):
+        """Give a new reservation the hosts that are chosen for it.
+
+        No two of these run at once, whoever runs them.
+
+        :param reservation: a Reservation without times and hosts
+        :param choose: given the db.calendar.Calendar, returns a
+            core.calendar.Found, None if there is none
+        :param check: given the Found and the open Reservations of the
+            project, raises what it has against it
+        :returns: the Reservation as granted
+        :raises NoHostsForReservation: choose returned None
+        """
+        now = self._now()
+        with self._db._writer() as session:
+            generation = db_calendar.raise_generation(session)
+            calendar = self._load(session, generation - 1)
+            found = choose(calendar)
+            if found is None:
+                raise exceptions.NoHostsForReservation(
+                    f'No {reservation.quantity} matching hosts are free '
+                    f'for {reservation.duration_s} s.')
+            if check is not None:
+                check(found, _of_project(session, reservation.project_id))
+            granted = _granted(reservation, found, now)
+            booking.insert(session, granted)
+        self._calendar = calendar.with_busy(
+            generation, granted.held, granted.start_s, granted.end_s)
+        return granted
+
+    @db_calendar.retried
+    def update(self, uuid, *, from_status=None, **values):
+        """Change columns of a reservation, except its hosts and times.
+
+        :param from_status: the status, or statuses, that it must have
+        :returns: False if it has another, or there is no such reservation
+        """
+        query = (sa.update(models.Reservation)
+                 .where(models.Reservation.uuid == uuid)
+                 .values(updated_at=self._now(), **values))
+        if from_status is not None:
+            if isinstance(from_status, str):
+                from_status = (from_status,)
+            query = query.where(models.Reservation.status.in_(from_status))
+        with self._db._writer() as session:
+            # What others act on at a time.
+            if 'status' in values or 'before_end_s' in values:
+                db_calendar.raise_generation(session)
+            return session.execute(query).rowcount == 1
+
+    @db_calendar.retried
+    def set_host(self, uuid, host, status, reason=''):
+        """Say how far a host of a reservation is.
+
+        :param status: ASSIGNED, EMPTYING or READY; see replace_host()
+        :returns: False if the reservation does not hold this host
+        """
+        row = models.ReservationHost
+        with self._db._writer() as session:
+            return session.execute(
+                sa.update(row).where(row.reservation_uuid == uuid)
+                .where(row.host == host).where(row.status != LOST)
+                .values(status=status, reason=reason)).rowcount == 1
+
+    @db_calendar.retried
+    def replace_host(self, uuid, old, new=None, reason=''):
+        """Take a host from an open reservation, and give it another.
+
+        It has the new one from now on, or from its start. With fewer hosts
+        than were asked for it is DEGRADED, and no longer once it has all.
+
+        :param old: the host that is LOST, None if one is only added
+        :param new: the host that it gets, None if there is none
+        :param reason: why the old one is lost
+        :returns: the Reservation as it is then
+        :raises NoHostsForReservation: the new one is not free; nothing has
+            changed
+        :raises ReservationNotFound, WrongState:
+        """
+        with self._db._writer() as session:
+            generation = db_calendar.raise_generation(session)
+            reservation = _get_open(session, uuid)
+            since = max(reservation.start_at, self._now())
+            if since >= reservation.end_at:
+                raise exceptions.WrongState(
+                    f'Reservation {uuid} is at its end.')
+            if old is not None and old not in reservation.held:
+                raise exceptions.WrongState(
+                    f'{old} is no host of reservation {uuid}.')
+            if new is not None:
+                self._check_free(session, generation, (new,), since,
+                                 reservation.end_at)
+            if old is not None:
+                _change_host(session, uuid, old, end_at=since, status=LOST,
+                             reason=reason)
+            if new is not None:
+                values = {'start_at': since, 'end_at': reservation.end_at,
+                          'status': ASSIGNED, 'reason': ''}
+                if not _change_host(session, uuid, new, **values):
+                    session.add(models.ReservationHost(
+                        reservation_uuid=uuid, host=new, **values))
+            session.flush()
+            self._set_degraded(session, _get(session, uuid), reason)
+            return _get(session, uuid)
+
+    def _set_degraded(self, session, reservation, reason):
+        now = self._now()
+        missing = reservation.quantity - len(reservation.held)
+        if missing > 0:
+            status = DEGRADED
+            said = f'{missing} of {reservation.quantity} hosts are missing'
+            reason = f'{said}: {reason}' if reason else said
+        elif reservation.status == DEGRADED:
+            status = PENDING if reservation.start_at > now else ACTIVE
+            reason = ''
+        else:
+            status, reason = reservation.status, reservation.reason
+        session.execute(
+            sa.update(models.Reservation)
+            .where(models.Reservation.uuid == reservation.uuid)
+            .values(status=status, reason=reason, updated_at=now))
+
+    @db_calendar.retried
+    def set_end(self, uuid, end_at, check=None):
+        """Let an open reservation end earlier or later.
+
+        The notice before the end is given again where it ends later.
+
+        :param end_at: after its start
+        :param check: given the Reservation and the open ones of its project,
+            raises what it has against it
+        :returns: the Reservation as it is then
+        :raises NoHostsForReservation: a host is not free for longer
+        :raises ReservationNotFound, WrongState:
+        """
+        with self._db._writer() as session:
+            generation = db_calendar.raise_generation(session)
+            reservation = _get_open(session, uuid)
+            values = {'end_at': end_at, 'updated_at': self._now(),
+                      'duration_s': booking.seconds(
+                          end_at - reservation.start_at)}
+            if check is not None:
+                check(reservation,
+                      _of_project(session, reservation.project_id))
+            if end_at > reservation.end_at:
+                self._check_free(session, generation, reservation.held,
+                                 reservation.end_at, end_at)
+                values['noticed_at'] = None
+            session.execute(sa.update(models.Reservation)
+                            .where(models.Reservation.uuid == uuid)
+                            .values(**values))
+            row = models.ReservationHost
+            session.execute(
+                sa.update(row).where(row.reservation_uuid == uuid)
+                .where(row.status != LOST).values(end_at=end_at))
+            return _get(session, uuid)
+
+    def _check_free(self, session, generation, hosts, start_at, end_at):
+        calendar = self._load(session, generation - 1)
+        start_s, end_s = map(booking.to_s, (start_at, end_at))
+        taken = [host for host in hosts
+                 if not calendar.is_free(host, start_s, end_s)]
+        if taken:
+            raise exceptions.NoHostsForReservation(
+                f'{", ".join(sorted(taken))}: not free from '
+                f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
+
+
+def _in(column, values):
+    return column.in_(values)
+
+
+def _granted(reservation, found: core.Found, now):
+    start_at = booking.from_s(found.start_s)
+    end_at = booking.from_s(found.end_s)
+    return dataclasses.replace(
+        reservation, created_at=now, updated_at=now, start_at=start_at,
+        end_at=end_at, hosts=tuple(
+            Assignment(host, start_at, end_at)
+            for host in sorted(found.hosts)))
+
+
+def _change_host(session, uuid, host, **values):
+    row = models.ReservationHost
+    return session.execute(
+        sa.update(row).where(row.reservation_uuid == uuid)
+        .where(row.host == host).values(**values)).rowcount
+
+
+def _get(session, uuid, project_id=None):
+    query = sa.select(models.Reservation).where(
+        models.Reservation.uuid == uuid)
+    if project_id is not None:
+        query = query.where(models.Reservation.project_id == project_id)
+    found = booking.fetch(session, query)
+    if not found:
+        raise exceptions.ReservationNotFound(
+            f'There is no reservation {uuid}.')
+    return found[0]
+
+
+def _get_open(session, uuid):
+    reservation = _get(session, uuid)
+    if reservation.status not in OPEN:
+        raise exceptions.WrongState(
+            f'Reservation {uuid} is {reservation.status}.')
+    return reservation
+
+
+def _of_project(session, project_id):
+    row = models.Reservation
+    return booking.fetch(session, sa.select(row).where(
+        row.project_id == project_id, row.status.in_(OPEN)))

@@ -1,0 +1,226 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts are on: decided now and then, seen to all the time."""
+
+import datetime
+import fnmatch
+import math
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.core import power as core
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import reserved
+from nova_preempt.power import switching
+
+LOG = logging.getLogger(__name__)
+
+# Not noted for longer than so many intervals is not in a row.
+_GAP = 2.5
+_MINUTE = datetime.timedelta(minutes=1)
+# A host is given more than its last boot has taken.
+_MARGIN = 1.2
+
+
+class Control:
+    """What nova-preempt-engine does about power.
+
+    :param options: [energy] of the configuration
+    :param database: a db.Database
+    :param hosts: a fleet.Fleet
+    :param switcher: a switching.Switcher
+    :param forecast: a forecasts.Forecast
+    :param efficiencies: returns {host: FLOPS per watt} of those that are
+        known
+    """
+
+    def __init__(self, options, database, hosts, switcher, forecast,
+                 efficiencies):
+        self._options = options
+        self._db = database
+        self._fleet = hosts
+        self._switcher = switcher
+        self._forecast = forecast
+        self.efficiencies = efficiencies
+        self._done_at = {}
+        self._failed = set()
+
+    def step(self):
+        """Do everything whose time has come."""
+        now = self._switcher.now()
+        states = db_energy.get_power(self._db)
+        needed = reserved.hosts(self._db, now, now + _seconds(
+            max(self._options.reserved_horizon_s,
+                self._options.boot_timeout_s)))
+        note = self._is_time('note', self._options.note_interval_s)
+        failed = {(name, state.since) for name, state in states.items()
+                  if state.state == db_energy.FAILED}
+        if failed - self._failed:
+            # Others are to take their place.
+            self._done_at.pop('switch', None)
+        self._failed = failed
+        decide = self._is_time('switch', self._options.switch_interval_s)
+        if self._wake_due(states, needed):
+            states = db_energy.get_power(self._db)
+        if not (note or decide or any(state.state in switching.MOVING
+                                      for state in states.values())):
+            return
+        hosts = self._fleet.read()
+        if note:
+            self._note(states, hosts, now)
+        if decide:
+            self.decide(hosts, needed)
+        # Those that do not move are looked at less often.
+        states = db_energy.get_power(
+            self._db, None if note else switching.MOVING)
+        self._switcher.advance(states.values(), hosts)
+
+    def _is_time(self, what, pause_s):
+        now = self._switcher.now()
+        done_at = self._done_at.get(what)
+        # A clock that was turned back must not stop us.
+        if done_at is not None and (
+                _seconds(0) <= now - done_at < _seconds(pause_s)):
+            return False
+        self._done_at[what] = now
+        return True
+
+    # -- noting ----------------------------------------------------------
+
+    def _note(self, states, hosts, now):
+        """Count for how long hosts have been idle."""
+        gone = states.keys() - hosts.keys()
+        if gone:
+            db_energy.forget_power(self._db, gone)
+        for name, host in hosts.items():
+            if host.is_ours and _state(states, name) == db_energy.ON:
+                # A crash has left it so, or another database knew of it.
+                db_energy.set_power(
+                    self._db, name, db_energy.WAKING, now,
+                    from_states=(db_energy.ON,),
+                    reason='its compute service was disabled by us')
+        idle = {
+            name for name, host in hosts.items()
+            if is_usable(states, host) and not host.servers
+            and self._fleet.is_empty(host)}
+        db_energy.note_idle(self._db, idle, now,
+                            _GAP * self._options.note_interval_s)
+
+    # -- deciding --------------------------------------------------------
+
+    def decide(self, hosts, needed):
+        """Begin to wake hosts, or to put them to sleep."""
+        options = self._options
+        now = self._switcher.now()
+        states = db_energy.get_power(self._db)
+        wakes, sleeps = self._left(states, now)
+        policy = core.Policy(
+            idle_intervals=options.idle_intervals, spare=options.spare_hosts,
+            minimum=options.minimum_hosts,
+            minimum_of=self._fleet.minimums(
+                options.minimum_hosts_per_aggregate),
+            max_wakes=wakes, max_sleeps=sleeps)
+        switches = core.decide(self._candidates(states, hosts, needed),
+                               self._forecast.hosts(now), policy)
+        metrics.POWER_REQUIRED.set(switches.required)
+        why = f'{switches.required} hosts are needed'
+        for name in switches.wake:
+            self._switcher.wake(name, why)
+        for name in switches.sleep:
+            self._switcher.put_to_sleep(name, why)
+        if len(switches.wake) == wakes or len(switches.sleep) == sleeps:
+            # As many as a minute allows: there may be more to do in the next.
+            self._done_at['switch'] = now + _MINUTE - _seconds(
+                options.switch_interval_s)
+
+    def _candidates(self, states, hosts, needed):
+        efficiency = self.efficiencies()
+        horizon = self._switcher.now() + _seconds(
+            self._options.reserved_horizon_s)
+        found = []
+        for name, host in hosts.items():
+            state = states.get(name)
+            on = is_usable(states, host) or (
+                _state(states, name) == db_energy.WAKING)
+            if host.is_operators or not (
+                    on or _state(states, name) == db_energy.ASLEEP):
+                continue
+            intervals = state.idle_intervals if state else 0
+            due = name in needed and self._is_due(state, needed[name])
+            found.append(core.Host(
+                name, on, busy=on and not intervals,
+                idle_intervals=intervals, efficiency=efficiency.get(name),
+                # One that is off has the time of a boot before it must wake.
+                reserved=due or (on and name in needed
+                                 and needed[name] <= horizon),
+                due=due, excluded=self.is_excluded(name),
+                aggregates=host.aggregates))
+        return found
+
+    def is_excluded(self, name):
+        """Whether an operator wants it to be left alone."""
+        return any(fnmatch.fnmatchcase(name, pattern)
+                   for pattern in self._options.excluded_hosts)
+
+    def boot_s(self, states):
+        """How long the slowest of these hosts may take to boot."""
+        return max((
+            self._options.boot_time_s if state is None or state.boot_s is None
+            else math.ceil(_MARGIN * state.boot_s) for state in states),
+            default=0)
+
+    def _is_due(self, state, start_at):
+        return (start_at - self._switcher.now()
+                <= _seconds(self.boot_s([state])))
+
+    def may_wake(self):
+        """Whether another host may be powered on in this minute."""
+        return self._left(db_energy.get_power(self._db),
+                          self._switcher.now())[0] > 0
+
+    def _wake_due(self, states, needed):
+        """Wake hosts whose reservation begins; whether there are any."""
+        due = [name for name, start_at in sorted(
+                   needed.items(), key=lambda item: (item[1], item[0]))
+               if _state(states, name) in (db_energy.ASLEEP,
+                                           db_energy.EMPTYING)
+               and self._is_due(states.get(name), start_at)
+               and not self.is_excluded(name)]
+        wakes, _sleeps = self._left(states, self._switcher.now())
+        for name in due[:wakes]:
+            self._switcher.wake(name, 'a reservation of it begins')
+        return bool(due)
+
+    def _left(self, states, now):
+        """How many may be woken and put to sleep now."""
+        recent = [state.state for state in states.values()
+                  if now - state.since < _MINUTE]
+        waking = recent.count(db_energy.WAKING)
+        sleeping = sum(recent.count(state) for state in (
+            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP))
+        return (max(0, self._options.max_wakes_per_minute - waking),
+                max(0, self._options.max_sleeps_per_minute - sleeping))
+
+
+def _seconds(number):
+    return datetime.timedelta(seconds=number)
+
+
+def _state(states, name):
+    return states[name].state if name in states else db_energy.ON
+
+
+def is_usable(states, host):
+    """Whether it is on, and servers may come to it."""
+    return (_state(states, host.name) == db_energy.ON and host.up
+            and not host.disabled)

@@ -1,0 +1,155 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Power through Ironic, which knows the hosts as nodes."""
+
+from urllib import parse
+
+from nova_preempt.conf import energy
+from nova_preempt.power import errors
+from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import rest
+from nova_preempt.power import waiting
+
+# soft power off with a timeout
+VERSION = '1.27'
+
+# Somebody else has the node, or all conductors are busy.
+_BUSY = (409, 503)
+
+
+class Ironic:
+    """See nova_preempt.power.driver.Driver.
+
+    The node of a host is that which hosts_file names, else the one of its
+    name, else the one on which a server of its name was deployed.
+    """
+
+    def __init__(self, conf, waiter=None):
+        self._options = conf[energy.GROUP]
+        self._hosts = power_hosts.Hosts(self._options.hosts_file)
+        self._client = rest.make_adapter(
+            conf, self._options.source_timeout_s, self._options.ironic_url,
+            'baremetal', default_microversion=VERSION)
+        self._waiter = waiter or waiting.Waiter()
+        self._nodes = {}
+
+    def is_on(self, host):
+        states = self._states(host)
+        if states.get('power_state') in ('power on', 'power off'):
+            return states['power_state'] == 'power on'
+        raise errors.PowerError(
+            host, f'Ironic says {states.get("power_state")!r}: '
+            f'{states.get("last_error")}')
+
+    def power_on(self, host):
+        if self._is_settled(host, 'power on'):
+            return
+        timeout_s = self._options.power_switch_timeout_s
+        self._request(host, 'power on', timeout_s)
+        self._waiter.wait(
+            host, lambda: self._is_settled(host, 'power on', asked=True),
+            timeout_s, 'on')
+
+    def power_off(self, host):
+        gently_s = self._options.power_off_timeout_s
+        hard_s = self._options.power_switch_timeout_s
+        asked = []
+
+        def ask(target, timeout_s):
+            self._request(host, target, timeout_s)
+            asked.append(target)
+
+        self._waiter.switch_off(
+            host, lambda: self._is_settled(host, 'power off', bool(asked)),
+            lambda: ask('soft power off', gently_s), gently_s,
+            lambda: ask('power off', hard_s), hard_s)
+
+    def _is_settled(self, host, wanted, asked=False):
+        """Whether it is so, and nothing else is under way.
+
+        :raises Refused: it was asked for, and Ironic has given up
+        """
+        states = self._states(host)
+        if states.get('target_power_state'):
+            return False
+        if states.get('power_state') == wanted:
+            return True
+        if asked and states.get('last_error'):
+            raise waiting.Refused(host, states['last_error'])
+        return False
+
+    def _request(self, host, target, timeout_s):
+        """Ask for it as soon as nobody else has the node."""
+        body = {'target': target}
+        if target != 'power on':
+            body['timeout'] = timeout_s
+
+        def is_accepted():
+            try:
+                self._call(host, 'PUT', '/states/power', json=body)
+            except rest.RestError as exc:
+                if exc.status in _BUSY:
+                    raise errors.PowerError(host, exc) from exc
+                raise waiting.Refused(host, exc) from exc
+            return True
+
+        self._waiter.wait(host, is_accepted, timeout_s, 'free in Ironic')
+
+    def _states(self, host):
+        try:
+            return self._call(host, 'GET', '/states')
+        except rest.RestError as exc:
+            raise errors.PowerError(host, exc) from exc
+
+    def _call(self, host, method, path, **options):
+        """The answer, a dict, None if it is empty.
+
+        :raises rest.RestError: there is none, or an error
+        :raises PowerError: it makes no sense, or there is no such node
+        """
+        try:
+            if host not in self._nodes:
+                self._nodes[host] = self._find(host)['uuid']
+            answer = rest.call(
+                self._client, method,
+                f'/v1/nodes/{self._nodes[host]}{path}', **options)
+            return None if answer is None else dict(answer)
+        except rest.RestError as exc:
+            if exc.status == 404:
+                # It was enrolled anew, maybe.
+                self._nodes.pop(host, None)
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise errors.PowerError(
+                host, f'an answer that is not one of Ironic: {exc!r}'
+            ) from exc
+
+    def _find(self, host):
+        """Its node, as Ironic shows it."""
+        name = self._hosts.section(host, 'ironic').get('node', host)
+        try:
+            return rest.call(self._client, 'GET', '/v1/nodes/'
+                             + parse.quote(name, safe=''))
+        except rest.RestError as exc:
+            # 400: no name that a node could have.
+            if exc.status not in (400, 404):
+                raise
+        nodes = rest.call(
+            self._client, 'GET', '/v1/nodes',
+            params={'fields': 'uuid,instance_info', 'associated': 'true'})
+        found = [node for node in nodes['nodes'] if name ==
+                 (node.get('instance_info') or {}).get('display_name')]
+        if len(found) != 1:
+            raise errors.PowerError(
+                host, f'{len(found)} nodes in Ironic are, or have a server, '
+                f'of the name {name}')
+        return found[0]

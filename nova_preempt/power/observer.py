@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the cloud draws and uses, noted for forecasts and reports."""
+
+import datetime
+
+from nova_preempt import metrics
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import control
+
+_PURGE_AFTER = datetime.timedelta(hours=1)
+
+
+class Observer:
+    """Reads the power sources and keeps what was read.
+
+    :param options: [energy] of the configuration
+    :param database: a db.Database
+    :param hosts: a fleet.Fleet
+    :param readings: a readings.Readings
+    :param idle_watts: returns {host: watts} that hosts draw idle, of those
+        where it is known
+    :param waits: a waits.Waits
+    :param clock: returns now, timezone-aware
+    """
+
+    def __init__(self, options, database, hosts, readings, idle_watts, waits,
+                 clock):
+        self._options = options
+        self._db = database
+        self._fleet = hosts
+        self._readings = readings
+        self._idle_watts = idle_watts
+        self._waits = waits
+        self._clock = clock
+        self._purged_at = None
+
+    def observe(self):
+        """Take a sample."""
+        hosts = self._fleet.read()
+        states = db_energy.get_power(self._db)
+        readings = self._readings.read(sorted(hosts))
+        db_energy.put_readings(self._db, [
+            db_energy.HostReading(name, reading.watts, _naive(reading.at))
+            for name, reading in readings.items()])
+        watts = (sum(reading.watts for reading in readings.values())
+                 if readings else None)
+        now = _naive(self._clock())
+        db_energy.add_sample(self._db, self._sample(states, hosts, watts,
+                                                    now))
+        self._count(states, hosts, watts)
+        self._waits.close_ended()
+        if self._purged_at is None or (
+                abs(now - self._purged_at) >= _PURGE_AFTER):
+            self._purged_at = now
+            db_energy.purge(self._db, now - datetime.timedelta(
+                seconds=self._options.samples_retention_s))
+
+    def _sample(self, states, hosts, watts, now):
+        asleep = {name for name in hosts
+                  if name in states
+                  and states[name].state == db_energy.ASLEEP}
+        idle_watts = self._idle_watts()
+        on = [host for host in hosts.values()
+              if control.is_usable(states, host)
+              or (host.name in states
+                  and states[host.name].state == db_energy.WAKING)]
+        return db_energy.Sample(
+            sampled_at=now, hosts_on=len(on),
+            hosts_busy=sum(host.servers > 0 for host in on),
+            hosts_asleep=len(asleep),
+            cores_total=sum(host.vcpus for host in hosts.values()),
+            cores_off=sum(hosts[name].vcpus for name in asleep),
+            cores_used=sum(host.vcpus_used for host in hosts.values()),
+            watts=watts,
+            watts_saved=sum(idle_watts.get(name, 0.0) for name in asleep))
+
+    @staticmethod
+    def _count(states, hosts, watts):
+        for name in db_energy.STATES:
+            metrics.POWER_HOSTS.labels(name).set(sum(
+                (states[host].state if host in states else db_energy.ON)
+                == name for host in hosts))
+        if watts is not None:
+            metrics.POWER_WATTS.set(watts)
+
+
+def _naive(time):
+    return time.astimezone(datetime.timezone.utc).replace(tzinfo=None)

@@ -1,0 +1,235 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What hosts draw, read from the configured sources in their order."""
+
+import dataclasses
+import datetime
+import math
+import threading
+from typing import Protocol
+
+from nova import exception
+from oslo_log import log as logging
+from oslo_utils import timeutils
+import stevedore
+
+from nova_preempt.conf import energy
+from nova_preempt.power import errors
+
+LOG = logging.getLogger(__name__)
+
+NAMESPACE = 'nova_preempt.power_source'
+# Clocks of meters and ours differ by less.
+FUTURE_SLACK_S = 60
+# What a source may take beyond [energy]source_timeout_s to give up itself.
+_GRACE_S = 2
+
+
+def utcnow():
+    """Now, with a time zone."""
+    return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """What a host drew at a time.
+
+    :ivar host: its node name
+    :ivar watts: anything before it was checked
+    :ivar at: a datetime with a time zone; None, before it was checked, if the
+        source does not tell it
+    """
+
+    host: str
+    watts: float
+    at: datetime.datetime | None
+
+
+class Source(Protocol):
+    """A power source, made of (conf, conf.energy)."""
+
+    def read(self, hosts):
+        """{host: Reading} of those of the hosts that it knows.
+
+        It takes source_timeout_s at most.
+
+        :param hosts: node names
+        :raises SourceError: it is away, or what it says makes no sense
+        """
+
+
+def from_epoch(value):
+    """A time in seconds since the epoch as a datetime, None if it is none."""
+    try:
+        return datetime.datetime.fromtimestamp(
+            float(value), datetime.timezone.utc)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def find_fault(reading, now, max_age_s, max_watts):
+    """Why the reading is no reading, None if it is one."""
+    fault = _find_fault_of_watts(reading.watts, max_watts)
+    if fault is not None:
+        return fault
+    if reading.at is None:
+        return 'it has no time'
+    if reading.at.tzinfo is None:
+        return 'its time has no zone'
+    age_s = (now - reading.at).total_seconds()
+    if age_s > max_age_s:
+        return f'it is {age_s:.0f} s old, more than {max_age_s} s'
+    if age_s < -FUTURE_SLACK_S:
+        return f'it is from {-age_s:.0f} s in the future'
+    return None
+
+
+def _find_fault_of_watts(watts, max_watts):
+    if isinstance(watts, bool) or not isinstance(watts, (int, float)):
+        return f'{watts!r} is not a number of watts'
+    try:
+        watts = float(watts)
+    except OverflowError:
+        return 'a number of watts without end'
+    if not math.isfinite(watts):
+        return f'{watts} W'
+    if watts < 0:
+        return f'{watts:g} W is less than nothing'
+    if watts > max_watts:
+        return f'{watts:g} W is more than {max_watts:g} W'
+    return None
+
+
+class Readings:
+    """The sources of [energy]sources, asked one after the other.
+
+    A host of which one has no reading is asked of the next. A source that is
+    away, or hangs, is passed over: it is given up after source_timeout_s, and
+    not asked again before its last call has ended. Each fault is logged when
+    it begins, and when it is over.
+
+    :param sources: [(name, Source)], those of the configuration by default
+    :param clock: returns a datetime with a time zone
+    """
+
+    def __init__(self, conf, sources=None, clock=utcnow):
+        self._options = conf[energy.GROUP]
+        if sources is None:
+            sources = [(name, load(NAMESPACE, name, 'sources')(
+                conf, self._options)) for name in self._options.sources]
+        self._sources = [(name, _Bounded(
+            source, self._options.source_timeout_s + _GRACE_S))
+            for name, source in sources]
+        self._clock = clock
+        self._faults = {}
+
+    def read(self, hosts):
+        """{host: Reading} of those of the hosts that any source knows."""
+        found = {}
+        for name, source in self._sources:
+            missing = [host for host in hosts if host not in found]
+            if not missing:
+                break
+            found.update(self._read(name, source, missing))
+        return found
+
+    def _read(self, name, source, hosts):
+        try:
+            read = source.read(hosts)
+        # A source may be anybody's: it must not cost us the others.
+        except Exception as exc:  # noqa: BLE001
+            self._note(name, None, str(exc) or type(exc).__name__)
+            return {}
+        self._note(name, None, None)
+        now = self._clock()
+        good = {}
+        for host in hosts:
+            reading = read.get(host)
+            if reading is None:
+                continue
+            fault = find_fault(reading, now, self._options.reading_max_age_s,
+                               self._options.max_plausible_watts)
+            self._note(name, host, fault)
+            if fault is None:
+                good[host] = reading
+        return good
+
+    def _note(self, source, host, fault):
+        """Log what has changed; a fault may change its numbers silently."""
+        key = (source, host)
+        of_host = '' if host is None else f' of host {host}'
+        if fault is None:
+            if self._faults.pop(key, None) is not None:
+                LOG.info('The power source %(source)s%(host)s gives readings '
+                         'again.', {'source': source, 'host': of_host})
+        elif key not in self._faults:
+            LOG.warning('No reading from the power source %(source)s'
+                        '%(host)s: %(fault)s',
+                        {'source': source, 'host': of_host, 'fault': fault})
+            self._faults[key] = fault
+
+
+class _Bounded:
+    """Gives a source up that does not answer in time.
+
+    A timeout of HTTP bounds neither the look-up of a name nor an answer that
+    comes in drips, so each call has a thread that may be left behind.
+    """
+
+    def __init__(self, source, timeout_s):
+        self._source = source
+        self._timeout_s = timeout_s
+        self._thread = None
+
+    def read(self, hosts):
+        if self._thread is not None and self._thread.is_alive():
+            raise errors.SourceError('it still has not answered')
+        answer = []
+        self._thread = threading.Thread(
+            target=self._call, args=(hosts, answer), daemon=True)
+        self._thread.start()
+        self._thread.join(self._timeout_s)
+        if not answer:
+            raise errors.SourceError(
+                f'no answer within {self._timeout_s} s')
+        result, exc = answer[0]
+        if exc is not None:
+            raise exc
+        return result
+
+    def _call(self, hosts, answer):
+        try:
+            answer.append((self._source.read(hosts), None))
+        except Exception as exc:  # noqa: BLE001 - raised by read()
+            answer.append((None, exc))
+
+
+def load(namespace, name, option):
+    """The class of an entry point that [energy] names.
+
+    :raises nova.exception.InvalidConfiguration: there is none, or what it
+        needs is not installed
+    """
+    broken = []
+    manager = stevedore.ExtensionManager(
+        namespace, on_load_failure_callback=lambda _manager, point, exc:
+        broken.append((point.name, exc)))
+    if name in manager.names():
+        return manager[name].plugin
+    for other, exc in broken:
+        if other == name:
+            raise exception.InvalidConfiguration(
+                f'[{energy.GROUP}]{option} names {name!r}, which cannot be '
+                f'loaded: {exc}')
+    raise exception.InvalidConfiguration(
+        f'[{energy.GROUP}]{option} names {name!r}; known are: '
+        + ', '.join(sorted(manager.names())))

@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The controllers of hosts, by Redfish."""
+
+import contextlib
+import threading
+
+import requests
+import sushy
+from sushy import auth as sushy_auth
+from sushy import connector as sushy_connector
+
+from nova_preempt.power import errors
+from nova_preempt.power import hosts as power_hosts
+
+_BOOLEANS = {'true': True, 'false': False}
+
+
+class _NoAuth(sushy_auth.AuthBase):
+    """For a controller that asks for no credentials."""
+
+    def _do_authenticate(self):
+        """Nothing to do."""
+
+    def can_refresh_session(self):
+        return False
+
+
+class Controllers:
+    """Keeps one session with each controller, until a call fails.
+
+    Controllers have few sessions and log each new one.
+
+    :param options: conf.energy
+    :param hosts: a nova_preempt.power.hosts.Hosts
+    :param timeout_s: for each answer of a controller
+    """
+
+    def __init__(self, options, hosts, timeout_s):
+        self._options = options
+        self._hosts = hosts
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._sessions = {}
+
+    def knows(self, host):
+        """Whether the host has a controller."""
+        return bool(self._settings(host)['address'])
+
+    @contextlib.contextmanager
+    def system(self, host):
+        """A sushy System, read anew, and a function from path to JSON.
+
+        :raises PowerError: the controller did not answer, or with an error;
+            also what of the kind happens within the context
+        """
+        try:
+            yield self._open(host)
+        except (sushy.exceptions.SushyError, errors.HostsFileError,
+                requests.RequestException, ValueError, KeyError, TypeError,
+                AttributeError) as exc:
+            # It may have restarted, with its sessions forgotten.
+            with self._lock:
+                self._sessions.pop(host, None)
+            raise errors.PowerError(host, _describe(exc)) from exc
+
+    def _open(self, host):
+        settings = self._settings(host)
+        if not settings['address']:
+            raise errors.HostsFileError(
+                'no redfish address in [energy]hosts_file, nor in '
+                '[energy]redfish_address')
+        with self._lock:
+            session = self._sessions.get(host)
+        if session is None:
+            session = self._connect(settings)
+            with self._lock:
+                self._sessions[host] = session
+        root, connector = session
+
+        def fetch(path):
+            try:
+                return connector.get(path).json()
+            except sushy.exceptions.ResourceNotFoundError:
+                return None
+
+        return root.get_system(settings['system'] or None), fetch
+
+    def _connect(self, settings):
+        connector = sushy_connector.Connector(
+            settings['address'], verify=settings['verify'],
+            # One more try, at once: a driver above knows when to try again.
+            server_side_retries=1, server_side_retries_delay=0,
+            default_request_timeout=self._timeout_s)
+        if settings['username']:
+            auth = sushy_auth.SessionOrBasicAuth(
+                settings['username'], settings['password'])
+        else:
+            auth = _NoAuth()
+        return sushy.Sushy(settings['address'], auth=auth,
+                           connector=connector), connector
+
+    def _settings(self, host):
+        options = self._options
+        verify = options.redfish_verify
+        return {
+            'address': power_hosts.expand(options.redfish_address, host),
+            'username': options.redfish_username,
+            'password': options.redfish_password,
+            'system': power_hosts.expand(options.redfish_system, host),
+            'verify': _BOOLEANS.get(verify.lower(), verify),
+            **self._hosts.section(host, 'redfish'),
+        }
+
+
+def _describe(exc):
+    if isinstance(exc, (sushy.exceptions.SushyError, errors.HostsFileError,
+                        requests.RequestException)):
+        return exc
+    return f'an answer that is not one of Redfish: {exc!r}'

@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""REST APIs that power sources and drivers ask."""
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+
+from nova_preempt.conf import preemption
+
+# Of an error's body, which may be a page of HTML.
+_SHOWN_CHARACTERS = 300
+
+
+class RestError(Exception):
+    """A request failed.
+
+    :ivar status: the status code, None if there was no answer
+    """
+
+    def __init__(self, message, status=None):
+        super().__init__(message)
+        self.status = status
+
+
+def make_adapter(conf, timeout_s, url='', service_type=None,
+                 authenticate=True, **options):
+    """A keystoneauth1 Adapter, with the TLS options of [preemption].
+
+    :param url: that of the catalog if empty
+    :param authenticate: whether as the user in [preemption]
+    """
+    group = conf[preemption.GROUP]
+    session = make_session(conf, timeout_s, authenticate)
+    return adapter.Adapter(
+        session, service_type=service_type, region_name=group.region_name,
+        interface=group.valid_interfaces,
+        endpoint_override=url.rstrip('/') or None, **options)
+
+
+def make_session(conf, timeout_s, authenticate=True):
+    """A keystoneauth1 Session of the user in [preemption], or of nobody."""
+    auth = None
+    if authenticate:
+        auth = ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
+    return ks_loading.load_session_from_conf_options(
+        conf, preemption.GROUP, auth=auth, timeout=timeout_s)
+
+
+def call(client, method, path, **options):
+    """The JSON of the answer, None if it is empty.
+
+    :raises RestError: there is none, or an error
+    """
+    try:
+        response = client.request(path, method, raise_exc=False, **options)
+    except ks_exc.ClientException as exc:
+        raise RestError(f'{method} {path}: {exc}') from exc
+    if response.status_code >= 400:
+        text = ' '.join(response.text.split())[:_SHOWN_CHARACTERS]
+        raise RestError(
+            f'{method} {response.url}: {response.status_code} {text}',
+            response.status_code)
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError as exc:
+        raise RestError(f'{method} {response.url}: no JSON: {exc}',
+                        response.status_code) from exc

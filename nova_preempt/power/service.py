@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What nova-preempt-engine has of power control, put together."""
+
+from nova_preempt.conf import energy
+from nova_preempt.conf import engine as conf_engine
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import control
+from nova_preempt.power import driver as power_driver
+from nova_preempt.power import fleet
+from nova_preempt.power import forecasts
+from nova_preempt.power import observer
+from nova_preempt.power import readings
+from nova_preempt.power import requests
+from nova_preempt.power import switching
+from nova_preempt.power import table
+from nova_preempt.power import waits
+
+
+class Power:
+    """Tasks and endpoints of the engine.
+
+    :param conf: nova.conf.CONF
+    :param parts: a nova_preempt.scheduler.preemption.Preemption
+    :param driver: see switching.Switcher; by default what is configured
+    :ivar works: [(name, function)], see nova_preempt.engine.punctual
+    :ivar endpoints: for its RPC server
+    """
+
+    def __init__(self, conf, parts, driver=None):
+        options = conf[energy.GROUP]
+        hosts = fleet.Fleet(parts.placement, parts.get_cells)
+        self.table = table.Table(options, lambda: parts.db)
+        self._db = parts.db
+        self.works = []
+        self.endpoints = []
+        self.switcher = None
+        if options.enabled:
+            self.switcher = switching.Switcher(
+                options, parts.db, parts.nova, hosts,
+                driver or power_driver.Drivers(conf), parts.clock)
+            self.control = control.Control(
+                options, parts.db, hosts, self.switcher,
+                forecasts.Forecast(options, parts.db), self.efficiencies)
+            self.endpoints.append(requests.Requests(
+                self.control, self.switcher, parts.db))
+            self._pause_s = conf[conf_engine.GROUP].interval_s
+            self.works.append(('power: control', self._step))
+        if options.enabled or options.sources:
+            self.observer = observer.Observer(
+                options, parts.db, hosts,
+                readings.Readings(conf, clock=parts.clock), self._idle_watts,
+                waits.Waits(parts.db, parts.get_cells), parts.clock)
+            self._reading_s = options.reading_interval_s
+            self.works.append(('power: readings', self._observe))
+
+    def efficiencies(self):
+        """{host: FLOPS per watt} of those that are known."""
+        self.table.start()
+        return {host: item.flops_per_watt
+                for host, item in self.table.all().items()
+                if item.flops_per_watt is not None}
+
+    def asleep(self):
+        """The names of hosts that are off, or on their way, and will be on
+        for whoever needs them.
+        """
+        if self.switcher is None:
+            return frozenset()
+        return frozenset(db_energy.get_power(self._db, (
+            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP,
+            db_energy.WAKING)))
+
+    def _idle_watts(self):
+        """{host: watts}, see observer.Observer."""
+        self.table.start()
+        return {host: item.idle_watts for host, item
+                in self.table.all().items() if item.idle_watts is not None}
+
+    def _step(self):
+        self.control.step()
+        return self._pause_s
+
+    def _observe(self):
+        self.observer.observe()
+        return self._reading_s
+
+    def close(self):
+        """Wait for nobody."""
+        self.table.stop()
+        if self.switcher:
+            self.switcher.close()

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Readings of a metric in Gnocchi."""
+
+import datetime
+
+from nova_preempt.power import errors
+from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import readings
+from nova_preempt.power import rest
+
+
+class Gnocchi:
+    """The last mean of the metric of all hosts, in one request."""
+
+    NAME = 'gnocchi'
+
+    def __init__(self, conf, options, clock=readings.utcnow):
+        self._hosts = power_hosts.Hosts(options.hosts_file)
+        self._options = options
+        self._clock = clock
+        self._client = rest.make_adapter(
+            conf, options.source_timeout_s, options.gnocchi_url, 'metric')
+
+    def read(self, hosts):
+        """See nova_preempt.power.readings.Source."""
+        now = self._clock()
+        names = {self._hosts.source_name(host, self.NAME): host
+                 for host in hosts}
+        try:
+            groups = self._query(sorted(names), now)
+            found = {}
+            for group in groups:
+                name = group['group'][self._options.gnocchi_host_attribute]
+                reading = _last(names.get(name), group['measures'], now)
+                if reading is not None:
+                    found[reading.host] = reading
+        except rest.RestError as exc:
+            raise errors.SourceError(str(exc)) from exc
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise errors.SourceError(
+                f'an answer that is not one of Gnocchi: {exc!r}') from exc
+        return found
+
+    def _query(self, names, now):
+        options = self._options
+        attribute = options.gnocchi_host_attribute
+        # A period that ends within the age may have begun before.
+        start = now - datetime.timedelta(
+            seconds=2 * options.reading_max_age_s)
+        return rest.call(
+            self._client, 'POST', '/v1/aggregates',
+            params={'groupby': attribute,
+                    'start': f'{start:%Y-%m-%dT%H:%M:%S}'},
+            json={'operations': ['metric', options.gnocchi_metric, 'mean'],
+                  'resource_type': options.gnocchi_resource_type,
+                  'search': {'in': {attribute: names}}})
+
+
+def _last(host, measures, now):
+    """The Reading of the latest period; of equal ones the shortest.
+
+    A mean is as old as the end of its period, which may be still to come.
+    """
+    points = [
+        (datetime.datetime.fromisoformat(start), -granularity_s, watts)
+        for metrics in measures['measures'].values()
+        for aggregates in metrics.values()
+        for series in aggregates.values()
+        for start, granularity_s, watts in series]
+    if not points or host is None:
+        return None
+    start, minus_s, watts = max(points, key=lambda point: point[:2])
+    end = start - datetime.timedelta(seconds=minus_s)
+    return readings.Reading(host, watts, min(end, now))

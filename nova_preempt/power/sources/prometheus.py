@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Readings of a query to Prometheus, with the host as a label."""
+
+import re
+
+from nova_preempt.power import errors
+from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import readings
+from nova_preempt.power import rest
+
+# By name of exporter; %s is the label that names the host. A controller that
+# tells of parts of a host tells of the whole as well, and that is the most.
+QUERIES = {
+    # prometheus-community/ipmi_exporter, collector dcmi
+    'ipmi': 'max by (%s) (ipmi_dcmi_power_consumption_watts)',
+    # jenningsloy318/redfish_exporter
+    'redfish': 'max by (%s) (redfish_chassis_power_average_consumed_watts)',
+    # mrlhansen/idrac_exporter, which speaks Redfish to iDRAC, iLO, XClarity
+    'idrac': 'max by (%s) (idrac_power_control_consumed_watts)',
+    # hubblo-org/scaphandre
+    'scaphandre': 'max by (%s) (scaph_host_power_microwatts) / 1e6',
+    # Kepler since 0.10: the whole host by Redfish, or processors by RAPL
+    'kepler': 'max by (%s) (kepler_platform_watts)',
+    'kepler_cpu': 'sum by (%s) '
+                  '(kepler_node_cpu_watts{zone=~"package.*|dram.*"})',
+    # Kepler before 0.10
+    'kepler_joules': 'sum by (%s) '
+                     '(rate(kepler_node_platform_joules_total[5m]))',
+}
+
+_PORT = re.compile(r':\d+$')
+
+
+class Prometheus:
+    """One query for all hosts, evaluated now.
+
+    What Prometheus dates is the evaluation. It is told to take no sample
+    older than reading_max_age_s for it.
+    """
+
+    NAME = 'prometheus'
+
+    def __init__(self, conf, options):
+        self._hosts = power_hosts.Hosts(options.hosts_file)
+        self._label = options.prometheus_host_label
+        query = options.prometheus_query
+        self._data = {
+            'query': QUERIES[query] % self._label if query in QUERIES
+            else query,
+            'lookback_delta': f'{options.reading_max_age_s}s',
+            'timeout': f'{options.source_timeout_s}s',
+        }
+        self._token_file = options.prometheus_token_file
+        self._client = rest.make_adapter(
+            conf, options.source_timeout_s, options.prometheus_url,
+            authenticate=False)
+
+    def read(self, hosts):
+        """See nova_preempt.power.readings.Source."""
+        try:
+            answer = rest.call(
+                self._client, 'POST', '/api/v1/query', data=self._data,
+                headers=self._headers())
+            if answer['data']['resultType'] != 'vector':
+                raise errors.SourceError(
+                    f'the query gives a {answer["data"]["resultType"]}, not '
+                    'a vector of hosts')
+            values = self._by_label(answer['data']['result'])
+        except rest.RestError as exc:
+            raise errors.SourceError(str(exc)) from exc
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise errors.SourceError(
+                f'an answer that is not one of Prometheus: {exc!r}') from exc
+        found = {}
+        for host in hosts:
+            name = self._hosts.source_name(host, self.NAME)
+            if name in values:
+                watts, at = values[name]
+                found[host] = readings.Reading(host, watts, at)
+        return found
+
+    def _headers(self):
+        if not self._token_file:
+            return {}
+        try:
+            # Each time: such tokens are replaced while services run.
+            with open(self._token_file, encoding='ascii') as stream:
+                return {'Authorization': f'Bearer {stream.read().strip()}'}
+        except (OSError, UnicodeDecodeError) as exc:
+            raise errors.SourceError(str(exc)) from exc
+
+    def _by_label(self, result):
+        """{value of the label, with and without port: (watts, time)}."""
+        values = {}
+        twice = set()
+        for series in result:
+            label = series['metric'].get(self._label)
+            if label is None:
+                raise errors.SourceError(
+                    f'the query gives a series without a label {self._label}')
+            at_s, watts = series['value']
+            for name in {label, _PORT.sub('', label)}:
+                if name in values:
+                    twice.add(name)
+                values[name] = float(watts), readings.from_epoch(at_s)
+        # Which of them is the host's nobody knows.
+        return {name: value for name, value in values.items()
+                if name not in twice}

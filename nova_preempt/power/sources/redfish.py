@@ -1,0 +1,112 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Readings of the controller of each host, by Redfish."""
+
+from concurrent import futures
+
+from oslo_log import log as logging
+
+from nova_preempt.power import errors
+from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import readings
+from nova_preempt.power import redfish
+
+LOG = logging.getLogger(__name__)
+
+# Each controller takes a second or so, and there is one a host.
+_MAX_THREADS = 32
+
+
+class Redfish:
+    """What the chassis of a host says that it draws.
+
+    One of these, in this order: the environment metrics of the chassis, its
+    power control, the one power sensor that is of the chassis as a whole.
+    """
+
+    NAME = 'redfish'
+
+    def __init__(self, conf, options, clock=readings.utcnow):
+        del conf
+        self._controllers = redfish.Controllers(
+            options, power_hosts.Hosts(options.hosts_file),
+            options.source_timeout_s)
+        self._timeout_s = options.source_timeout_s
+        self._clock = clock
+
+    def read(self, hosts):
+        """See nova_preempt.power.readings.Source.
+
+        What is there when the time is over; late controllers have no reading.
+        """
+        hosts = [host for host in hosts if self._controllers.knows(host)]
+        if not hosts:
+            return {}
+        pool = futures.ThreadPoolExecutor(min(len(hosts), _MAX_THREADS))
+        try:
+            calls = {pool.submit(self._read, host): host for host in hosts}
+            done, _late = futures.wait(calls, self._timeout_s)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        found = {}
+        failed = {}
+        for call in done:
+            try:
+                found[calls[call]] = call.result()
+            except errors.PowerError as exc:
+                failed[exc.host] = exc
+        if failed and len(failed) == len(hosts):
+            raise errors.SourceError(str(min(failed.items())[1]))
+        for host in sorted(failed):
+            LOG.debug('No reading: %s', failed[host])
+        return found
+
+    def _read(self, host):
+        with self._controllers.system(host) as (system, fetch):
+            for chassis in system.chassis:
+                watts = find_watts(chassis.json, fetch)
+                if watts is not None:
+                    return readings.Reading(host, watts, self._clock())
+        raise errors.PowerError(host, 'its controller tells no watts')
+
+
+def find_watts(chassis, fetch):
+    """The watts of a chassis, None if it does not tell.
+
+    :param chassis: its JSON
+    :param fetch: returns the JSON at a path, None if there is nothing
+    """
+    metrics = _follow(chassis, 'EnvironmentMetrics', fetch)
+    watts = metrics.get('PowerWatts', {}).get('Reading')
+    if watts is not None:
+        return watts
+    # Some list parts of the host behind the whole.
+    controls = [control.get('PowerConsumedWatts') for control in
+                _follow(chassis, 'Power', fetch).get('PowerControl', ())]
+    controls = [watts for watts in controls if watts is not None]
+    if controls:
+        return max(controls)
+    sensors = [fetch(member['@odata.id']) or {} for member in
+               _follow(chassis, 'Sensors', fetch).get('Members', ())]
+    power = [sensor for sensor in sensors
+             if sensor.get('ReadingType') == 'Power'
+             and sensor.get('Reading') is not None]
+    whole = [sensor for sensor in power
+             if sensor.get('PhysicalContext') == 'Chassis']
+    return (whole or power)[0]['Reading'] if len(whole or power) == 1 else None
+
+
+def _follow(document, key, fetch):
+    path = (document.get(key) or {}).get('@odata.id')
+    return (fetch(path) if path else None) or {}
+
+

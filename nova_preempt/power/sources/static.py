@@ -1,0 +1,41 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Readings of a file, for hosts whose draw does not change, and tests."""
+
+from nova_preempt.power import errors
+from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import readings
+
+_SCHEMA = {'type': 'object', 'additionalProperties': {'type': 'number'}}
+
+
+class Static:
+    """Watts by node name in [energy]static_file, read anew each time."""
+
+    NAME = 'static'
+
+    def __init__(self, conf, options, clock=readings.utcnow):
+        del conf
+        self._path = options.static_file
+        self._clock = clock
+
+    def read(self, hosts):
+        """See nova_preempt.power.readings.Source."""
+        if not self._path:
+            raise errors.SourceError('[energy]static_file is not set')
+        try:
+            watts = power_hosts.load_yaml(self._path, _SCHEMA)
+        except errors.HostsFileError as exc:
+            raise errors.SourceError(str(exc)) from exc
+        now = self._clock()
+        return {host: readings.Reading(host, watts[host], now)
+                for host in hosts if host in watts}

@@ -1,0 +1,48 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""YAML files as people write them.
+
+PyYAML reads YAML 1.1: there ``on: touch x`` has the key True, the MAC address
+52:54:00:12:34:56 is a number to base 60, and 1.2e12 is a string. This is the
+core schema of YAML 1.2.
+"""
+
+import re
+
+import yaml
+
+_TAG = 'tag:yaml.org,2002:'
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers = {}
+
+
+_FLOAT = (r'[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?'
+          r'|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)')
+
+for _tag, _pattern, _first in (
+        ('null', '~|null|Null|NULL|', ['~', 'n', 'N', '']),
+        ('bool', 'true|True|TRUE|false|False|FALSE', list('tTfF')),
+        ('int', '[-+]?(0|[1-9][0-9]*)', list('-+0123456789')),
+        ('float', _FLOAT, list('-+.0123456789')),
+        ('merge', '<<', ['<'])):
+    _Loader.add_implicit_resolver(_TAG + _tag, re.compile(f'(?:{_pattern})$'),
+                                  _first)
+
+
+def load(stream):
+    """The content of a YAML document.
+
+    :raises yaml.YAMLError: it is none
+    """
+    return yaml.load(stream, _Loader)

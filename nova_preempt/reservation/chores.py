@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What reservations need that takes time: Nova and Placement are asked.
+
+Done again and again, each time by what is true then: nothing that was done
+before has to be remembered, in whatever process it was done.
+"""
+
+import collections
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt import exceptions
+from nova_preempt import metrics
+from nova_preempt.db import reservations as db
+from nova_preempt.reservation import emptying as reservation_emptying
+from nova_preempt.reservation import repairs as reservation_repairs
+
+LOG = logging.getLogger(__name__)
+
+# How soon to look again, in seconds: while somebody waits, and otherwise.
+BUSY_S = 1.0
+IDLE_S = 5.0
+
+# What the gauge shows beside the open ones.
+_LEAVING = 'leaving'
+
+
+class Chores:
+    """Empties hosts before reservations, and clears them afterwards.
+
+    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param moments: a nova_preempt.reservation.moments.Moments
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param emptying: a nova_preempt.reservation.emptying.Emptying
+    :param evacuation: a nova_preempt.reservation.evacuation.Evacuation
+    :param repairs: a nova_preempt.reservation.repairs.Repairs
+    :param endings: a nova_preempt.reservation.endings.Endings
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, reservations, moments, inventory, emptying,
+                 evacuation, repairs, endings, clock):
+        self._reservations = reservations
+        self._moments = moments
+        self._inventory = inventory
+        self._emptying = emptying
+        self._evacuation = evacuation
+        self._repairs = repairs
+        self._endings = endings
+        self._clock = clock
+        self._patience = reservation_emptying.Patience(clock)
+        self._snapshot = None
+
+    def run(self):
+        """Do the next step of everything.
+
+        :returns: how many seconds later to come again
+        :raises NovaError, PlacementError, DBError: a service is away
+        """
+        opened = self._read()
+        over = self._endings.unfinished()
+        self._count(opened, over)
+        if not opened and not over:
+            return IDLE_S
+        hosts = self._inventory.hosts()
+        running = {reservation.uuid for reservation in (*opened, *over)}
+        self._repairs.look(opened, hosts)
+        busy = False
+        for work, reservations in ((self._clear, over),
+                                   (self._keep, opened)):
+            for reservation in reservations:
+                try:
+                    busy |= work(reservation, hosts, running)
+                except (exceptions.ReservationNotFound,
+                        exceptions.WrongState) as exc:
+                    LOG.debug('Meanwhile: %s', exc)
+        self._evacuation.follow()
+        self._endings.forget()
+        self._patience.forget(opened)
+        return BUSY_S if busy else IDLE_S
+
+    def _read(self):
+        """The open reservations; their hosts' statuses may be old."""
+        if (self._snapshot is None or self._snapshot.generation
+                != self._reservations.generation()):
+            self._snapshot = self._reservations.snapshot()
+        return self._snapshot.reservations
+
+    @staticmethod
+    def _count(opened, over):
+        counts = collections.Counter(
+            reservation.status for reservation in opened)
+        counts[_LEAVING] = len(over)
+        for status in (*db.OPEN, _LEAVING):
+            metrics.RESERVATIONS.labels(status).set(counts[status])
+
+    # -- after the end ---------------------------------------------------
+
+    def _clear(self, reservation, hosts, running):
+        return not self._endings.clear(reservation)
+
+    # -- before the end --------------------------------------------------
+
+    def _keep(self, reservation, hosts, running):
+        """Whether somebody waits for what is being done."""
+        if not (self._is_near(reservation)
+                or len(reservation.held) < reservation.quantity
+                or any(self._repairs.why_down(hosts, name)
+                       for name in reservation.held)):
+            return False
+        reservation = self._reservations.get(reservation.uuid)
+        if reservation.status not in db.OPEN:
+            return False
+        for name in reservation.held:
+            reason = self._repairs.why_down(hosts, name)
+            if reason:
+                reservation = self._repairs.replace(
+                    reservation, name, reservation_repairs.DOWN, reason,
+                    hosts)
+        reservation = self._repairs.complete(reservation, hosts)
+        if not self._is_near(reservation):
+            return False
+        for host in reservation.hosts:
+            if host.status != db.LOST and host.host in hosts:
+                reservation = self._look_after(reservation, host, hosts,
+                                               running)
+        self._moments.start(reservation.uuid)
+        return not self._is_settled(reservation)
+
+    def _is_near(self, reservation):
+        """Whether it is time to look at its hosts."""
+        lead_s = self._emptying.longest_lead_s() + 2 * IDLE_S
+        return self._clock() >= reservation.start_at - datetime.timedelta(
+            seconds=lead_s)
+
+    def _is_settled(self, reservation):
+        """Whether nobody waits for one of its hosts to become empty."""
+        return (self._clock() < reservation.start_at or all(
+            host.status in (db.READY, db.LOST)
+            for host in reservation.hosts))
+
+    def _look_after(self, reservation, host, hosts, running):
+        """See to it that a host is empty, until the reservation starts.
+
+        :returns: the Reservation as it is then
+        """
+        if reservation.ready_at is not None and host.status == db.READY:
+            return reservation     # what is there now is its own
+        found = self._emptying.empty(reservation, hosts[host.host], running)
+        if found.empty:
+            return self._set(reservation, host, db.READY)
+        if self._patience.is_over(reservation, host.host, found):
+            return self._repairs.replace(
+                reservation, host.host, reservation_repairs.OCCUPIED,
+                f'host {host.host} is not empty: {found.text}', hosts)
+        return self._set(reservation, host, db.EMPTYING)
+
+    def _set(self, reservation, host, status):
+        if host.status == status:
+            return reservation
+        self._reservations.set_host(reservation.uuid, host.host, status)
+        return self._reservations.get(reservation.uuid)

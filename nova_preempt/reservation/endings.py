@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The servers of a reservation that is over are cleared away.
+
+They are shelved and offloaded, or deleted, as the reservation says, again and
+again until they are gone. What else is on its hosts stays: whoever put it
+there knew of no reservation.
+"""
+
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt.db import reservations as db
+from nova_preempt.termination import nova_api
+
+LOG = logging.getLogger(__name__)
+
+# How often what Nova accepted but did not do is asked for again.
+ASK_AGAIN_S = 10
+
+# What Nova shelves.
+_SHELVABLE = frozenset(('active', 'stopped', 'paused', 'suspended'))
+_ENDING = frozenset(('deleting', 'soft-deleting'))
+
+
+class Endings:
+    """Clears away what reservations leave.
+
+    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param nova: a nova_preempt.termination.nova_api.NovaAPI
+    :param occupancy: a nova_preempt.reservation.occupancy.Occupancy
+    :param events: a nova_preempt.reservation.events.ReservationEvents
+    :param options: [reservation] of the configuration
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, reservations, nova, occupancy, events, options,
+                 clock):
+        self._reservations = reservations
+        self._nova = nova
+        self._occupancy = occupancy
+        self._events = events
+        self._options = options
+        self._clock = clock
+        self._since = {}           # uuid of a reservation: first seen
+        self._asked = {}           # uuid of a server: when
+        self._warned = set()       # uuids of servers
+
+    def unfinished(self):
+        """The Reservations that are over and whose hosts may not be free."""
+        return self._reservations.list(
+            statuses=(db.ENDED, db.CANCELLED), released=False)
+
+    def clear(self, reservation):
+        """Do the next step for one of these.
+
+        :returns: whether it is done
+        """
+        left = []
+        for host in reservation.hosts:
+            for resident in self._occupancy.on_node(host.host):
+                if self._occupancy.reservation_of(
+                        resident.uuid) == reservation.uuid:
+                    left.append(resident)
+                elif host.status != db.LOST and not resident.preemptible:
+                    self._leave_alone(reservation, resident)
+        now = self._clock()
+        since = self._since.setdefault(reservation.uuid, now)
+        if left and now - since < datetime.timedelta(
+                seconds=self._options.end_timeout_s):
+            for resident in left:
+                self._end(reservation, resident, now)
+            return False
+        return self._release(reservation, left, now)
+
+    def _leave_alone(self, reservation, resident):
+        if resident.uuid not in self._warned:
+            LOG.warning('Server %(server)s on host %(host)s does not belong '
+                        'to reservation %(uuid)s, which is over; it stays.',
+                        {'server': resident.uuid, 'host': resident.node,
+                         'uuid': reservation.uuid})
+        self._warned.add(resident.uuid)
+
+    def _end(self, reservation, resident, now):
+        if resident.task_state is not None and (
+                reservation.end_action != 'delete'
+                or resident.task_state in _ENDING):
+            return
+        asked_at = self._asked.get(resident.uuid)
+        if asked_at is not None and now - asked_at < datetime.timedelta(
+                seconds=ASK_AGAIN_S):
+            return
+        self._asked[resident.uuid] = now
+        try:
+            if reservation.end_action == 'delete':
+                self._nova.force_delete(resident.uuid)
+            elif resident.vm_state == 'shelved':
+                self._nova.shelve_offload(resident.uuid)
+            elif resident.vm_state in _SHELVABLE:
+                self._nova.shelve(resident.uuid)
+        except nova_api.NovaError as exc:
+            LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
+                        'end yet: %(exc)s',
+                        {'server': resident.uuid, 'uuid': reservation.uuid,
+                         'exc': exc})
+
+    def _release(self, reservation, left, now):
+        values = {'status': reservation.status}
+        if left:
+            names = ', '.join(f'{item.uuid} ({item.vm_state}) on {item.node}'
+                              for item in left)
+            values = {'status': db.ERROR,
+                      'reason': f'servers did not leave in '
+                                f'{self._options.end_timeout_s} s: {names}'}
+        if self._reservations.update(
+                reservation.uuid, from_status=reservation.status,
+                released_at=now.replace(microsecond=0), **values):
+            self._say(self._reservations.get(reservation.uuid), left)
+        del self._since[reservation.uuid]
+        for resident in left:
+            self._asked.pop(resident.uuid, None)
+        return True
+
+    def _say(self, reservation, left):
+        if left:
+            LOG.error('Reservation %(uuid)s: %(reason)s',
+                      {'uuid': reservation.uuid,
+                       'reason': reservation.reason})
+            self._events.error(reservation)
+        else:
+            LOG.info('The hosts of reservation %s are free of its servers.',
+                     reservation.uuid)
+            if (reservation.status == db.CANCELLED
+                    and reservation.ready_at is not None):
+                self._events.end(reservation)
+
+    def forget(self):
+        """Forget servers that are gone."""
+        self._asked = {uuid: when for uuid, when in self._asked.items()
+                       if self._occupancy.get(uuid) is not None}
+        self._warned = {uuid for uuid in self._warned
+                        if self._occupancy.get(uuid) is not None}

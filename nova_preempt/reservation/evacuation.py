@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Normal servers are moved away from a host."""
+
+import collections
+import dataclasses
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt.termination import nova_api
+
+LOG = logging.getLogger(__name__)
+
+# How long after a move that came to nothing the next one is tried.
+RETRY_S = 30
+
+# What Nova moves while it runs, and what it only moves while it does not.
+_LIVE = frozenset(('active', 'paused'))
+_COLD = frozenset(('stopped',))
+_RESIZED = 'resized'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Move:
+    """A move that Nova was asked for."""
+
+    node: str                      # from where
+    asked_at: datetime.datetime
+    cold: bool
+
+
+class Evacuation:
+    """Asks Nova for moves; the scheduler chooses where to.
+
+    :param nova: a nova_preempt.termination.nova_api.NovaAPI
+    :param occupancy: a nova_preempt.reservation.occupancy.Occupancy
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, nova, occupancy, clock):
+        self._nova = nova
+        self._occupancy = occupancy
+        self._clock = clock
+        self._moves = {}           # uuid: _Move
+        self._refused = collections.defaultdict(str)   # uuid: why
+
+    def move(self, resident):
+        """Have a server moved; does nothing while that is under way."""
+        if resident.task_state is not None:
+            return
+        now = self._clock()
+        move = self._moves.get(resident.uuid)
+        if move is not None and move.node == resident.node and (
+                now - move.asked_at < datetime.timedelta(seconds=RETRY_S)):
+            return
+        cold = resident.vm_state in _COLD
+        if not cold and resident.vm_state not in _LIVE:
+            self._refuse(resident.uuid, f'it is {resident.vm_state}')
+            return
+        self._moves[resident.uuid] = _Move(resident.node, now, cold)
+        LOG.info('Server %(uuid)s is moved away from host %(host)s, which is '
+                 'reserved.', {'uuid': resident.uuid, 'host': resident.node})
+        try:
+            if cold:
+                self._nova.cold_migrate(resident.uuid)
+            else:
+                self._nova.live_migrate(resident.uuid)
+        except nova_api.NovaError as exc:
+            self._refuse(resident.uuid, str(exc))
+
+    def _refuse(self, uuid, reason):
+        if self._refused[uuid] != reason:
+            LOG.warning('Server %(uuid)s cannot be moved: %(reason)s',
+                        {'uuid': uuid, 'reason': reason})
+        self._refused[uuid] = reason
+
+    def why_not(self, uuid):
+        """Why a server could not be moved, '' if nothing was said."""
+        return self._refused.get(uuid, '')
+
+    def follow(self):
+        """Let go of what stopped servers have left; forget what is done."""
+        for uuid, move in list(self._moves.items()):
+            resident = self._occupancy.get(uuid)
+            if resident is None or (resident.node != move.node
+                                    and resident.vm_state != _RESIZED):
+                del self._moves[uuid]
+                self._refused.pop(uuid, None)
+            elif (move.cold and resident.vm_state == _RESIZED
+                  and resident.task_state is None):
+                self._nova.confirm_resize(uuid)

@@ -1,0 +1,278 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The hosts of the cloud: what they are, and whether something runs there.
+
+Nova's API knows hypervisors, services and aggregates; Placement knows
+inventories and traits; the cells know the servers. A reading costs a handful
+of calls and one or two for each host that has changed.
+"""
+
+import collections
+import dataclasses
+import threading
+import time
+
+from oslo_log import log as logging
+
+from nova_preempt import exceptions
+from nova_preempt.core import host_query
+from nova_preempt.reservation import properties
+from nova_preempt.scheduler import providers as provider_cache
+
+LOG = logging.getLogger(__name__)
+
+# A question may use an answer of the cells that is as old as this, in
+# seconds: many questions at once share one reading.
+OCCUPANCY_MAX_AGE_S = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """A node on which servers can run, as it was read last."""
+
+    name: str
+    service_host: str
+    provider_uuid: str
+    state: str                 # 'up' or 'down'
+    status: str                # 'enabled' or 'disabled'
+    properties: dict
+    reservable: bool = True
+    flops_per_watt: float | None = None
+
+    @property
+    def is_usable(self):
+        """Whether Nova would place a server there."""
+        return self.state == 'up' and self.status == 'enabled'
+
+
+class Inventory:
+    """Answers for the hosts.
+
+    :param options: [reservation] of the configuration
+    :param nova: a nova_preempt.termination.nova_api.NovaAPI
+    :param placement: a nova_preempt.placement.Placement
+    :param settings: returns {host: (reservable or None, {name: value})}
+    :param hidden: returns the names of the properties that users do not see
+    :param make_occupancy: given what to call with the names of nodes that
+        servers have left, returns a
+        nova_preempt.reservation.occupancy.Occupancy
+    :param efficiency: returns {host: flops per watt} of those known
+    :param asleep: returns the names of hosts that are off but can be woken;
+        they count as up and enabled
+    """
+
+    def __init__(self, options, nova, placement, settings, hidden,
+                 make_occupancy, efficiency=dict, asleep=frozenset,
+                 monotonic=time.monotonic):
+        self._options = options
+        self._nova = nova
+        self._placement = placement
+        self._settings = settings
+        self._hidden = hidden
+        self._efficiency = efficiency
+        self._asleep = asleep
+        self._monotonic = monotonic
+        # One of its own: the other one forgets nodes without preemptible
+        # servers.
+        self._providers = provider_cache.ProviderCache(placement)
+        self.occupancy = make_occupancy(self._providers.left)
+        # One reading at a time; who comes meanwhile waits for it.
+        self._reading = threading.Lock()
+        self._read_at = None
+        self._hosts = {}           # name: Host, without what changes at once
+        self._traits = {}          # provider uuid: (generation, names)
+
+    # -- answers ---------------------------------------------------------
+
+    def find_hosts(self, query):
+        """Hosts that can be reserved and match; see rpc.EngineClient.
+
+        :raises InvalidReservation: the query cannot be understood
+        """
+        try:
+            matches = host_query.parse(query).matches
+        except host_query.InvalidQuery as exc:
+            raise exceptions.InvalidReservation(str(exc)) from None
+        hosts = [host for host in self.hosts().values()
+                 if host.reservable and host.is_usable
+                 and matches(host.properties)]
+        counts = self.occupancy.counts()
+        return [{'name': host.name, 'flops_per_watt': host.flops_per_watt,
+                 'vacant': self.is_vacant(host, counts)} for host in hosts]
+
+    def list_properties(self):
+        hidden = self._hidden()
+        return [{**item, 'hidden': item['name'] in hidden}
+                for item in properties.describe(
+                    host.properties for host in self.hosts().values()
+                    if host.reservable)]
+
+    def list_hosts(self):
+        hosts = self.hosts()
+        counts = self.occupancy.counts()
+        return [{
+            'name': host.name, 'service_host': host.service_host,
+            'state': host.state, 'status': host.status,
+            'reservable': host.reservable,
+            'vacant': self.is_vacant(host, counts),
+            'running_servers': counts.get(host.name, (0, 0))[0],
+            'flops_per_watt': host.flops_per_watt,
+            'properties': host.properties,
+        } for host in hosts.values()]
+
+    def hosts(self, max_age_s=None):
+        """{name: Host}, in order of their names.
+
+        :param max_age_s: how old what is known of hosts may be, in seconds;
+            twice [reservation]inventory_interval_s if None, so that nobody
+            waits as long as it is read in the background
+        :raises NovaError, PlacementError: nobody knows
+        """
+        if max_age_s is None:
+            max_age_s = 2 * self._options.inventory_interval_s
+        self.refresh(max_age_s)
+        self.occupancy.refresh(OCCUPANCY_MAX_AGE_S)
+        settings = self._settings()
+        efficiency = self._efficiency()
+        asleep = self._asleep()
+        return {name: self._complete(
+                    host, *settings.get(name, (None, {})),
+                    efficiency.get(name), name in asleep)
+                for name, host in self._hosts.items()}
+
+    def _complete(self, host, reservable, extra, flops_per_watt, asleep):
+        if reservable is None:
+            reservable = self._options.reservable_default
+        found = {**host.properties, **properties.extra(extra)}
+        if flops_per_watt is not None:
+            found[properties.FLOPS_PER_WATT] = flops_per_watt
+        changed = {'state': 'up', 'status': 'enabled'} if asleep else {}
+        return dataclasses.replace(
+            host, properties={**found, **changed}, reservable=reservable,
+            flops_per_watt=flops_per_watt, **changed)
+
+    def is_vacant(self, host, counts):
+        """Whether nothing runs there, or nothing but preemptible servers."""
+        if counts.get(host.name, (0, 0))[1]:
+            return False
+        preemptible = {item.uuid for item
+                       in self.occupancy.on_node(host.name)
+                       if item.preemptible}
+        state = self._providers.known(host.provider_uuid)
+        if state is not None and not state.allocations.keys() - preemptible:
+            return True
+        # What the cells say is newer: it may have become free since.
+        return not self.consumers(host) - preemptible
+
+    def consumers(self, host):
+        """The uuids of whatever has allocations on a host, asked now.
+
+        :raises PlacementError: nobody knows
+        """
+        state = self._providers.read(host.provider_uuid)
+        return set() if state is None else set(state.allocations)
+
+    # -- reading ---------------------------------------------------------
+
+    def keep(self):
+        """Read everything; returns how many seconds later to come again."""
+        self.refresh()
+        return self._options.inventory_interval_s
+
+    def refresh(self, max_age_s=0):
+        """Read what is older.
+
+        :param max_age_s: how old what is known may be, in seconds
+        :raises NovaError, PlacementError: nobody knows
+        """
+        if self._is_recent(max_age_s):
+            return
+        with self._reading:
+            if self._is_recent(max_age_s):
+                return
+            now = self._monotonic()
+            self._hosts = self._read()
+            self._read_at = self._monotonic()
+            LOG.debug('Read %(count)s hosts in %(time).1f s.',
+                      {'count': len(self._hosts),
+                       'time': self._read_at - now})
+
+    def _is_recent(self, max_age_s):
+        return (self._read_at is not None
+                and self._monotonic() - self._read_at < max_age_s)
+
+    def _read(self):
+        services = {item['host']: item
+                    for item in self._nova.list_compute_services()}
+        aggregates = collections.defaultdict(list)
+        for aggregate in self._nova.list_aggregates():
+            for name in aggregate['hosts']:
+                aggregates[name].append(aggregate['name'])
+        trees = self._read_trees()
+        hosts = {}
+        for hypervisor in self._nova.list_hypervisors():
+            name = hypervisor['hypervisor_hostname']
+            service_host = hypervisor['service']['host']
+            if name not in trees:
+                continue               # a compute that never reported
+            root, inventories, traits = trees[name]
+            service = services.get(service_host, {})
+            hosts[name] = Host(
+                name, service_host, root,
+                'down' if service.get('forced_down') else
+                hypervisor['state'], hypervisor['status'],
+                properties.of_host(hypervisor, service.get('zone'),
+                                   aggregates[service_host], inventories,
+                                   traits))
+        return dict(sorted(hosts.items()))
+
+    def _read_trees(self):
+        """{name of the root: (its uuid, {class: total}, traits)}."""
+        listed = self._placement.list_all_providers([])
+        self._read_traits(listed)
+        names = {provider.uuid: provider.name for provider in listed}
+        trees = {}
+        for provider in listed:
+            state = self._providers.get(provider)
+            root = names.get(provider.root_uuid)
+            if state is None or root is None:
+                continue
+            _, inventories, traits = trees.setdefault(
+                root, (provider.root_uuid, collections.Counter(), set()))
+            inventories.update({
+                resource_class: item.total
+                for resource_class, item in state.inventories.items()})
+            traits.update(self._traits[provider.uuid][1])
+        return trees
+
+    def _read_traits(self, listed):
+        """Read those that may have changed, in as few calls as possible."""
+        changed = [provider for provider in listed
+                   if self._traits.get(provider.uuid, (None,))[0]
+                   != provider.generation]
+        names = self._placement.list_traits() if changed else []
+        if len(changed) <= len(names):
+            found = {provider.uuid: self._placement.get_traits(provider.uuid)
+                     for provider in changed}
+        else:
+            found = {provider.uuid: [] for provider in changed}
+            for name in names:
+                for provider in self._placement.list_all_providers(
+                        [('required', name)]):
+                    if provider.uuid in found:
+                        found[provider.uuid].append(name)
+        known = {provider.uuid for provider in listed}
+        self._traits = {uuid: item for uuid, item in self._traits.items()
+                        if uuid in known}
+        for provider in changed:
+            self._traits[provider.uuid] = (provider.generation,
+                                           frozenset(found[provider.uuid]))

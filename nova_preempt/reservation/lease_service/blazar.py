@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The host leases of Blazar, read through its API, version 1.
+
+A reservation goes by Blazar's id of the reservation, not of the lease, as in
+the hint of Blazar's own filter. Blazar's other kinds of reservations (of
+servers and flavors) are hosts that it shares out by itself; they are no
+leases here.
+"""
+
+import calendar
+import time
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+
+from nova_preempt.conf import reservation_blazar
+from nova_preempt.reservation import snapshot
+
+VERSION = '1.0'
+
+HOSTS = 'physical:host'
+
+# Starts and ends have the first, created_at the last.
+_FORMATS = ('%Y-%m-%dT%H:%M:%S.%f', '%Y-%m-%dT%H:%M:%S', '%Y-%m-%d %H:%M:%S',
+            '%Y-%m-%d %H:%M')
+
+# Of what Blazar calls a reservation's status.
+_STATUSES = {'pending': snapshot.PENDING, 'active': snapshot.ACTIVE,
+             'deleted': snapshot.ENDED}
+
+
+class BlazarLeases:
+    """See nova_preempt.reservation.lease_service.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered; its
+        [reservation_blazar] names a user with the role admin, since Blazar
+        shows hosts and the leases of others to nobody else
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._adapter = None
+        self._found = []
+        self._ended = {}
+
+    def fetch(self):
+        # The hosts last: what is not among them by then is gone.
+        leases = self._get('/leases')['leases']
+        hosts = self._hosts()
+        found = [lease for item in leases for lease in _leases(item, hosts)]
+        self._ended = {lease.id: lease for lease in found
+                       if lease.status == snapshot.ENDED}
+        found = [lease for lease in found if lease.id not in self._ended]
+        if found != self._found:
+            self._found = found
+        return self._found
+
+    def get(self, lease_id):
+        # Blazar lists a lease until somebody deletes it.
+        return self._ended.get(lease_id)
+
+    def _hosts(self):
+        """{reservation id: [node names]}."""
+        allocations = self._get('/os-hosts/allocations')['allocations']
+        names = {str(host['id']): host['hypervisor_hostname']
+                 for host in self._get('/os-hosts')['hosts']}
+        found = {}
+        for allocation in allocations:
+            # A host may be taken out of Blazar between the two calls.
+            name = names.get(str(allocation['resource_id']))
+            for reservation in allocation['reservations'] if name else ():
+                found.setdefault(reservation['id'], []).append(name)
+        return found
+
+    def _get(self, path):
+        if self._adapter is None:
+            self._adapter = self._connect()
+        try:
+            return self._adapter.get(path, microversion=VERSION).json()
+        except ks_exc.CatalogException:
+            # Keystone's catalog is kept with the token: read it anew, for
+            # Blazar may be in it by then.
+            self._adapter = None
+            raise
+
+    def _connect(self):
+        name = reservation_blazar.GROUP
+        auth = ks_loading.load_auth_from_conf_options(self._conf, name)
+        session = ks_loading.load_session_from_conf_options(
+            self._conf, name, auth=auth)
+        group = self._conf[name]
+        client = adapter.Adapter(
+            session, service_type=group.service_type,
+            service_name=group.service_name,
+            interface=group.valid_interfaces,
+            region_name=group.region_name,
+            endpoint_override=group.endpoint_override)
+        endpoint = (client.get_endpoint() or '').rstrip('/')
+        if endpoint and not endpoint.endswith('/v1'):
+            client.endpoint_override = endpoint + '/v1'
+        return client
+
+
+def _leases(item, hosts):
+    """The Leases of what Blazar calls a lease.
+
+    :param hosts: {reservation id: [node names]}
+    """
+    start_s, end_s = (_seconds(item[key]) for key in ('start_date',
+                                                      'end_date'))
+    for reservation in item['reservations']:
+        status = _STATUSES.get(reservation['status'])
+        if reservation['resource_type'] != HOSTS or status is None:
+            continue
+        yield snapshot.Lease(
+            reservation['id'], item['project_id'], status, start_s, end_s,
+            frozenset(hosts.get(reservation['id'], ())
+                      if status != snapshot.ENDED else ()))
+
+
+def _seconds(date):
+    """A date of Blazar's, which is in UTC, as seconds since the epoch."""
+    for format_ in _FORMATS:
+        try:
+            return calendar.timegm(time.strptime(date, format_))
+        except ValueError:
+            continue
+    raise ValueError(f'Blazar gives a date as {date!r}')

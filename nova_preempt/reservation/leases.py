@@ -1,0 +1,286 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the lease service says, kept at hand for the scheduler.
+
+A thread of its own asks the service again and again; a request reads what was
+answered last, which is one attribute, and waits for nothing. Two exceptions,
+both bounded: the requests that come before the first answer, and one that
+names a reservation which the last answer does not show as active.
+"""
+
+import dataclasses
+import os
+import threading
+import time
+
+from oslo_log import log as logging
+import stevedore
+
+from nova_preempt.reservation import snapshot as snapshots
+
+LOG = logging.getLogger(__name__)
+
+NAMESPACE = 'nova_preempt.lease_service'
+
+# How long a request waits for an answer, at most.
+WAIT_S = 5
+
+# How far apart two questions are, at least, however many requests ask.
+PAUSE_S = 1
+
+# How far apart two complaints are, at least.
+COMPLAIN_S = 60
+
+# How many leases may be asked after at a time.
+_MANY = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class _Known:
+    snapshot: snapshots.Snapshot
+    read_s: float       # when the question was asked, monotonic
+
+
+class Leases:
+    """A snapshot of the leases, kept fresh in the background.
+
+    :param service: what answers, see nova_preempt.reservation.lease_service
+    :param options: [reservation] of the configuration
+    :param clock: returns now in seconds since the epoch
+    :param monotonic: returns seconds that only ever grow
+    """
+
+    def __init__(self, service, options, clock=time.time,
+                 monotonic=time.monotonic):
+        self.clock = clock
+        self._service = service
+        self._interval_s = options.refresh_interval_s
+        self._max_age_s = options.max_age_s
+        self._fail_open = options.on_unavailable == 'fail_open'
+        self._name = options.lease_service
+        self._monotonic = monotonic
+        self._known = None
+        self._complained_s = None
+        self._error = ''          # why the last question had no answer
+        self._reset()
+
+    def _reset(self):
+        self._pid = None
+        self._started_s = None
+        self._condition = threading.Condition()
+        self._stopped = False
+        self._begun = 0           # how many questions were asked
+        self._ended = 0           # to how many of them the answer is known
+        self._urgent = False
+        self._asked_after = set()
+
+    # -- what requests call ----------------------------------------------
+
+    def view(self):
+        """A snapshot.View of what is known. Waits only for the very first."""
+        self.start()
+        known = self._known
+        if known is None and not self._ended:
+            self._wait_for(1, self._started_s + WAIT_S - self._monotonic())
+            known = self._known
+        fresh = known is not None and (
+            self._monotonic() - known.read_s <= self._max_age_s)
+        if not fresh:
+            self._complain()
+        return snapshots.View(known and known.snapshot, fresh,
+                              self._fail_open, int(self.clock()))
+
+    def answer(self, lease_ids, project_id):
+        """The snapshot.Answer for a request that names these leases.
+
+        Before it is refused, the service is asked once more: the lease may
+        just have been made, or may just have begun.
+        """
+        view = self.view()
+        answer = view.answer(lease_ids, project_id)
+        if answer.reason and self.refresh(lease_ids):
+            answer = self.view().answer(lease_ids, project_id)
+        if answer.reason and self._error and answer.known:
+            answer = dataclasses.replace(
+                answer, known=False,
+                reason=answer.reason + ' (The lease service does not answer; '
+                                       'that was its last word.)')
+        return answer
+
+    def refresh(self, lease_ids=()):
+        """Have the service asked now, together with whoever else wants it.
+
+        :param lease_ids: leases to ask after, even if they have ended
+        :returns: whether it has answered in time; False at once if it did
+            not the last time
+        """
+        self.start()
+        if self._error:
+            return False
+        with self._condition:
+            if len(self._asked_after) < _MANY:
+                self._asked_after.update(lease_ids)
+            self._urgent = True
+            number = self._begun + 1
+            self._condition.notify_all()
+        return self._wait_for(number, WAIT_S) and not self._error
+
+    def _wait_for(self, number, timeout_s):
+        with self._condition:
+            return self._condition.wait_for(
+                lambda: self._ended >= number or self._stopped,
+                max(0, timeout_s))
+
+    # -- the thread ------------------------------------------------------
+
+    def start(self):
+        """Start the thread, once in each process: a fork leaves it behind."""
+        if self._pid == os.getpid():
+            return
+        with _LOCK:
+            if self._pid == os.getpid():
+                return
+            self._reset()
+            self._started_s = self._monotonic()
+            self._pid = os.getpid()
+            threading.Thread(target=self._run, name='leases',
+                             daemon=True).start()
+
+    def stop(self):
+        """Ask no more."""
+        with self._condition:
+            self._stopped = True
+            self._condition.notify_all()
+
+    def _run(self):
+        while not self._stopped:
+            self._ask(self._begin())
+            with self._condition:
+                self._ended = self._begun
+                self._condition.notify_all()
+                self._condition.wait_for(
+                    lambda: self._urgent or self._stopped, self._interval_s)
+                # One that asks in a loop is not served faster than this.
+                if self._urgent:
+                    self._condition.wait_for(lambda: self._stopped, PAUSE_S)
+
+    def _begin(self):
+        with self._condition:
+            self._begun += 1
+            self._urgent = False
+            lease_ids, self._asked_after = self._asked_after, set()
+            return lease_ids
+
+    def _ask(self, lease_ids):
+        """Ask the service once and keep its answer."""
+        before, began_s = self._error, self._monotonic()
+        try:
+            found = self._service.fetch()
+            self._known = _Known(self._snapshot(found, lease_ids), began_s)
+            self._error = ''
+        except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
+            self._error = _line(exc)
+        # Not above, where oslo.log would add the exception once more.
+        if self._error:
+            self._complain()
+        elif before:
+            LOG.info('The lease service %s answers again.', self._name)
+
+    def _snapshot(self, found, lease_ids):
+        known = self._known
+        snapshot = known and known.snapshot
+        if snapshot is None or snapshot.leases is not found:
+            snapshot = snapshots.Snapshot(found)
+        past = [self._service.get(lease_id) for lease_id in sorted(lease_ids)
+                if snapshot.get(lease_id) is None]
+        return snapshot.with_past([lease for lease in past if lease])
+
+    def _complain(self):
+        """Say that nobody answers, at most once in COMPLAIN_S."""
+        now_s = self._monotonic()
+        with _LOCK:
+            if self._complained_s is not None and (
+                    now_s - self._complained_s < COMPLAIN_S):
+                return
+            self._complained_s = now_s
+        known = self._known
+        LOG.warning(
+            'The lease service %(name)s does not answer (%(error)s). What is '
+            'known of reservations is %(age)s; [reservation]on_unavailable is '
+            '%(mode)s.', {
+                'name': self._name, 'error': self._error or 'no answer yet',
+                'age': (f'{now_s - known.read_s:.0f} s old' if known
+                        else 'nothing'),
+                'mode': 'fail_open' if self._fail_open else 'fail_closed'})
+
+
+def _line(exc):
+    """What went wrong; that of a database goes on for many lines."""
+    return f'{type(exc).__name__}: {str(exc).partition(chr(10))[0]}'
+
+
+# -- one for the process -----------------------------------------------------
+
+_LOCK = threading.Lock()
+
+_current = None
+
+
+def is_used(conf):
+    """Whether reservations are obeyed at all: whether the filter is on."""
+    return 'ReservationFilter' in conf.filter_scheduler.enabled_filters
+
+
+def current(conf):
+    """The Leases that filter, weigher and manager of a process share.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    """
+    global _current
+    if _current is None:
+        made = Leases(load_service(conf), conf.reservation)
+        with _LOCK:
+            _current = _current or made
+    return _current
+
+
+def start(conf, clock):
+    """Begin anew, before the first request asks.
+
+    :param clock: returns now in seconds since the epoch
+    """
+    forget()
+    known = current(conf)
+    known.clock = clock
+    known.start()
+
+
+def forget():
+    """Let current() make a new one."""
+    global _current
+    if _current is not None:
+        _current.stop()
+    _current = None
+
+
+def load_service(conf):
+    """The lease service of [reservation]lease_service.
+
+    :raises LookupError: there is none of this name
+    """
+    name = conf.reservation.lease_service
+    manager = stevedore.ExtensionManager(NAMESPACE)
+    if name not in manager.names():
+        raise LookupError(
+            f'[reservation]lease_service is {name!r}; known are: '
+            + ', '.join(sorted(manager.names())))
+    return manager[name].plugin(conf)

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The life of reservations, put together for the engine."""
+
+import concurrent.futures
+
+from nova_preempt.conf import reservation as conf_reservation
+from nova_preempt.db import reservable
+from nova_preempt.db import reservations as db
+from nova_preempt.reservation import chores
+from nova_preempt.reservation import emptying
+from nova_preempt.reservation import endings
+from nova_preempt.reservation import evacuation
+from nova_preempt.reservation import events
+from nova_preempt.reservation import inventory
+from nova_preempt.reservation import moments
+from nova_preempt.reservation import occupancy
+from nova_preempt.reservation import repairs
+
+
+def make_inventory(conf, preemption, **power):
+    """An Inventory.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param power: what it is told of power: efficiency and asleep
+    """
+    def settings():
+        return {host: (item.reservable, item.extra) for host, item
+                in reservable.get_hosts(preemption.db).items()}
+
+    return inventory.Inventory(
+        conf[conf_reservation.GROUP], preemption.nova, preemption.placement,
+        settings, lambda: reservable.get_hidden(preemption.db),
+        lambda left: occupancy.Occupancy(
+            preemption.get_cells, preemption.view, left), **power)
+
+
+class Lifecycle:
+    """Moves reservations on, each at its time.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that this service runs on
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param ends: a nova_preempt.engine.ends.Ends
+    :param hosts: an Inventory
+    """
+
+    def __init__(self, conf, host, preemption, ends, hosts):
+        options = conf[conf_reservation.GROUP]
+
+        def clock():
+            return preemption.clock().replace(tzinfo=None)
+
+        self.reservations = db.Reservations(preemption.db, clock)
+        # One, so that what happened first is told first.
+        self._telling = concurrent.futures.ThreadPoolExecutor(
+            1, thread_name_prefix='reservation-events')
+        tell = events.ReservationEvents(conf, host, self._telling.submit)
+        moves = evacuation.Evacuation(preemption.nova, hosts.occupancy,
+                                      clock)
+        self.moments = moments.Moments(preemption.db, self.reservations,
+                                       tell, clock)
+        self.chores = chores.Chores(
+            self.reservations, self.moments, hosts,
+            emptying.Emptying(preemption, ends, options, hosts, moves,
+                              clock),
+            moves, repairs.Repairs(self.reservations, hosts, tell, options,
+                                   clock),
+            endings.Endings(self.reservations, preemption.nova,
+                            hosts.occupancy, tell, options, clock), clock)
+
+    def close(self):
+        """Tell what is still to be told, unless the bus is away."""
+        self._telling.shutdown(wait=False)
+
+    def run_once(self):
+        """What is due, and the next step of everything that takes time."""
+        self.moments.run()
+        self.chores.run()

@@ -1,0 +1,165 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which servers are on which node, normal ones too.
+
+Read as the view of preemptible servers is: all of a cell once, then what has
+changed.
+"""
+
+import dataclasses
+import datetime
+import threading
+import time
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt.scheduler import view as scheduler_view
+
+LOG = logging.getLogger(__name__)
+
+# The scheduler hint with the id of a reservation.
+HINT = 'reservation'
+
+
+@dataclasses.dataclass(frozen=True)
+class Resident:
+    """A server that is on a node."""
+
+    uuid: str
+    node: str
+    host: str
+    vm_state: str
+    task_state: str | None
+    preemptible: bool = False
+
+
+class Occupancy:
+    """The servers of each node.
+
+    :param cells: returns {uuid: CellMapping} of the cells to look into
+    :param view: a nova_preempt.scheduler.view.ServerView
+    :param left: called with the names of nodes that servers have left
+    :param monotonic: the clock by which a reading is recent
+    """
+
+    def __init__(self, cells, view, left=None, monotonic=time.monotonic):
+        self._cells = cells
+        self._view = view
+        self._left = left or (lambda nodes: None)
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        # One reading at a time; who comes meanwhile waits for it.
+        self._reading = threading.Lock()
+        self._read_at = None
+        self._since = {}          # cell uuid: when it was read last
+        self._residents = {}      # uuid: Resident
+        self._by_node = {}        # node: set of uuids
+        self._hints = {}          # uuid: id of its reservation or None
+
+    def refresh(self, max_age_s=0):
+        """Read what has changed in each cell.
+
+        :param max_age_s: how old what is known may be, in seconds
+        :raises Exception: a cell could not be read
+        """
+        with self._reading:
+            now = self._monotonic()
+            if (max_age_s and self._read_at is not None
+                    and now - self._read_at <= max_age_s):
+                return
+            for cell in list(self._cells().values()):
+                self._refresh_cell(cell)
+            # After ours: so it knows of each preemptible server that we do.
+            self._view.refresh()
+            self._read_at = now
+
+    def _refresh_cell(self, cell):
+        since = self._since.get(cell.uuid)
+        started = timeutils.utcnow()
+        filters = {'deleted': False, 'soft_deleted': True}
+        if since is not None:
+            filters = {'changes-since': since - datetime.timedelta(
+                seconds=scheduler_view.OVERLAP_S)}
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, cell) as cell_context:
+            instances = objects.InstanceList.get_by_filters(
+                cell_context, filters, expected_attrs=[])
+        with self._lock:
+            left = {node for node in map(self._update, instances) if node}
+        if left:
+            self._left(left)
+        self._since[cell.uuid] = started
+
+    def _update(self, instance):
+        """Take a record over; returns the node that it has left, if any."""
+        old = self._residents.pop(instance.uuid, None)
+        if old is not None:
+            self._by_node[old.node].discard(instance.uuid)
+            if not self._by_node[old.node]:
+                del self._by_node[old.node]
+        if not instance.deleted and instance.node:
+            self._residents[instance.uuid] = Resident(
+                instance.uuid, instance.node, instance.host,
+                instance.vm_state, instance.task_state)
+            self._by_node.setdefault(instance.node, set()).add(instance.uuid)
+            if old is not None and old.node != instance.node:
+                return old.node
+            return None
+        if instance.deleted:
+            self._hints.pop(instance.uuid, None)
+        return old and old.node
+
+    def get(self, uuid):
+        """The Resident, None if it is on no node."""
+        with self._lock:
+            return self._residents.get(uuid)
+
+    def on_node(self, node):
+        """The Residents of a node, in order of their uuids."""
+        with self._lock:
+            found = [self._residents[uuid]
+                     for uuid in sorted(self._by_node.get(node, ()))]
+        return [dataclasses.replace(
+                    item, preemptible=self._view.get(item.uuid) is not None)
+                for item in found]
+
+    def counts(self):
+        """{node: (how many servers, how many of them normal ones)}."""
+        with self._lock:
+            nodes = {node: tuple(uuids)
+                     for node, uuids in self._by_node.items()}
+        return {node: (len(uuids),
+                       sum(self._view.get(uuid) is None for uuid in uuids))
+                for node, uuids in nodes.items()}
+
+    def reservation_of(self, uuid):
+        """The id in the hint that a server was asked for with, or None."""
+        if uuid not in self._hints:
+            self._hints[uuid] = _read_hint(uuid)
+        return self._hints[uuid]
+
+
+def _read_hint(uuid):
+    try:
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            nova_context.get_admin_context(), uuid)
+    except exception.RequestSpecNotFound:
+        return None
+    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
+    value = (hints or {}).get(HINT)
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return value

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is known of a host, as properties that a query can name.
+
+As Nova's API has them for a hypervisor, with what Placement has of it.
+"""
+
+from collections.abc import Mapping
+
+# Of a hypervisor in Nova's API, as they are there.
+_OF_HYPERVISOR = (
+    'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version', 'state',
+    'status', 'vcpus', 'memory_mb', 'local_gb')
+
+# No more values of one property than this are listed.
+MAX_VALUES = 100
+
+# And none that is longer.
+_MAX_LENGTH = 255
+
+FLOPS_PER_WATT = 'flops_per_watt'
+
+
+def of_host(hypervisor, zone, aggregates, inventories, traits):
+    """{name: number, str, bool or list of str} of one host.
+
+    :param hypervisor: as Nova's API has it
+    :param zone: the name of its availability zone, None if unknown
+    :param aggregates: the names of its aggregates
+    :param inventories: {resource class: total}
+    :param traits: their names
+    """
+    found = {name: hypervisor[name] for name in _OF_HYPERVISOR
+             if hypervisor.get(name) is not None}
+    found['service_host'] = hypervisor['service']['host']
+    if zone is not None:
+        found['availability_zone'] = zone
+    if isinstance(hypervisor.get('cpu_info'), Mapping):
+        found.update(_flatten('cpu_info', hypervisor['cpu_info']))
+    found.update((f'inventory.{name}', total)
+                 for name, total in inventories.items())
+    found['traits'] = sorted(traits)
+    found['aggregates'] = sorted(aggregates)
+    return found
+
+
+def _flatten(prefix, values):
+    """{prefix.name: value} of what a query can compare."""
+    found = {}
+    for name, value in values.items():
+        path = f'{prefix}.{name}'
+        if isinstance(value, Mapping):
+            found.update(_flatten(path, value))
+        elif isinstance(value, (list, tuple)):
+            found[path] = sorted(str(item) for item in value)
+        elif isinstance(value, (str, int, float)):
+            found[path] = value
+    return found
+
+
+def extra(values):
+    """{extra.name: value} of what an administrator has given a host."""
+    return {f'extra.{name}': value for name, value in values.items()}
+
+
+def describe(hosts):
+    """What there is to ask for.
+
+    :param hosts: the properties of each host
+    :returns: [{'name', 'type', 'values'}] by name; type is 'number', 'text',
+        'boolean' or 'list', and 'text' where hosts differ
+    """
+    types, values = {}, {}
+    for properties in hosts:
+        for name, value in properties.items():
+            types.setdefault(name, set()).add(_type(value))
+            seen = values.setdefault(name, set())
+            seen.update(value if isinstance(value, list) else [value])
+    return [{'name': name,
+             'type': types[name].pop() if len(types[name]) == 1 else 'text',
+             'values': _some(values[name])}
+            for name in sorted(types)]
+
+
+def _type(value):
+    if isinstance(value, list):
+        return 'list'
+    if isinstance(value, bool):
+        return 'boolean'
+    return 'number' if isinstance(value, (int, float)) else 'text'
+
+
+def _some(values):
+    """The first ones, in an order of their own, numbers before text."""
+    short = [value for value in values
+             if not isinstance(value, str) or len(value) <= _MAX_LENGTH]
+    return sorted(short, key=lambda value: (
+        isinstance(value, str), value))[:MAX_VALUES]

@@ -1,0 +1,282 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The schedule: when reservations can be had, and giving them out.
+
+Which hosts match is the inventory's to say, and asked before anything is
+locked; which of them are free when, the calendar's in the database.
+"""
+
+import dataclasses
+import datetime
+import functools
+
+from oslo_utils import timeutils
+from oslo_utils import uuidutils
+import stevedore
+
+from nova_preempt import exceptions
+from nova_preempt.core import calendar as core
+from nova_preempt.db import booking
+from nova_preempt.db import reservations
+from nova_preempt.reservation import asked
+from nova_preempt.reservation import limits
+
+LIMITS = limits.LIMITS
+Request = asked.Request
+
+# So often a reservation that others change meanwhile is looked at again.
+_TRIES = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Preview:
+    """What a request would get; hosts best first, times naive and in UTC."""
+
+    start_at: datetime.datetime
+    end_at: datetime.datetime
+    hosts: tuple[str, ...]
+
+
+class Schedule:
+    """Finds, grants and changes reservations. One serves many threads.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :param database: a db.Database
+    :param inventory: has find_hosts(context, host_properties), see
+        rpc.EngineClient
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, conf, database, inventory, clock=timeutils.utcnow):
+        self._conf = conf
+        self._options = conf.reservation
+        self._db = database
+        self._inventory = inventory
+        self._clock = clock
+        self._ranking = load_ranking(self._options.ranking)
+        self.reservations = reservations.Reservations(database, clock)
+
+    def _now_s(self):
+        return booking.to_s(self._clock())
+
+    def preview(self, context, project_id, request):
+        """When and where a Request could be granted; nothing is.
+
+        :returns: a Preview, None if it could not
+        :raises InvalidReservation: the request makes no sense
+        :raises ReservationLimit: the project may not have so much
+        :raises NoAnswer: the inventory does not answer
+        """
+        search = self._search(context, project_id, request)
+        found = search.find(self.reservations.calendar())
+        if found is None:
+            return None
+        search.check(found, self.reservations.list(
+            project_id=project_id, statuses=booking.OPEN))
+        return Preview(booking.from_s(found.start_s),
+                       booking.from_s(found.end_s), found.hosts)
+
+    def create(self, context, project_id, user_id, request):
+        """Grant a Request.
+
+        :returns: a db.reservations.Reservation
+        :raises: as preview()
+        :raises NoHostsForReservation: there is no such time
+        """
+        search = self._search(context, project_id, request)
+        wanted = search.wanted
+        end_s = wanted.window_end_s
+        return self.reservations.grant(booking.Reservation(
+            uuid=uuidutils.generate_uuid(), project_id=project_id,
+            user_id=user_id, name=wanted.name,
+            host_properties=wanted.host_properties,
+            quantity=wanted.quantity, duration_s=wanted.duration_s,
+            window_start=booking.from_s(wanted.window_start_s),
+            window_end=None if end_s is None else booking.from_s(end_s),
+            end_action=wanted.end_action, before_end_s=wanted.before_end_s),
+            search.find_or_fail, search.check)
+
+    def _search(self, context, project_id, request):
+        now_s = self._now_s()
+        wanted = asked.make_wanted(request, self._options, now_s)
+        of_project = limits.Limits.load(self._conf, self._db, project_id)
+        of_project.check_request(wanted, now_s)
+        hosts = self._inventory.find_hosts(context, wanted.host_properties)
+        return _Search(wanted, hosts, of_project, self._options,
+                       self._ranking, now_s)
+
+    def change(self, uuid, project_id=None, *, end_at=None, **changes):
+        """Change an open reservation.
+
+        :param project_id: that it must belong to; any if None
+        :param end_at: when it ends, naive and in UTC: later than now and
+            than its start; later than before only where its hosts are free
+        :param changes: name, end_action, before_end_s
+        :returns: the Reservation as it is then
+        :raises ReservationNotFound, InvalidReservation:
+        :raises WrongState: it is over
+        :raises ReservationLimit: the project may not have so much
+        :raises NoHostsForReservation: a host is not free for longer
+        """
+        asked.check_changes(**changes)
+        reservation = self.reservations.get(uuid, project_id)
+        _check_open(reservation)
+        if end_at is not None:
+            end_s = asked.to_s('end_at', end_at)
+            of_project = limits.Limits.load(
+                self._conf, self._db, reservation.project_id)
+            self.reservations.set_end(
+                uuid, booking.from_s(end_s),
+                functools.partial(self._check_end, end_s, of_project))
+        if changes and not self.reservations.update(
+                uuid, from_status=booking.OPEN, **changes):
+            _check_open(self.reservations.get(uuid))
+        return self.reservations.get(uuid)
+
+    def _check_end(self, end_s, of_project, reservation, others):
+        now_s = self._now_s()
+        if reservation.end_s <= now_s:
+            raise exceptions.WrongState(
+                f'Reservation {reservation.uuid} has come to its end.')
+        for border_s, what in ((now_s, 'now'), (reservation.start_s,
+                                                'the start')):
+            if end_s <= border_s:
+                raise exceptions.InvalidReservation(
+                    f'end_at: is not after {what}')
+        if end_s <= reservation.end_s:
+            return
+        of_project.check('max_duration_s', end_s - reservation.start_s)
+        of_project.check_hosts(
+            reservation.quantity, reservation.end_s, end_s,
+            [each for each in others if each.uuid != reservation.uuid])
+
+    def cancel(self, uuid, project_id=None):
+        """Give a reservation up: it ends now, or never starts.
+
+        :param project_id: that it must belong to; any if None
+        :returns: the Reservation as it is then
+        :raises ReservationNotFound:
+        :raises WrongState: it is over
+        """
+        for _attempt in range(_TRIES):
+            reservation = self.reservations.get(uuid, project_id)
+            _check_open(reservation)
+            now = self._clock().replace(microsecond=0)
+            if reservation.status == booking.PENDING or (
+                    reservation.start_at > now):
+                if self.reservations.update(
+                        uuid, from_status=reservation.status,
+                        status=booking.CANCELLED):
+                    break
+            elif reservation.end_at > now:
+                self.reservations.set_end(uuid, now)
+                break
+            else:
+                break
+        return self.reservations.get(uuid)
+
+
+class _Search:
+    """A search for one request, again and again as the calendar changes.
+
+    :param wanted: an asked.Wanted
+    :param hosts: the answer of the inventory
+    """
+
+    def __init__(self, wanted, hosts, of_project, options, ranking, now_s):
+        self.wanted = wanted
+        self._hosts = hosts
+        self._limits = of_project
+        self._default = options.reservable_default
+        self._ranking = ranking
+        self._now_s = now_s
+        # Before this, only hosts that are vacant now.
+        self._emptied_s = now_s + options.evacuation_lead_s
+
+    def find(self, calendar):
+        """A core.calendar.Found, None if there is none."""
+        return self._find(calendar, self.wanted.window_end_s)
+
+    def find_or_fail(self, calendar):
+        """The same, raising NoHostsForReservation."""
+        found = self.find(calendar)
+        if found is None:
+            raise exceptions.NoHostsForReservation(self._explain(calendar))
+        return found
+
+    def check(self, found, others):
+        """Refuse what the project may not have; see grant()."""
+        self._limits.check_usage(self.wanted.quantity, found.start_s,
+                                 found.end_s, others)
+
+    def _find(self, calendar, window_end_s):
+        wanted = self.wanted
+        advance_s = self._limits.get('max_advance_s')
+        if advance_s is not None:
+            last_end_s = self._now_s + advance_s + wanted.duration_s
+            window_end_s = (last_end_s if window_end_s is None
+                            else min(window_end_s, last_end_s))
+        return core.find(
+            self._candidates(calendar), window_start_s=wanted.window_start_s,
+            window_end_s=window_end_s, duration_s=wanted.duration_s,
+            quantity=wanted.quantity, ranking=self._ranking)
+
+    def _candidates(self, calendar):
+        """The hosts that can be reserved, each with when it is taken."""
+        candidates = []
+        for host in self._hosts:
+            name = host['name']
+            if not calendar.is_reservable(name, self._default):
+                continue
+            candidates.append(core.Host(
+                name, calendar.busy.get(name, ()), host['flops_per_watt'],
+                None if host['vacant'] else self._emptied_s))
+        return candidates
+
+    def _explain(self, calendar):
+        wanted = self.wanted
+        matching = len(self._candidates(calendar))
+        if matching < wanted.quantity:
+            return (f'{wanted.quantity} hosts are asked for, and '
+                    f'{matching} match that can be reserved.')
+        start, end = (time_s if time_s is None else _iso(time_s) for time_s
+                      in (wanted.window_start_s, wanted.window_end_s))
+        when = ('now' if wanted.immediate else f'after {start}'
+                if end is None else f'between {start} and {end}')
+        text = (f'No {wanted.quantity} of {matching} matching hosts are free '
+                f'for {wanted.duration_s} s {when}')
+        later = self._find(calendar, None)
+        return text + (f'; {_iso(later.start_s)} is the earliest time.'
+                       if later else '.')
+
+
+def _iso(time_s):
+    return booking.from_s(time_s).isoformat() + 'Z'
+
+
+def _check_open(reservation):
+    if reservation.status not in booking.OPEN:
+        raise exceptions.WrongState(
+            f'Reservation {reservation.uuid} is {reservation.status}.')
+
+
+@functools.cache
+def load_ranking(name):
+    """The ranking of this name, see nova_preempt.core.calendar.
+
+    :raises ValueError: there is none
+    """
+    manager = stevedore.ExtensionManager('nova_preempt.reservation_ranking')
+    if name not in manager.names():
+        raise ValueError(f'[reservation]ranking is {name!r}; known are: '
+                         + ', '.join(sorted(manager.names())))
+    return manager[name].plugin

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Keeps reserved hosts for those who have reserved them."""
+
+import types
+
+import nova.conf
+from nova.scheduler import filters
+from nova.scheduler import utils
+from oslo_log import log as logging
+
+from nova_preempt import marks
+import nova_preempt.conf
+from nova_preempt.reservation import leases
+from nova_preempt.scheduler import request
+from nova_preempt.termination import terms
+
+CONF = nova.conf.CONF
+nova_preempt.conf.register_opts(CONF)
+LOG = logging.getLogger(__name__)
+
+
+class ReservationFilter(filters.BaseHostFilter):
+    """Hosts as the reservations that the lease service knows allow.
+
+    * A request with the hint ``reservation=<id>`` may go to the hosts of this
+      reservation, if it is of the same project and active.
+    * Any other request may not go to a host that is reserved now, nor to one
+      whose next reservation starts within ``[reservation]guard_s``.
+    * A preemptible one may stay until its notice: a host whose next
+      reservation starts later than that takes it.
+
+    Nobody is asked for each host, nor for each request: see
+    nova_preempt.reservation.leases.
+    """
+
+    RUN_ON_REBUILD = False
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        passes = self.rule(spec_obj)
+        return [state for state in filter_obj_list if passes(state.nodename)]
+
+    def host_passes(self, host_state, spec_obj):
+        return self.rule(spec_obj)(host_state.nodename)
+
+    @staticmethod
+    def rule(spec_obj):
+        """A function of the node name: whether the request may go there."""
+        if utils.request_is_rebuild(spec_obj):
+            return lambda node: True
+        known = leases.current(CONF)
+        lease_ids = request.reservations(spec_obj)
+        if lease_ids:
+            answer = known.answer(lease_ids, spec_obj.project_id)
+            if answer.reason:
+                LOG.info('Server %(server)s gets no host: %(reason)s',
+                         {'server': spec_obj.instance_uuid,
+                          'reason': answer.reason})
+            return lambda node: node in answer.hosts
+        view = known.view()
+        lead_s = _lead_s(spec_obj)
+        return lambda node: view.free_s(node) > lead_s
+
+
+def _lead_s(spec_obj):
+    """For how long the request must have the host for itself, in seconds.
+
+    At least one second longer than that.
+    """
+    if not request.is_preemptible(spec_obj):
+        return CONF.reservation.guard_s
+    options = CONF.preemption
+    extra_specs = spec_obj.flavor.extra_specs or {}
+    notice_s = terms.get_terms(types.SimpleNamespace(
+        action=marks.action(extra_specs),
+        notice_s=marks.notice_s(extra_specs),
+        restore=marks.restore(extra_specs)), options).notice_s
+    # Before that its notice would have to begin, and what it was promised
+    # to run for comes before the notice.
+    return (max(marks.minimum_runtime_s(extra_specs),
+                options.minimum_runtime_s)
+            + notice_s + options.termination_timeout_s)

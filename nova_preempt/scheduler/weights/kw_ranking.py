@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Frugal hosts first: KWRanking of Rossigneux et al."""
+
+import nova.conf
+from nova.scheduler import utils
+from nova.scheduler import weights
+
+import nova_preempt.conf
+from nova_preempt.core import efficiency
+from nova_preempt.power import table
+
+CONF = nova.conf.CONF
+nova_preempt.conf.register_opts(CONF)
+
+
+class KWRankingWeigher(weights.BaseHostWeigher):
+    """FLOPS per watt, or the watts that the request adds, negated.
+
+    Of a table that a thread keeps, so that no decision waits. Without any
+    figure all hosts weigh the same, which changes nothing.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.table = table.of(CONF)
+
+    def start(self):
+        """Begin to read figures. Else the first decision does, without."""
+        self.table.start()
+
+    def weight_multiplier(self, host_state):
+        return utils.get_weight_multiplier(
+            host_state, 'kw_ranking_weight_multiplier',
+            CONF.filter_scheduler.kw_ranking_weight_multiplier)
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        self.table.start()
+        return efficiency.fill_unknown(
+            [self._weigh_object(weighed.obj, weight_properties)
+             for weighed in weighed_obj_list],
+            last=CONF.energy.unknown == 'last')
+
+    def _weigh_object(self, host_state, weight_properties):
+        """None if it is not known."""
+        if CONF.energy.ranking == 'marginal':
+            return self._weigh_marginal(host_state, weight_properties)
+        return self.table.flops_per_watt(host_state.nodename)
+
+    def _weigh_marginal(self, host_state, request_spec):
+        figures = self.table.get(host_state.nodename)
+        if figures is None or not host_state.vcpus_total:
+            return None
+        # A host is at full load when all that may be allocated is in use.
+        cpus = host_state.vcpus_total * (host_state.cpu_allocation_ratio or 1)
+        watts = figures.marginal_watts(
+            request_spec.vcpus / cpus, in_use=host_state.num_instances > 0)
+        return None if watts is None else -watts

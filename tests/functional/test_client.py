@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The commands of openstackclient against the embedded cloud."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+from nova_preempt.cmd import api as cmd_api
+from tests.functional import test_api
+
+
+class QuietHandler(cmd_api.simple_server.WSGIRequestHandler):
+
+    def log_message(self, *args):
+        pass
+
+
+class TestCommands(test_api.ApiTestCase):
+
+    def setUp(self):
+        super().setUp()
+        server = cmd_api.make_server('127.0.0.1', 0, self.app, QuietHandler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.endpoint = f'http://127.0.0.1:{server.server_port}'
+
+    def run_client(self, *arguments, user='admin', code=0):
+        """What "openstack preemption ..." prints, as a process of its own."""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith('OS_')}
+        found = subprocess.run(
+            [os.path.join(os.path.dirname(sys.executable), 'openstack'),
+             '--os-auth-type', 'admin_token', '--os-endpoint', self.endpoint,
+             '--os-token', f'{user}:{self.project}',
+             '--os-preemption-endpoint', self.endpoint,
+             'preemption', *arguments],
+            env=environment, capture_output=True, text=True, timeout=120,
+            check=False)
+        self.assertEqual(code, found.returncode, found.stderr)
+        return found.stdout if code == 0 else found.stderr
+
+    def ask_client(self, *arguments, **kwargs):
+        return json.loads(self.run_client(*arguments, '-f', 'json', **kwargs))
+
+    def test_the_same_commands_as_on_a_real_cloud(self):
+        cheap = self.boot_spot('a', 'host1', 100)
+        kept = self.boot_spot('b', 'host1', 1000)
+        answer = self.ask_client('explain', self.small)
+        self.assertEqual(
+            ('preempts', 'host1', cheap),
+            (answer['outcome'], answer['host'],
+             answer['victims'][0]['server_id']))
+        chances = self.ask_client('chance', self.small)
+        self.assertEqual(self.small, chances[0]['Flavor'])
+        normal = self.boot_normal()['id']
+        listed, = self.ask_client('list')
+        self.assertEqual((normal, [cheap]),
+                         (listed['Server'], listed['Victims']))
+        shown = self.ask_client('show', listed['ID'])
+        self.assertEqual('done', shown['status'])
+        self.assertIn(listed['ID'], self.run_client('list'))
+        number = self.ask_client('stats')[0]
+        self.assertEqual(1, number['Victims'])
+        self.ask_client('simulate', kept)
+        self.wait_gone(kept)
+        self.assertEqual(2, len(self.ask_client('list')))
+        self.assert_consistent()
+
+    def test_what_goes_wrong_is_one_line(self):
+        unknown = '9ad2f2b3-54b6-4f4e-9a5e-3b1a8f2a4b5c'
+        text = self.run_client('simulate', unknown, code=1)
+        self.assertIn('There is no such server.', text)
+        self.assertEqual(1, len(text.strip().splitlines()), text)

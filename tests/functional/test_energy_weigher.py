@@ -1,0 +1,162 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers gather on frugal hosts, and without figures where they always did.
+"""
+
+import datetime
+import pathlib
+import random
+from unittest import mock
+
+from nova import service
+from nova.conf import CONF
+from nova.scheduler import manager as nova_manager
+
+from nova_preempt.db import energy
+from nova_preempt.scheduler.weights import kw_ranking
+from tests.functional import base
+
+HOSTS = ('host1', 'host2', 'host3', 'host4')
+STOCK = 'nova.scheduler.manager.SchedulerManager'
+
+
+class WeigherTestCase(base.PreemptionTestCase):
+    """Four hosts of two slots each."""
+
+    def setUp(self):
+        super().setUp()
+        # More than Nova's own weighers, which spread servers, together.
+        self.flags(group='filter_scheduler',
+                   kw_ranking_weight_multiplier=100.0)
+        self.add_hosts(*HOSTS)
+
+    def learn(self, **figures):
+        """Measure hosts: (flops, watts, idle watts) each."""
+        energy.put_figures(self.db, [
+            energy.HostFigures(host, *values,
+                               measured_at=datetime.datetime(2026, 1, 1))
+            for host, values in figures.items()])
+        # What the thread does before long.
+        self.table.refresh()
+
+    @property
+    def table(self):
+        weigher, = (weigher for weigher in
+                    self.scheduler.host_manager.weighers
+                    if isinstance(weigher, kw_ranking.KWRankingWeigher))
+        return weigher.table
+
+    def boot_many(self, number, **kwargs):
+        """The hosts of so many servers, one after the other."""
+        return [self.boot_normal(f'n{index}', **kwargs)[
+            'OS-EXT-SRV-ATTR:host'] for index in range(number)]
+
+
+class TestFigures(WeigherTestCase):
+
+    def test_the_most_efficient_first(self):
+        self.learn(host1=(2e12, 1000, None), host2=(2e12, 500, None),
+                   host3=(2e12, 2000, None), host4=(3e12, 1000, None))
+        self.assertEqual(
+            ['host2', 'host2', 'host4', 'host4', 'host1', 'host1', 'host3',
+             'host3'], self.boot_many(8))
+        self.assert_consistent()
+
+    def test_a_host_without_figures_is_neutral_or_last(self):
+        self.learn(host1=(1e12, 1000, None), host2=(3e12, 1000, None),
+                   host3=(2e12, 1000, None))
+        self.assertEqual(['host2', 'host3', 'host4', 'host1'],
+                         self.boot_many(4, flavor=self.big))
+        self.flags(group='energy', unknown='last')
+        for server in self.servers():
+            self.delete(server['id'])
+        self.assertEqual(['host2', 'host3', 'host1', 'host4'],
+                         self.boot_many(4, flavor=self.big))
+
+    def test_figures_in_a_file_that_the_thread_reads(self):
+        path = pathlib.Path(CONF.state_path, 'figures.yaml')
+        path.write_text('host3: {flops: 4e12, watts: 400}\n'
+                        'host1: {flops: 3e12, watts: 400}\n')
+        self.flags(group='energy', figures_file=str(path), unknown='last')
+        self.restart_scheduler()
+        self.wait_for(lambda: self.table.get('host3'), 'the first reading')
+        self.assertEqual(['host3', 'host3', 'host1'], self.boot_many(3))
+
+    def test_multiplier_of_an_aggregate(self):
+        self.learn(host1=(2e12, 1000, None), host2=(9e12, 1000, None),
+                   host3=(1e12, 1000, None), host4=(3e12, 1000, None))
+        self.add_aggregate('indifferent', ['host2'],
+                           kw_ranking_weight_multiplier='0')
+        self.assertEqual(['host4', 'host4', 'host1'], self.boot_many(3))
+
+    def test_victims_end_on_frugal_hosts_only_if_they_are_cheap(self):
+        """The cost of victims goes before efficiency, and ties are its."""
+        self.learn(host1=(2e12, 1000, None), host2=(9e12, 1000, None),
+                   host3=(3e12, 1000, None), host4=(1e12, 1000, None))
+        spots = {host: [self.boot_spot(f'{host}-{index}', host, uptime_s)
+                        for index in range(2)]
+                 for host, uptime_s in (('host1', 10), ('host2', 1000),
+                                        ('host3', 10), ('host4', 10))}
+        server = self.boot_normal()
+        self.assertEqual('host3', server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(1, len(self.last_victims() & set(spots['host3'])))
+
+
+class TestMarginal(WeigherTestCase):
+
+    def test_running_hosts_before_idle_ones(self):
+        self.flags(group='energy', ranking='marginal')
+        self.learn(host1=(9e12, 300, 100), host2=(2e12, 400, 150),
+                   host3=(1e12, 300, 90), host4=(1e12, 380, 140))
+        # 100 + 100, 150 + 125, 90 + 105, 140 + 120 watts for the first.
+        self.boot_normal('running', host='host4')
+        self.assertEqual(['host4', 'host3', 'host3', 'host1', 'host1',
+                          'host2', 'host2'], self.boot_many(7))
+
+
+class TestWithoutFigures(WeigherTestCase):
+
+    def choices(self):
+        """Where servers of a fixed order of sizes go, by a fixed seed."""
+        hosts = []
+        seeded = random.Random(20)
+        with mock.patch.object(nova_manager, 'random', seeded):
+            for index, flavor in enumerate(
+                    (self.small, self.small, self.big, self.small,
+                     self.small)):
+                server = self.boot_normal(f's{index}', flavor=flavor)
+                hosts.append(server['OS-EXT-SRV-ATTR:host'])
+        for server in self.servers():
+            self.delete(server['id'])
+        return hosts
+
+    def test_the_same_hosts_as_stock(self):
+        self.flags(group='filter_scheduler', host_subset_size=2,
+                   shuffle_best_same_weighed_hosts=True)
+        self.restart_scheduler()
+        ours = [self.choices()]
+        self.flags(group='energy', unknown='last', ranking='marginal')
+        ours.append(self.choices())
+        host = self.scheduler_service.host
+        self.scheduler_service.stop()
+        self.flags(group='filter_scheduler', weight_classes=[
+            'nova.scheduler.weights.all_weighers'])
+        with mock.patch.dict(service.SERVICE_MANAGERS,
+                             {'nova-scheduler': STOCK}):
+            self.scheduler_service = self.start_service('scheduler',
+                                                        host=host)
+        self.assertIs(nova_manager.SchedulerManager,
+                      type(self.scheduler_service.manager))
+        stock = self.choices()
+        self.assertEqual([stock, stock], ours)
+        # Not because there was nothing to choose.
+        self.assertLess(1, len(set(stock)))

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts do most with a watt."""
+
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core import efficiency
+from tests.unit.core.support import LAW
+
+Figures = efficiency.Figures
+
+
+class TestEfficiency(unittest.TestCase):
+
+    def test_004_i(self):
+        """Published, but for names: 90/30 before 100/50 before no meter."""
+        found = {'b': Figures(100, 50).flops_per_watt,
+                 'c': Figures(90, 30).flops_per_watt,
+                 'a': Figures(1000).flops_per_watt}
+        self.assertEqual({'c': 3.0, 'b': 2.0, 'a': None}, found)
+        self.assertEqual(['c', 'b', 'a'], efficiency.ranking(found))
+
+    def test_equals_go_by_name(self):
+        self.assertEqual(['c', 'a', 'b'], efficiency.ranking(
+            {'b': 1.0, 'a': 1.0, 'c': 2.0}))
+
+    def test_without_flops_or_watts_it_is_not_known(self):
+        for figures in (Figures(), Figures(watts=9), Figures(flops=9),
+                        Figures(9, 0)):
+            self.assertIsNone(figures.flops_per_watt)
+
+
+class TestMarginalWatts(unittest.TestCase):
+
+    figures = Figures(None, 300, 100)
+
+    def test_idle_power_is_due_to_the_first_server(self):
+        self.assertEqual(150, self.figures.marginal_watts(.25, in_use=False))
+
+    def test_a_running_host_costs_the_slope_only(self):
+        self.assertEqual(50, self.figures.marginal_watts(.25, in_use=True))
+
+    def test_full_load_is_what_was_measured(self):
+        first = self.figures.marginal_watts(.25, in_use=False)
+        rest = 3 * self.figures.marginal_watts(.25, in_use=True)
+        self.assertEqual(300, first + rest)
+
+    def test_who_draws_more_when_idle_costs_no_less_than_nothing(self):
+        self.assertEqual(0, Figures(None, 90, 100).marginal_watts(
+            1, in_use=True))
+
+    def test_without_watts_it_is_not_known(self):
+        for figures in (Figures(1, 300), Figures(1, None, 100)):
+            self.assertIsNone(figures.marginal_watts(1, in_use=True))
+
+
+class TestFillUnknown(unittest.TestCase):
+
+    def test_neutral(self):
+        self.assertEqual([2.0, 3.0, 4.0],
+                         efficiency.fill_unknown([2.0, None, 4.0]))
+
+    def test_last(self):
+        self.assertEqual([2.0, 0.0, 4.0], efficiency.fill_unknown(
+            [2.0, None, 4.0], last=True))
+
+    def test_of_none_known_all_are_equal(self):
+        for last in (False, True):
+            self.assertEqual([0.0, 0.0], efficiency.fill_unknown(
+                [None, None], last=last))
+            self.assertEqual([], efficiency.fill_unknown([], last=last))
+
+    @LAW
+    @hypothesis.given(st.lists(st.none() | st.floats(-1e15, 1e15)),
+                      st.booleans())
+    def test_the_known_stay_and_the_unknown_find_their_place(
+            self, values, last):
+        filled = efficiency.fill_unknown(values, last=last)
+        known = [value for value in values if value is not None]
+        self.assertEqual(len(values), len(filled))
+        for value, found in zip(values, filled, strict=True):
+            if value is not None:
+                self.assertEqual(value, found)
+            elif known and last:
+                self.assertLess(found, min(known))
+            elif known:
+                # A mean may be off by a rounding.
+                slack = 1e-9 * max(map(abs, known))
+                self.assertGreaterEqual(found, min(known) - slack)
+                self.assertLessEqual(found, max(known) + slack)

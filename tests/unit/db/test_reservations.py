@@ -1,0 +1,371 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reservations, on the databases of test_api."""
+
+import datetime
+import os
+import threading
+import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
+
+from nova_preempt import exceptions
+from nova_preempt.core import calendar as core
+from nova_preempt.db import calendar
+from nova_preempt.db import reservable
+from nova_preempt.db import reservations
+from tests.unit.db import test_api
+
+NOW = datetime.datetime(2026, 1, 1, 12)
+NOW_S = reservations.to_s(NOW)
+HOUR = datetime.timedelta(hours=1)
+
+
+def asked(uuid, **changes):
+    values = {'uuid': uuid, 'project_id': 'p1', 'user_id': 'u1', 'name': uuid,
+              'quantity': 1, 'duration_s': 3600, 'window_start': NOW,
+              'end_action': 'shelve', 'before_end_s': 60,
+              'host_properties': ['=', '$é', 1]}
+    return reservations.Reservation(**{**values, **changes})
+
+
+def chooser(hosts, start_s=NOW_S, duration_s=3600, quantity=1):
+    """What finds the earliest time on these hosts."""
+    def choose(calendar):
+        return core.find(
+            [core.Host(host, calendar.busy.get(host, ())) for host in hosts],
+            window_start_s=start_s, window_end_s=start_s + duration_s,
+            duration_s=duration_s, quantity=quantity)
+    return choose
+
+
+class TestReservations(test_api.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.now = NOW
+        self.mine = self.make()
+
+    def make(self):
+        """What another process would have."""
+        return reservations.Reservations(self.db, lambda: self.now)
+
+    def grant(self, uuid, hosts=('h1',), after=datetime.timedelta(0),
+              **changes):
+        item = asked(uuid, quantity=len(hosts), **changes)
+        start_s = NOW_S + int(after.total_seconds())
+        return self.mine.grant(item, chooser(
+            hosts, start_s, item.duration_s, len(hosts)))
+
+    def test_comes_back_as_it_went(self):
+        granted = self.grant('r1', ['h2', 'h1'], window_end=NOW + HOUR)
+        self.assertEqual(granted, self.mine.get('r1'))
+        self.assertEqual(('h1', 'h2'), granted.held)
+        self.assertEqual((NOW, NOW + HOUR), (granted.start_at,
+                                             granted.end_at))
+        self.assertEqual((NOW_S, NOW_S + 3600), (granted.start_s,
+                                                 granted.end_s))
+        self.assertEqual(granted, self.mine.get('r1', 'p1'))
+        for uuid, project_id in (('r1', 'p2'), ('r2', None)):
+            with self.assertRaisesRegex(exceptions.ReservationNotFound, uuid):
+                self.mine.get(uuid, project_id)
+
+    def test_a_host_is_given_once(self):
+        self.grant('r1', ['h1', 'h2'])
+        for mine in (self.mine, self.make()):
+            with self.assertRaises(exceptions.NoHostsForReservation):
+                mine.grant(asked('r2'), chooser(['h1', 'h2']))
+        self.assertEqual(1, self.mine.generation())
+        self.grant('r2', ['h1'], after=HOUR)
+        self.grant('r3', ['h2'], after=-HOUR)
+
+    def test_a_check_refuses(self):
+        def check(found, others):
+            self.assertEqual(('h2',), found.hosts)
+            self.assertEqual(['r1'], [item.uuid for item in others])
+            raise exceptions.ReservationLimit('too many')
+
+        self.grant('r1')
+        self.grant('r2', ['h3'], project_id='p2')
+        with self.assertRaisesRegex(exceptions.ReservationLimit, 'too many'):
+            self.mine.grant(asked('r3'), chooser(['h2']), check)
+        self.assertEqual(2, self.mine.generation())
+        self.assertEqual(2, len(self.mine.list()))
+
+    def test_what_is_kept_is_what_is_there(self):
+        """Whoever writes, and whatever was kept before."""
+        other = self.make()
+
+        def check():
+            fresh = self.make().calendar()
+            for each in (self.mine, other):
+                self.assertEqual(fresh, each.calendar())
+
+        check()
+        self.grant('r1', ['h1', 'h2'])
+        check()
+        other.grant(asked('r2'), chooser(['h1'], NOW_S + 3600))
+        check()
+        self.grant('r3', ['h1', 'h3'], after=2 * HOUR)
+        check()
+        self.mine.replace_host('r1', 'h2', 'h4')
+        check()
+        other.set_end('r3', NOW + 4 * HOUR)
+        check()
+        self.mine.update('r3', status=reservations.CANCELLED)
+        check()
+        reservable.set_host(self.db, 'h1', reservable=False)
+        check()
+        self.assertEqual(
+            {'h1': ((NOW_S, NOW_S + 7200),), 'h4': ((NOW_S, NOW_S + 3600),)},
+            self.mine.calendar().busy)
+        self.assertIs(self.mine.calendar(), self.mine.calendar())
+
+    def test_snapshot(self):
+        for number, status in enumerate(reservations.STATUSES):
+            self.grant(f'r{number}', [f'h{number}'], after=-number * HOUR)
+            self.mine.update(f'r{number}', status=status)
+        found = self.mine.snapshot()
+        self.assertEqual(self.mine.generation(), found.generation)
+        self.assertEqual(['r2', 'r1', 'r0'],
+                         [item.uuid for item in found.reservations])
+        self.assertEqual(('h0',), found.reservations[-1].held)
+        self.assertEqual(['h0', 'h1', 'h2'],
+                         sorted(self.mine.calendar().busy))
+
+    def test_list(self):
+        for number in range(5):
+            self.now = NOW + number * HOUR
+            self.grant(f'r{number}', ['h0', f'h{number + 1}'], after=(
+                number * HOUR), project_id=f'p{number % 2}')
+        self.mine.update('r1', status=reservations.ENDED, released_at=NOW)
+
+        def uuids(**conditions):
+            return ' '.join(item.uuid
+                            for item in self.mine.list(**conditions))
+
+        self.assertEqual('r4 r3 r2 r1 r0', uuids())
+        self.assertEqual('r3 r1', uuids(project_id='p1'))
+        self.assertEqual('r2', uuids(name='r2', user_id='u1'))
+        self.assertEqual('r3', uuids(host='h4'))
+        self.assertEqual('r1', uuids(statuses=[reservations.ENDED]))
+        self.assertEqual('r1', uuids(released=True))
+        self.assertEqual('r4 r3', uuids(released=False, limit=2))
+        self.assertEqual('r3 r2', uuids(since=NOW + 2.5 * HOUR,
+                                        until=NOW + 4 * HOUR))
+        self.assertEqual('r2 r1', uuids(marker=self.mine.get('r3'), limit=2))
+
+    def test_update_goes_by_the_status(self):
+        self.grant('r1')
+        generation = self.mine.generation()
+        self.assertFalse(self.mine.update(
+            'r1', from_status=reservations.ACTIVE, name='x'))
+        self.assertTrue(self.mine.update(
+            'r1', from_status=reservations.OPEN, name='x', noticed_at=NOW))
+        self.assertEqual(generation, self.mine.generation())
+        self.assertTrue(self.mine.update(
+            'r1', from_status=reservations.PENDING,
+            status=reservations.ACTIVE))
+        self.assertFalse(self.mine.update('r2', name='x'))
+        found = self.mine.get('r1')
+        self.assertEqual(('x', reservations.ACTIVE),
+                         (found.name, found.status))
+        self.assertLess(generation, self.mine.generation())
+
+    def test_hosts_on_their_way(self):
+        self.grant('r1', ['h1', 'h2'])
+        self.assertTrue(self.mine.set_host(
+            'r1', 'h1', reservations.EMPTYING, 'why'))
+        self.assertFalse(self.mine.set_host('r1', 'h3', reservations.READY))
+        self.assertEqual(
+            [('h1', reservations.EMPTYING, 'why'),
+             ('h2', reservations.ASSIGNED, '')],
+            [(item.host, item.status, item.reason)
+             for item in self.mine.get('r1').hosts])
+
+    def test_another_host(self):
+        self.grant('r1', ['h1', 'h2'])
+        self.grant('r2', ['h3'])
+        with self.assertRaisesRegex(exceptions.NoHostsForReservation,
+                                    '^h3: not free from 2026-01-01T12:00'):
+            self.mine.replace_host('r1', 'h2', 'h3')
+        with self.assertRaisesRegex(exceptions.WrongState, 'h3 is no host'):
+            self.mine.replace_host('r1', 'h3', 'h4')
+        self.assertEqual(('h1', 'h2'), self.mine.get('r1').held)
+        found = self.mine.replace_host('r1', 'h2', 'h4', 'it is down')
+        self.assertEqual(('h1', 'h4'), found.held)
+        self.assertEqual(reservations.PENDING, found.status)
+        self.assertEqual(
+            ('h2', reservations.LOST, 'it is down'),
+            (found.hosts[1].host, found.hosts[1].status,
+             found.hosts[1].reason))
+        self.grant('r3', ['h2'])
+        self.assertFalse(self.mine.set_host('r1', 'h2', reservations.READY))
+
+    def test_degraded_and_whole_again(self):
+        self.grant('r1', ['h1', 'h2'])
+        found = self.mine.replace_host('r1', 'h2', None, 'it is down')
+        self.assertEqual(
+            (reservations.DEGRADED, '1 of 2 hosts are missing: it is down'),
+            (found.status, found.reason))
+        self.assertEqual(('h1',), found.held)
+        self.now += HOUR / 2
+        found = self.mine.replace_host('r1', None, 'h2')
+        self.assertEqual((reservations.ACTIVE, '', ('h1', 'h2')),
+                         (found.status, found.reason, found.held))
+        # It had not had it for a while, and another might have.
+        self.assertEqual(NOW + HOUR / 2, found.hosts[1].start_at)
+        self.assertEqual(NOW, found.hosts[0].start_at)
+
+    def test_no_other_host_once_it_is_over(self):
+        self.grant('r1')
+        self.now += HOUR
+        with self.assertRaisesRegex(exceptions.WrongState, 'at its end'):
+            self.mine.replace_host('r1', 'h1', 'h2')
+        self.mine.update('r1', status=reservations.ENDED)
+        with self.assertRaisesRegex(exceptions.WrongState, 'is ended'):
+            self.mine.replace_host('r1', 'h1', 'h2')
+        with self.assertRaises(exceptions.ReservationNotFound):
+            self.mine.replace_host('r2', 'h1', 'h2')
+
+    def test_another_end(self):
+        self.grant('r1', ['h1', 'h2'])
+        self.grant('r2', ['h2'], after=2 * HOUR)
+        self.mine.update('r1', noticed_at=NOW)
+        found = self.mine.set_end('r1', NOW + HOUR / 2)
+        self.assertEqual((NOW + HOUR / 2, 1800, NOW), (
+            found.end_at, found.duration_s, found.noticed_at))
+        self.grant('r3', ['h1'], after=HOUR / 2, duration_s=900)
+        with self.assertRaisesRegex(exceptions.NoHostsForReservation,
+                                    '^h1: not free'):
+            self.mine.set_end('r1', NOW + HOUR)
+        self.mine.update('r3', status=reservations.CANCELLED)
+        with self.assertRaisesRegex(exceptions.NoHostsForReservation,
+                                    '^h2: not free'):
+            self.mine.set_end('r1', NOW + 3 * HOUR)
+        found = self.mine.set_end('r1', NOW + 2 * HOUR)
+        self.assertEqual((NOW + 2 * HOUR, 7200, None), (
+            found.end_at, found.duration_s, found.noticed_at))
+        self.assertEqual({NOW + 2 * HOUR},
+                         {item.end_at for item in found.hosts})
+
+    def test_a_check_refuses_another_end(self):
+        def check(reservation, others):
+            self.assertEqual([reservation], others)
+            raise exceptions.ReservationLimit('too long')
+
+        self.grant('r1')
+        with self.assertRaisesRegex(exceptions.ReservationLimit, 'too long'):
+            self.mine.set_end('r1', NOW + 2 * HOUR, check)
+        self.assertEqual(NOW + HOUR, self.mine.get('r1').end_at)
+
+    def test_schedule_of_hosts(self):
+        self.grant('r1', ['h1', 'h2'], after=HOUR)
+        self.grant('r2', ['h1'])
+        found = self.mine.schedule_of()
+        self.assertEqual(['r2', 'r1'], [item.reservation_uuid
+                                        for item in found['h1']])
+        self.assertEqual({'h2': found['h2']}, self.mine.schedule_of('h2'))
+        self.assertEqual(
+            reservations.Booking('h2', 'r1', 'p1', reservations.PENDING,
+                                 NOW + HOUR, NOW + 2 * HOUR),
+            found['h2'][0])
+        self.assertEqual({}, self.mine.schedule_of('h3'))
+
+    def test_who_waits_in_vain_tries_again(self):
+        tries = []
+
+        @calendar.retried
+        def write():
+            tries.append(1)
+            if len(tries) == 1:
+                raise db_exc.DBError(Exception('database is locked'))
+            raise db_exc.DBError(Exception('disk is full'))
+
+        with (mock.patch('time.sleep'),
+              self.assertRaisesRegex(db_exc.DBError, 'full')):
+            write()
+        self.assertEqual(2, len(tries))
+
+    def test_of_fifty_that_want_the_last_host_one_gets_it(self):
+        self.grant('r', ['h1', 'h2'])
+        processes = [self.make() for _ in range(4)]
+        got, others = [], []
+        gate = threading.Barrier(50)
+
+        def want(number):
+            gate.wait()
+            try:
+                processes[number % 4].grant(
+                    asked(f'r{number}'), chooser(['h1', 'h2', 'h3']))
+                got.append(number)
+            except exceptions.NoHostsForReservation:
+                others.append(number)
+
+        threads = [threading.Thread(target=want, args=(number,))
+                   for number in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((1, 49), (len(got), len(others)))
+        self.assertEqual({'h1', 'h2', 'h3'}, set(self.mine.calendar().busy))
+        self.assertEqual(2, self.mine.generation())
+
+    def test_what_an_administrator_says_of_hosts(self):
+        self.assertEqual({}, reservable.get_hosts(self.db))
+        reservable.set_host(self.db, 'h1', extra={'rack': 'é', 'n': [1]})
+        reservable.set_host(self.db, 'h1', reservable=False)
+        reservable.set_host(self.db, 'h2', reservable=True)
+        expected = calendar.HostSettings('h1', False, {'rack': 'é',
+                                                       'n': [1]})
+        self.assertEqual(expected, reservable.get_hosts(self.db)['h1'])
+        found = self.mine.calendar()
+        self.assertEqual(expected, found.settings['h1'])
+        self.assertEqual([False, True, True, False], [
+            found.is_reservable('h1', True), found.is_reservable('h2', False),
+            found.is_reservable('h3', True), found.is_reservable('h3', False),
+        ])
+        reservable.set_host(self.db, 'h1', reservable=None)
+        self.assertIsNone(self.mine.calendar().settings['h1'].reservable)
+
+    def test_hidden_properties(self):
+        for name, hidden in (('a', True), ('b', True), ('a', True),
+                             ('b', False), ('c', False)):
+            reservable.set_hidden(self.db, name, hidden)
+        self.assertEqual({'a'}, reservable.get_hidden(self.db))
+
+    def test_limits_of_a_project(self):
+        self.assertEqual({}, reservable.get_limits(self.db, 'p1'))
+        reservable.set_limits(self.db, 'p1', {'max_hosts': 3})
+        reservable.set_limits(self.db, 'p1', {'max_hosts': 4})
+        reservable.set_limits(self.db, 'p2', {'max_hosts': 5})
+        self.assertEqual({'max_hosts': 4},
+                         reservable.get_limits(self.db, 'p1'))
+        self.assertEqual({'p1', 'p2'},
+                         reservable.list_limits(self.db).keys())
+        reservable.set_limits(self.db, 'p1', {})
+        self.assertEqual({}, reservable.get_limits(self.db, 'p1'))
+
+
+def load_tests(loader, tests, pattern):
+    """On each database; without what is inherited."""
+    suite = unittest.TestSuite()
+    for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
+        for name in vars(TestReservations):
+            if name.startswith('test_'):
+                case = TestReservations(name)
+                case.url = url
+                suite.addTest(case)
+    return suite

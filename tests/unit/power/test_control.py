@@ -1,0 +1,236 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is decided, in a world without Nova."""
+
+import datetime
+
+from nova_preempt.db import booking
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import forecasts
+from nova_preempt.power import requests
+from tests.unit.power import world
+
+NAMES = ('a', 'b', 'c', 'd')
+EFFICIENCIES = {'a': 4.0, 'b': 3.0, 'c': 2.0}
+
+
+class ControlTestCase(world.WorldTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.start(world.World(*NAMES), efficiencies=lambda: EFFICIENCIES)
+
+    def in_state(self, state):
+        return {name for name, found in self.states().items()
+                if found == state}
+
+    def until_asleep(self, *names):
+        self.tick(0)
+        self.minutes(5)
+        self.tick()
+        self.tick()
+        self.assertEqual(set(names), self.in_state('asleep'))
+
+    def reserve(self, hosts, start_s, end_s=7200):
+        start = self.world.naive() + datetime.timedelta(seconds=start_s)
+        end = self.world.naive() + datetime.timedelta(seconds=end_s)
+        with self.db._writer() as session:
+            booking.insert(session, booking.Reservation(
+                uuid=f'{hosts[0]} {start}', project_id='p', quantity=1,
+                duration_s=end_s - start_s, window_start=start,
+                end_action='delete', before_end_s=0, start_at=start,
+                end_at=end, created_at=start, updated_at=start,
+                hosts=tuple(booking.Assignment(host, start, end)
+                            for host in hosts)))
+
+
+class TestControl(ControlTestCase):
+
+    def test_least_efficient_sleep_first(self):
+        self.forecast = lambda now: 2
+        self.until_asleep('c', 'd')
+
+    def test_most_efficient_wake_first(self):
+        self.until_asleep(*NAMES)
+        self.forecast = lambda now: 2
+        self.minutes(5)
+        self.assertEqual({'a', 'b'}, self.in_state('waking'))
+        self.tick()
+        self.assertEqual({'c', 'd'}, self.states().keys())
+
+    def test_busy_hosts(self):
+        self.world.change('a', servers=1)
+        self.world.coming = {'b'}
+        self.until_asleep('c', 'd')
+
+    def test_counter_begins_anew(self):
+        self.tick(0)
+        self.minutes(4)
+        self.world.change('a', servers=1)
+        self.minutes(1)
+        self.world.change('a', servers=0)
+        self.minutes(3)
+        self.assertNotIn('a', self.states())
+        self.minutes(2)
+        self.assertEqual('emptying', self.states()['a'])
+
+    def test_excluded(self):
+        self.set(excluded_hosts=['[ab]'])
+        self.until_asleep('c', 'd')
+        self.set(excluded_hosts=['c'])
+        self.forecast = lambda now: 4
+        self.minutes(6)
+        self.assertEqual({'c': 'asleep'}, self.states())
+
+    def test_minimum_of_an_aggregate(self):
+        for name in 'cd':
+            self.world.change(name, aggregates=frozenset(('warm',)))
+        self.world.minimum_of = {'warm': 1}
+        self.until_asleep('a', 'b', 'd')
+
+    def test_limits_of_a_minute(self):
+        self.set(max_sleeps_per_minute=1, max_wakes_per_minute=1)
+        self.tick(0)
+        numbers = []
+        for _ in range(9):
+            self.minutes(1)
+            numbers.append(len(self.states()))
+        self.assertEqual([0, 0, 0, 0, 1, 2, 3, 4, 4], numbers)
+        self.forecast = lambda now: 4
+        self.world.broken = set(NAMES)
+        for number in range(1, 5):
+            self.minutes(1)
+            while not self.in_state('waking'):
+                self.minutes(1)
+            self.assertEqual(number, len(self.in_state('waking')))
+
+    def test_failed_host_is_replaced(self):
+        self.until_asleep(*NAMES)
+        self.forecast = lambda now: 1
+        self.world.broken = {'a'}
+        self.minutes(5 + 15)
+        self.assertEqual('failed', self.states()['a'])
+        self.tick()
+        self.assertEqual({'b'}, self.in_state('waking'))
+
+    def test_reservations(self):
+        self.until_asleep(*NAMES)
+        self.reserve(['c'], 3600)
+        self.tick(3600 - 310)
+        self.assertEqual(set(NAMES), self.in_state('asleep'))
+        self.tick(10)
+        self.assertEqual({'c'}, self.in_state('waking'))
+        self.tick(100)
+        self.tick()
+        self.assertEqual({'a', 'b', 'd'}, self.in_state('asleep'))
+        # Its last boot tells how long the next one takes.
+        self.assertEqual(100, db_energy.get_power(self.db)['c'].boot_s)
+        self.minutes(60)
+        self.assertEqual({'a', 'b', 'd'}, self.in_state('asleep'))
+        # After the end it is a host like others.
+        self.minutes(70)
+        self.assertEqual(set(NAMES), self.in_state('asleep'))
+        self.reserve(['c'], 600, 1200)
+        self.tick(600 - 130)
+        self.assertEqual(set(NAMES), self.in_state('asleep'))
+        self.tick(10)
+        self.assertEqual({'c'}, self.in_state('waking'))
+
+    def test_reserved_soon_stays_on(self):
+        self.reserve(['d'], 900)
+        self.until_asleep('a', 'b', 'c')
+
+    def test_disabled_by_us_and_forgotten(self):
+        self.world.change('a', disabled=True,
+                          disabled_reason='nova-preempt-engine: once')
+        self.forecast = lambda now: 4
+        self.tick(0)
+        self.tick()
+        self.assertEqual({}, self.states())
+        self.assertFalse(self.world.hosts['a'].disabled)
+
+    def test_hosts_that_are_gone(self):
+        self.until_asleep(*NAMES)
+        del self.world.hosts['a'], self.world.on['a']
+        self.minutes(1)
+        self.assertEqual({'b', 'c', 'd'}, self.states().keys())
+
+    def test_clock_that_is_turned_back(self):
+        self.until_asleep(*NAMES)
+        self.forecast = lambda now: 1
+        self.world.now -= datetime.timedelta(hours=1)
+        self.tick(0)
+        self.assertEqual({'a'}, self.in_state('waking'))
+
+
+class TestRequests(ControlTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.until_asleep(*NAMES)
+        self.requests = requests.Requests(self.control, self.switcher,
+                                          self.db)
+        self.room = dict.fromkeys(NAMES, 2)
+
+    def wake(self, request, servers=1, room=None):
+        return self.requests.wake(None, request, servers,
+                                  self.room if room is None else room)
+
+    def test_most_efficient(self):
+        self.assertEqual({'hosts': ['a'], 'boot_s': 300}, self.wake('r1'))
+        self.assertEqual({'a'}, self.in_state('waking'))
+
+    def test_no_more_than_needed(self):
+        for request in ('r1', 'r2', 'r2'):
+            self.assertEqual(['a'], self.wake(request)['hosts'])
+        self.assertEqual(['b'], self.wake('r3')['hosts'])
+        self.assertEqual(['b', 'c', 'd'], self.wake('r4', 6)['hosts'])
+        # All have room for one less than asked: what there is, is on its way.
+        self.assertEqual([], self.wake('r5')['hosts'])
+
+    def test_what_is_up_is_in_placement(self):
+        self.wake('r1', 2)
+        self.tick()
+        self.tick()
+        self.assertNotIn('a', self.states())
+        self.assertEqual(['b'], self.wake('r2')['hosts'])
+
+    def test_only_what_sleeps(self):
+        self.set(excluded_hosts=['a'])
+        db_energy.set_power(self.db, 'b', 'failed', self.world.naive(),
+                            from_states=('asleep',))
+        self.assertEqual(['c'], self.wake('r1', 1)['hosts'])
+        self.assertEqual([], self.wake('r2', 1, {'e': 4, 'a': 4})['hosts'])
+
+    def test_limit_of_a_minute(self):
+        self.set(max_wakes_per_minute=1)
+        self.assertEqual(['a'], self.wake('r1', 4)['hosts'])
+
+
+class TestForecast(world.WorldTestCase):
+
+    def test_history(self):
+        now = datetime.datetime(2026, 11, 20, 12)
+        for ago, busy in ((datetime.timedelta(0), 2),
+                          (datetime.timedelta(hours=2), 4),
+                          (datetime.timedelta(weeks=1, minutes=-30), 7),
+                          (datetime.timedelta(weeks=1, hours=-2), 9)):
+            db_energy.add_sample(self.db, db_energy.Sample(
+                now - ago, 10, busy, 0, 0, 0, 0))
+        for name, hosts in (('max_window', 2.0), ('seasonal', 7.0)):
+            self.set(forecast=name)
+            self.assertEqual(hosts, forecasts.Forecast(
+                self.conf.energy, self.db).hosts(now), name)
+        self.set(forecast='fortune')
+        self.assertRaisesRegex(
+            Exception, 'ewma, max_window, seasonal', forecasts.Forecast,
+            self.conf.energy, self.db)

@@ -1,0 +1,170 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How a request waits for hosts; whom it waits for, see the functional tests.
+"""
+
+from unittest import mock
+
+from nova import exception
+from nova.conf import rpc as conf_rpc
+
+from nova_preempt import exceptions
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import demand
+from tests.unit.power import base
+from tests.unit.power import world
+
+
+class Spec:
+    """A request for as many cores."""
+
+    def __init__(self, vcpus=2):
+        self.flavor = mock.Mock(vcpus=vcpus)
+        self.used = False
+
+    def __deepcopy__(self, memo):
+        assert not self.used
+        return Spec(self.flavor.vcpus)
+
+
+class TestDemand(world.WorldTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.waiting = base.Waiting()
+        conf_rpc.register_opts(self.conf)
+        self.engine = mock.Mock()
+        self.engine.wake_hosts.return_value = {'hosts': ['a'], 'boot_s': 300}
+        self.demand = demand.Demand(
+            self.conf, self.db, None, self.engine, None,
+            self.waiting.clock, self.waiting.sleep)
+        self.room = {'a': 1, 'b': 1}
+        patch = mock.patch.object(self.demand, '_candidates',
+                                  lambda context, spec: dict(self.room))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.asleep('a', 'b')
+        self.free = False
+
+    def asleep(self, *names):
+        for name in names:
+            self.assertTrue(self.to(name, 'asleep', ('on',)))
+
+    def to(self, name, state, before=db_energy.STATES):
+        return db_energy.set_power(self.db, name, state, base.NOW.replace(
+            tzinfo=None), from_states=before)
+
+    def place(self, spec):
+        """As Nova, it changes the request."""
+        self.assertFalse(spec.used)
+        spec.used = True
+        if not self.free:
+            raise exception.NoValidHost(reason='There is no room.')
+        return 'there'
+
+    def serve(self, servers=('s1',)):
+        return self.demand.serve(None, Spec(), list(servers), self.place)
+
+    def refused(self):
+        return str(self.assertRaises(exception.NoValidHost, self.serve))
+
+    def up_in(self, seconds, name='a', free=True):
+        def boot():
+            self.to(name, 'on')
+            self.free = free
+
+        self.waiting.at[self.waiting.now_s + seconds] = boot
+
+    def test_room_at_once(self):
+        self.free = True
+        self.assertEqual('there', self.serve())
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_waits(self):
+        self.up_in(200)
+        self.assertEqual('there', self.serve(['s1', 's2']))
+        self.engine.wake_hosts.assert_called_once_with(
+            None, 's1', 2, {'a': 1, 'b': 1})
+        self.assertEqual([('s1', 2, 200.0), ('s2', 2, 200.0)], [
+            (wake.server_uuid, wake.cores, wake.boot_s)
+            for wake in db_energy.get_wakes(self.db)])
+
+    def test_time_is_up(self):
+        self.assertIn(
+            'There is no room. Capacity is on its way: 1 hosts are being '
+            'powered on, which takes about 300 s', self.refused())
+        self.assertEqual(1600, self.waiting.now_s)
+
+    def test_no_longer_than_the_conductor_waits(self):
+        self.conf.set_override('long_rpc_timeout', 100)
+        self.refused()
+        self.assertEqual(1040, self.waiting.now_s)
+
+    def test_does_not_wait(self):
+        self.set(demand_wait_s=0)
+        self.assertIn('Capacity is on its way', self.refused())
+        self.assertEqual(1000, self.waiting.now_s)
+
+    def test_none_could_serve_it(self):
+        self.room = {}
+        self.assertNotIn('Capacity', self.refused())
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_none_is_woken(self):
+        self.engine.wake_hosts.return_value = {'hosts': [], 'boot_s': 0}
+        self.assertNotIn('Capacity', self.refused())
+
+    def test_nobody_answers(self):
+        self.engine.wake_hosts.side_effect = exceptions.NoAnswer('no')
+        self.assertNotIn('Capacity', self.refused())
+
+    def test_not_wanted(self):
+        for option in ('enabled', 'demand_wakes'):
+            self.set(**{option: False})
+            self.refused()
+            self.set(**{option: True})
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_one_that_does_not_help_is_not_asked_again(self):
+        answers = {'a': ['a'], 'b': ['b']}
+
+        def wake(context, request, servers, hosts):
+            name = min(hosts)
+            self.up_in(100, name, free=name == 'b')
+            return {'hosts': answers[name], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        self.assertEqual('there', self.serve())
+        self.assertEqual(1200, self.waiting.now_s)
+        self.assertEqual([['a', 'b'], ['b']], [
+            sorted(call.args[3])
+            for call in self.engine.wake_hosts.call_args_list])
+
+    def test_one_that_fails(self):
+        def wake(context, request, servers, hosts):
+            if self.engine.wake_hosts.call_count == 1:
+                self.waiting.at[self.waiting.now_s + 50] = (
+                    lambda: self.to('a', 'failed'))
+                return {'hosts': ['a'], 'boot_s': 300}
+            self.up_in(100, 'b')
+            return {'hosts': ['b'], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        self.assertEqual('there', self.serve())
+
+    def test_waits_for_all(self):
+        self.engine.wake_hosts.return_value = {'hosts': ['a', 'b'],
+                                               'boot_s': 300}
+        self.up_in(100, 'a', free=False)
+        self.up_in(150, 'b')
+        self.assertEqual('there', self.serve())
+        self.assertEqual(1, self.engine.wake_hosts.call_count)

@@ -1,0 +1,357 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Drivers that run commands, send packets, and ask Ironic."""
+
+import os
+import select
+import socket
+
+from nova import exception
+from oslo_utils import uuidutils
+
+from nova_preempt.power import driver
+from nova_preempt.power import errors
+from nova_preempt.power import waiting
+from nova_preempt.power.drivers import command
+from nova_preempt.power.drivers import ironic
+from nova_preempt.power.drivers import standby
+from tests.unit.power import base
+
+
+class WaitingTestCase(base.PowerTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.waiting = base.Waiting()
+        self.waiter = waiting.Waiter(self.waiting.clock, self.waiting.sleep)
+
+    def fails(self, call, *texts, host='a'):
+        exc = self.assertRaises(errors.PowerError, call, host)
+        self.assertEqual(host, exc.host)
+        for text in texts:
+            self.assertIn(text, str(exc))
+
+
+class TestWaiter(WaitingTestCase):
+
+    def switch_off(self, gently, hard, state):
+        self.waiter.switch_off('a', lambda: not state, gently, 300, hard, 60)
+
+    def test_of_one_that_shuts_down(self):
+        state = {'on'}
+        self.waiting.at = {1100: state.clear}
+        self.switch_off(lambda: None, None, state)
+        self.assertAlmostEqual(1100, self.waiting.now_s, delta=2)
+
+    def test_of_one_that_does_not(self):
+        state = {'on'}
+        self.switch_off(lambda: None, state.clear, state)
+        self.assertAlmostEqual(1300, self.waiting.now_s, delta=2)
+        self.assertRaises(errors.PowerError, self.switch_off, lambda: None,
+                          None, {'on'})
+        self.assertRaises(errors.PowerError, self.switch_off, lambda: None,
+                          lambda: None, {'on'})
+
+    def test_a_controller_that_is_away_for_a_while(self):
+        def is_so():
+            if self.waiting.now_s < 1050:
+                raise errors.PowerError('a', 'busy')
+            return True
+
+        self.waiter.wait('a', is_so, 60, 'on')
+        self.waiting.now_s = 1000
+        exc = self.assertRaises(errors.PowerError, self.waiter.wait, 'a',
+                                is_so, 10, 'on')
+        self.assertEqual('host a: not on within 10 s: busy', str(exc))
+
+
+class TestCommand(WaitingTestCase):
+    """Real processes; a file says whether the host is on."""
+
+    def setUp(self):
+        super().setUp()
+        self.state = self.directory / 'a.on'
+        self.set(command_on=f'touch {self.directory}/{{host}}.on',
+                 command_off=f'rm {self.directory}/{{host}}.on',
+                 command_status=f'test -e {self.directory}/{{short}}.on')
+
+    @property
+    def driver(self):
+        return command.Command(self.conf, self.waiter)
+
+    def test_on_and_off(self):
+        for _time in range(2):
+            self.driver.power_on('a')
+            self.assertTrue(self.driver.is_on('a'))
+            self.assertTrue(self.state.exists())
+        for _time in range(2):
+            self.driver.power_off('a')
+            self.assertFalse(self.driver.is_on('a'))
+        self.assertFalse(self.state.exists())
+
+    def test_no_shell(self):
+        self.set_hosts(a={'command': {
+            'on': ['touch', str(self.state), f'{self.directory}/$HOME; x']}})
+        self.driver.power_on('a')
+        self.assertTrue((self.directory / '$HOME; x').exists())
+
+    def test_hard_off(self):
+        self.state.touch()
+        self.set(command_off='true')
+        self.fails(self.driver.power_off, 'not shut down within 300 s')
+        self.set(command_force_off=f'rm {self.state}')
+        self.driver.power_off('a')
+        self.assertFalse(self.state.exists())
+
+    def test_pattern(self):
+        self.set(command_on_pattern='is on$',
+                 command_status='echo Chassis Power is off')
+        self.assertFalse(self.driver.is_on('a'))
+        self.set(command_status='echo Chassis Power is on')
+        self.assertTrue(self.driver.is_on('a'))
+        self.set(command_status='false')
+        self.fails(self.driver.is_on, 'false ended with 1')
+
+    def test_failures(self):
+        self.set(command_on='false')
+        self.fails(self.driver.power_on, 'false ended with 1')
+        self.set(command_on='ls /nothing/at/all')
+        self.fails(self.driver.power_on, 'ls ended with 2',
+                   '/nothing/at/all')
+        self.set(command_on='/nothing/at/all')
+        self.fails(self.driver.power_on, 'No such file')
+        # One whose status takes the boot is not waited for.
+        self.set(command_on='true')
+        self.driver.power_on('a')
+        self.assertEqual(1000, self.waiting.now_s)
+        self.set(command_status='sh -c "exit 3"')
+        self.fails(self.driver.is_on, 'sh ended with 3')
+        self.set(command_status='')
+        self.fails(self.driver.is_on, 'no command "status"')
+        self.set(command_status='test {host}')
+        self.fails(self.driver.is_on, 'may not be put into', host='-e')
+
+    def test_one_that_hangs_is_ended_with_what_it_started(self):
+        path = self.directory / 'fifo'
+        os.mkfifo(path)
+        end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, end)
+        self.set(command_timeout_s=1, command_status='sh -c '
+                 f'"sleep 600 > {path} & sleep 600"')
+        self.fails(self.driver.is_on, 'sh ran for more than 1 s')
+        # It ends when nobody is left to write.
+        select.select([end], [], [], 60)
+        self.assertEqual(b'', os.read(end, 1))
+
+
+class TestStandby(WaitingTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.state = self.directory / 'a.awake'
+        self.state.touch()
+        self.set(standby_suspend=f'rm {self.state}',
+                 standby_wake=f'touch {self.state}',
+                 standby_status=f'test -e {self.state}')
+
+    def make(self, port=9):
+        return standby.Standby(self.conf, self.waiter, port)
+
+    def test_suspend_and_wake(self):
+        for _time in range(2):
+            self.make().power_off('a')
+            self.assertFalse(self.make().is_on('a'))
+        for _time in range(2):
+            self.make().power_on('a')
+            self.assertTrue(self.make().is_on('a'))
+
+    def test_the_connection_breaks_as_the_host_goes(self):
+        self.set(standby_suspend=f'sh -c "rm {self.state}; exit 255"')
+        self.make().power_off('a')
+
+    def test_one_that_does_not_suspend(self):
+        self.set(standby_suspend='true')
+        self.fails(self.make().power_off, 'not suspended within 60 s')
+        self.set(standby_suspend='ls /nothing/at/all')
+        self.fails(self.make().power_off, 'ls ended with 2')
+
+    def test_magic_packet(self):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(listener.close)
+        listener.bind(('127.0.0.1', 0))
+        listener.settimeout(30)
+        self.state.unlink()
+        self.waiting.at = {1003: self.state.touch}
+        self.set_hosts(a={'standby': {'mac': '52:54:00:aB:34:56',
+                                      'broadcast': '127.0.0.1'}})
+        self.make(listener.getsockname()[1]).power_on('a')
+        packet = listener.recv(1000)
+        self.assertEqual(b'\xff' * 6 + b'\x52\x54\x00\xab\x34\x56' * 16,
+                         packet)
+        # Again, until it is awake.
+        self.assertEqual(packet, listener.recv(1000))
+
+    def test_what_is_not_told(self):
+        self.set(standby_wake='', standby_suspend='')
+        self.fails(self.make().power_off, 'no command "suspend"')
+        self.state.unlink()
+        self.fails(self.make().power_on, 'no command "wake"')
+        self.set(standby_status='')
+        self.fails(self.make().is_on, 'no command "status"')
+
+
+class Node(base.Site):
+    """Ironic with one node, which switches as it is told."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.uuid = uuidutils.generate_uuid()
+        self.states = {'power_state': 'power off', 'last_error': None,
+                       'target_power_state': None}
+        self.targets = []
+        self.refusals = []
+        self.answers = {
+            ('GET', f'/v1/nodes/{name}'): {'uuid': self.uuid},
+            ('GET', f'/v1/nodes/{self.uuid}/states'): lambda _: self.states,
+            ('PUT', f'/v1/nodes/{self.uuid}/states/power'): self.put}
+        self.ignores = ()
+
+    def put(self, request):
+        if self.refusals:
+            return self.refusals.pop(0)
+        self.targets.append((request.json['target'],
+                             request.json.get('timeout')))
+        if request.json['target'] not in self.ignores:
+            self.states['power_state'] = request.json['target'].replace(
+                'soft ', '')
+        return 202, b''
+
+
+class TestIronic(WaitingTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.configure('[preemption]\nauth_type = admin_token\n'
+                       'endpoint = http://127.0.0.1:1\ntoken = secret\n')
+        self.node = Node('a')
+        self.set(ironic_url=self.serve(self.node))
+        self.driver = ironic.Ironic(self.conf, self.waiter)
+
+    def test_on_and_off(self):
+        for _time in range(2):
+            self.driver.power_on('a')
+            self.assertTrue(self.driver.is_on('a'))
+        for _time in range(2):
+            self.driver.power_off('a')
+            self.assertFalse(self.driver.is_on('a'))
+        self.assertEqual([('power on', None), ('soft power off', 300)],
+                         self.node.targets)
+        for request in self.node.requests:
+            self.assertEqual('secret', request.headers['X-Auth-Token'])
+            self.assertEqual('baremetal 1.27',
+                             request.headers['OpenStack-API-Version'])
+
+    def test_a_node_that_does_not_shut_down(self):
+        self.driver.power_on('a')
+        self.node.ignores = ('soft power off',)
+        self.driver.power_off('a')
+        self.assertEqual([('soft power off', 300), ('power off', 60)],
+                         self.node.targets[1:])
+
+    def test_ironic_gives_up(self):
+        self.node.ignores = ('power on', 'soft power off')
+        self.node.states['last_error'] = 'no BMC'
+        self.fails(self.driver.power_on, 'no BMC')
+        self.assertEqual(1000, self.waiting.now_s)
+        # The next step is tried at once.
+        self.node.states['power_state'] = 'power on'
+        self.driver.power_off('a')
+        self.assertEqual('power off', self.node.targets[-1][0])
+
+    def test_a_node_that_is_busy(self):
+        self.node.refusals = [(409, b'locked')] * 3 + [(503, b'busy')]
+        self.driver.power_on('a')
+        self.assertEqual(1008, self.waiting.now_s)
+        self.node.states['power_state'] = 'power off'
+        self.node.refusals = [(409, b'locked')] * 99
+        self.fails(self.driver.power_on, 'not free in Ironic within 60 s',
+                   'locked')
+
+    def test_one_that_cannot_be_asked_to_shut_down(self):
+        self.driver.power_on('a')
+        self.node.refusals = [(400, b'soft power off is not supported')]
+        self.driver.power_off('a')
+        self.assertEqual('power off', self.node.targets[-1][0])
+
+    def test_under_way(self):
+        self.node.states.update(power_state='power on',
+                                target_power_state='power off')
+        self.waiting.at = {1010: lambda: self.node.states.update(
+            power_state='power on', target_power_state=None)}
+        self.driver.power_on('a')
+        self.assertEqual(1010, self.waiting.now_s)
+
+    def test_names(self):
+        self.set_hosts(b={'ironic': {'node': 'a'}})
+        self.driver = ironic.Ironic(self.conf, self.waiter)
+        self.assertFalse(self.driver.is_on('b'))
+        nodes = [{'uuid': 'u1', 'instance_info': {'display_name': 'd'}},
+                 {'uuid': self.node.uuid,
+                  'instance_info': {'display_name': 'c'}},
+                 {'uuid': 'u2', 'instance_info': {'display_name': 'd'}},
+                 {'uuid': 'u3', 'instance_info': None}]
+        self.node.answers['GET', '/v1/nodes'] = {'nodes': nodes}
+        self.assertFalse(self.driver.is_on('c'))
+        self.fails(self.driver.is_on, '2 nodes', host='d')
+        self.fails(self.driver.is_on, '0 nodes', host='e')
+
+    def test_a_node_that_was_enrolled_anew(self):
+        self.driver.power_on('a')
+        renewed = Node('a')
+        self.node.answers = renewed.answers
+        self.fails(self.driver.is_on, '404')
+        self.assertFalse(self.driver.is_on('a'))
+
+    def test_errors_and_rubbish(self):
+        for path in ('/v1/nodes/a', f'/v1/nodes/{self.node.uuid}/states'):
+            kept = self.node.answers['GET', path]
+            for answer in ((401, b''), (500, b'<h1>'), b'<', b'[]', b'7',
+                           {'power_state': 'error', 'last_error': 'x'}):
+                self.node.answers['GET', path] = answer
+                self.fails(self.driver.is_on)
+            self.node.answers['GET', path] = kept
+        self.set(ironic_url=self.nobody())
+        self.fails(ironic.Ironic(self.conf).is_on, 'Unable to establish')
+
+
+class TestDrivers(base.PowerTestCase):
+
+    def test_each_host_has_its_own(self):
+        self.set(driver='command', command_status='true')
+        self.set_hosts(b={'driver': 'standby',
+                          'standby': {'status': 'false'}})
+        drivers = driver.Drivers(self.conf)
+        self.assertIs(drivers.of('a'), drivers.of('c'))
+        self.assertTrue(drivers.is_on('a'))
+        self.assertFalse(drivers.is_on('b'))
+
+    def test_unknown(self):
+        self.set(driver='magic')
+        exc = self.assertRaises(exception.InvalidConfiguration,
+                                driver.Drivers, self.conf)
+        self.assertIn("driver names 'magic'; known are: command, ironic, "
+                      'redfish, standby', str(exc))
+        self.set(driver='command')
+        self.set_hosts(a={'driver': 'majic'})
+        exc = self.assertRaises(exception.InvalidConfiguration,
+                                driver.Drivers, self.conf)
+        self.assertIn("hosts_file for a names 'majic'", str(exc))

@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is noted of the cloud."""
+
+import datetime
+from unittest import mock
+
+import prometheus_client
+
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import observer
+from nova_preempt.power import readings
+from tests.unit.power import base
+from tests.unit.power import world
+
+
+class TestObserver(world.WorldTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.start(world.World('a', 'b', 'c'))
+        self.source = mock.Mock()
+        self.waits = mock.Mock()
+        self.watts(a=100.0, b=150.0)
+        self.observer = observer.Observer(
+            self.conf.energy, self.db, self.world,
+            readings.Readings(self.conf, [('source', self.source)],
+                              base.clock),
+            lambda: {'b': 90.0, 'c': 80.0}, self.waits, self.world.clock)
+
+    def watts(self, **watts):
+        self.source.read.return_value = {
+            host: readings.Reading(host, value, base.NOW)
+            for host, value in watts.items()}
+
+    def observe(self):
+        self.observer.observe()
+        return db_energy.get_samples(self.db)[-1]
+
+    def test_sample(self):
+        self.world.change('a', servers=2, vcpus_used=3)
+        db_energy.set_power(self.db, 'c', 'asleep', self.world.naive(),
+                            from_states=('on',))
+        db_energy.set_power(self.db, 'b', 'waking', self.world.naive(),
+                            from_states=('on',))
+        self.assertEqual(db_energy.Sample(
+            self.world.naive(), hosts_on=2, hosts_busy=1, hosts_asleep=1,
+            cores_total=12, cores_off=4, cores_used=3, watts=250.0,
+            watts_saved=80.0), self.observe())
+        self.assertEqual({'a': 100.0, 'b': 150.0}, {
+            host: reading.watts for host, reading
+            in db_energy.get_readings(self.db).items()})
+        self.waits.close_ended.assert_called_once_with()
+
+        def value(name, **labels):
+            return prometheus_client.REGISTRY.get_sample_value(name, labels)
+
+        self.assertEqual((1, 1, 1, 250), (
+            value('nova_preempt_power_hosts', state='on'),
+            value('nova_preempt_power_hosts', state='asleep'),
+            value('nova_preempt_power_hosts', state='waking'),
+            value('nova_preempt_power_watts')))
+
+    def test_no_reading(self):
+        self.watts()
+        self.assertIsNone(self.observe().watts)
+
+    def test_purge(self):
+        self.observe()
+        old_s = self.conf.energy.samples_retention_s
+        self.world.now += datetime.timedelta(seconds=old_s + 1)
+        self.observe()
+        self.assertEqual(1, len(db_energy.get_samples(self.db)))

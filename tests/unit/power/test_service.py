@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the engine gets, by configuration."""
+
+from unittest import mock
+
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import service
+from tests.unit.power import base
+from tests.unit.power import world
+
+
+class TestPower(world.WorldTestCase):
+
+    def make(self):
+        parts = mock.Mock(db=self.db, clock=base.clock)
+        power = service.Power(self.conf, parts, driver=mock.Mock())
+        self.addCleanup(power.close)
+        return power
+
+    def names(self, power):
+        return [name for name, _work in power.works]
+
+    def test_what_is_wanted(self):
+        self.set(enabled=False)
+        power = self.make()
+        self.assertEqual(([], []), (self.names(power), power.endpoints))
+        self.set(sources=['static'], static_file=self.write('w.yaml', {}))
+        power = self.make()
+        self.assertEqual((['power: readings'], []),
+                         (self.names(power), power.endpoints))
+        self.set(enabled=True, sources=[])
+        power = self.make()
+        self.assertEqual(['power: control', 'power: readings'],
+                         self.names(power))
+        self.assertEqual('energy', power.endpoints[0].target.namespace)
+
+    def test_when_to_come_again(self):
+        power = self.make()
+        power.control.step = power.observer.observe = mock.Mock()
+        self.assertEqual([10, 60], [work() for _name, work in power.works])
+
+    def test_hosts_that_are_asleep(self):
+        for state in db_energy.STATES:
+            db_energy.set_power(self.db, state, state, base.NOW.replace(
+                tzinfo=None), from_states=('on',))
+        self.assertEqual({'emptying', 'sleeping', 'asleep', 'waking'},
+                         self.make().asleep())
+        self.set(enabled=False)
+        self.assertEqual(set(), self.make().asleep())
+
+    def test_figures(self):
+        db_energy.put_figures(self.db, [
+            db_energy.HostFigures('a', 1e12, 400.0, 100.0, base.NOW.replace(
+                tzinfo=None)),
+            db_energy.HostFigures('b', 1e12, None, None, base.NOW.replace(
+                tzinfo=None))])
+        power = self.make()
+        power.table.refresh()
+        self.assertEqual({'a': 2.5e9}, power.efficiencies())
+        self.assertEqual({'a': 100.0}, power._idle_watts())

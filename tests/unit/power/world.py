@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A cloud with hosts that can be switched, all in memory but our database."""
+
+import dataclasses
+import datetime
+
+from nova_preempt import db
+from nova_preempt.conf import energy as conf_energy
+from nova_preempt.power import control
+from nova_preempt.power import errors
+from nova_preempt.power import fleet
+from nova_preempt.power import switching
+from tests.unit.power import base
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+class World:
+    """Hosts, and what Nova, Placement and their controllers say of them.
+
+    It is the Fleet, the NovaAPI and the Driver of a Switcher.
+
+    :ivar crash_in: after so many things that are done the process dies,
+        before or after the next, None for never
+    """
+
+    def __init__(self, *names, vcpus=4):
+        self.now = base.NOW
+        self.hosts = {
+            name: fleet.ComputeHost(
+                name=name, host=name, cell_uuid='c', service_uuid=name,
+                provider_uuid=name, up=True, seen_at=self.naive(),
+                disabled=False, disabled_reason='', vcpus=vcpus,
+                vcpus_used=0, servers=0, aggregates=frozenset())
+            for name in names}
+        self.on = dict.fromkeys(names, True)
+        self.coming = set()        # hosts with a server that only
+        self.broken = set()        # Placement knows; hosts that never boot
+        self.minimum_of = {}
+        self.calls = []
+        self.crash_in = None
+
+    def naive(self):
+        return self.now.replace(tzinfo=None)
+
+    def clock(self):
+        return self.now
+
+    def change(self, name, **values):
+        self.hosts[name] = dataclasses.replace(self.hosts[name], **values)
+
+    def _do(self, *call):
+        self._come_to(call)
+        self.calls.append(call)
+
+    def _come_to(self, what):
+        if self.crash_in is not None:
+            if self.crash_in <= 0:
+                raise Crash(what)
+            self.crash_in -= 1
+
+    # -- time ------------------------------------------------------------
+
+    def pass_time(self, seconds):
+        """Hosts that are on report, unless they are broken."""
+        self.now += datetime.timedelta(seconds=seconds)
+        for name, on in self.on.items():
+            if on and name not in self.broken:
+                self.change(name, up=True, seen_at=self.naive())
+            elif self.naive() - self.hosts[name].seen_at > (
+                    datetime.timedelta(seconds=60)):
+                self.change(name, up=False)
+
+    # -- a Fleet ---------------------------------------------------------
+
+    def read(self):
+        return dict(self.hosts)
+
+    def is_empty(self, host):
+        return not (self.hosts[host.name].servers
+                    or host.name in self.coming)
+
+    def minimums(self, default):
+        return self.minimum_of
+
+    # -- a NovaAPI -------------------------------------------------------
+
+    def disable_service(self, name, reason):
+        self._do('disable', name)
+        assert not self.hosts[name].is_operators, name
+        self.change(name, disabled=True, disabled_reason=reason)
+        self._come_to('disabled')
+
+    def enable_service(self, name):
+        self._do('enable', name)
+        assert not self.hosts[name].is_operators, name
+        self.change(name, disabled=False, disabled_reason='')
+        self._come_to('enabled')
+
+    # -- a Driver --------------------------------------------------------
+
+    def is_on(self, name):
+        self._come_to('look')
+        return self.on[name]
+
+    def power_on(self, name):
+        self._do('on', name)
+        if name in self.broken:
+            raise errors.PowerError(name, 'it is broken')
+        self.on[name] = True
+        self._come_to('on')
+
+    def power_off(self, name):
+        self._do('off', name)
+        assert self.hosts[name].servers == 0, name
+        assert self.hosts[name].is_ours, name
+        self.on[name] = False
+        self._come_to('off')
+
+
+class WorldTestCase(base.PowerTestCase):
+    """Has a database, and engines that can be started anew."""
+
+    def setUp(self):
+        super().setUp()
+        self.conf.set_override(
+            'connection', f'sqlite:///{self.directory}/test.sqlite',
+            'preemption_database')
+        self.db = db.Database(self.conf)
+        self.db.sync()
+        self.addCleanup(
+            lambda: self.db._facade.writer.get_engine().dispose())
+        self.set(enabled=True, spare_hosts=0, minimum_hosts=0,
+                 max_sleeps_per_minute=100)
+
+    def start(self, world, forecast=lambda now: 0, efficiencies=dict):
+        """A new engine in this world."""
+        self.world = world
+        self.forecast = forecast
+        options = self.conf[conf_energy.GROUP]
+        self.switcher = switching.Switcher(
+            options, self.db, world, world, world, world.clock)
+        self.addCleanup(self.switcher.close)
+        self.control = control.Control(
+            options, self.db, world, self.switcher, self, efficiencies)
+
+    def hosts(self, now):
+        """It is the Forecast, too."""
+        return self.forecast(now)
+
+    def tick(self, seconds=10):
+        self.world.pass_time(seconds)
+        self.control.step()
+        self.switcher.wait()
+
+    def minutes(self, number):
+        for _ in range(number):
+            self.tick(60)
+
+    def states(self):
+        """{host: state} of those that are not on."""
+        return {name: item.state for name, item
+                in control.db_energy.get_power(self.db).items()
+                if item.state != 'on'}

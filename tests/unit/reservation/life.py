@@ -1,0 +1,262 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A database of reservations, and a cloud that does what it is asked for.
+
+Its time passes when a test says so.
+"""
+
+import collections
+import dataclasses
+import datetime
+from types import SimpleNamespace
+
+import testtools
+
+from nova_preempt.core import calendar
+from nova_preempt.db import reservations as db
+from nova_preempt.reservation import inventory
+from nova_preempt.reservation import moments
+from nova_preempt.reservation import occupancy
+from nova_preempt.termination import nova_api
+from tests.unit.db import test_api
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+HOUR_S = 3600
+
+
+class Events:
+    """What was told, as [(event, status, how late)]."""
+
+    def __init__(self):
+        self.told = []
+
+    def __getattr__(self, event):
+        def tell(reservation, late_s=None):
+            self.told.append((event, reservation.status, late_s))
+        return tell
+
+
+class LifeTestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.database = test_api.make_database('sqlite://')
+        self.database.sync()
+        self.addCleanup(
+            self.database._facade.writer.get_engine().dispose)
+        self.now = NOW
+        self.reservations = db.Reservations(self.database, self.clock)
+        self.events = Events()
+        self.moments = self.make_moments()
+
+    def make_moments(self):
+        return moments.Moments(self.database, self.reservations,
+                               self.events, self.clock)
+
+    def clock(self):
+        return self.now
+
+    def pass_time(self, seconds):
+        self.now += datetime.timedelta(seconds=seconds)
+
+    def reserve(self, *hosts, uuid='r1', start_s=HOUR_S, duration_s=HOUR_S,
+                quantity=None, before_end_s=600, **values):
+        start = db.to_s(self.now) + start_s
+        return self.reservations.grant(
+            db.Reservation(
+                uuid=uuid, project_id='p', duration_s=duration_s,
+                quantity=quantity or len(hosts),
+                window_start=db.from_s(start),
+                before_end_s=before_end_s,
+                **{'end_action': 'delete', **values}),
+            lambda _calendar: calendar.Found(start, start + duration_s,
+                                             hosts))
+
+    def get(self, uuid='r1'):
+        return self.reservations.get(uuid)
+
+    def make_ready(self, uuid='r1'):
+        for host in self.get(uuid).held:
+            self.reservations.set_host(uuid, host, db.READY)
+
+
+@dataclasses.dataclass
+class Server:
+    """A server of the cloud below."""
+
+    uuid: str
+    node: str
+    preemptible: bool = False
+    vm_state: str = 'active'
+    task_state: str | None = None
+    reservation: str | None = None
+    notice_s: int = 0
+    action: str = ''
+    restore: bool = False
+    # How long its end takes after its notice, and its move.
+    takes_s: int = 0
+    movable: bool = True
+    stubborn: bool = False
+
+
+class Cloud:
+    """Stands in for Nova, Placement and the ends of preemptible servers.
+
+    :param clock: returns now
+    """
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.servers = {}
+        self.later = []            # (time, what happens)
+        self.asked = []            # (what, server)
+        self.noticed = {}          # server: when
+        self.hosts = {}
+        self.foreign = collections.defaultdict(set)   # node: consumers
+        self.away = False
+
+    # -- for tests -------------------------------------------------------
+
+    def add_host(self, name, **changes):
+        self.hosts[name] = inventory.Host(
+            name, name, f'rp-{name}', **{
+                'state': 'up', 'status': 'enabled',
+                'properties': {'hypervisor_hostname': name}, **changes})
+
+    def boot(self, uuid, node, **values):
+        self.servers[uuid] = Server(uuid, node, **values)
+
+    def run(self):
+        """Let happen what was asked for long enough ago."""
+        due = [item for item in self.later if item[0] <= self.clock()]
+        self.later = [item for item in self.later if item not in due]
+        for _when, happen in due:
+            happen()
+
+    def on(self, node):
+        return {server.uuid for server in self.servers.values()
+                if server.node == node}
+
+    def _in(self, seconds, happen):
+        self.later.append((self.clock() + datetime.timedelta(
+            seconds=seconds), happen))
+
+    def _check(self):
+        if self.away:
+            raise nova_api.NovaError('away')
+
+    # -- Nova ------------------------------------------------------------
+
+    def live_migrate(self, uuid):
+        self._ask('live_migrate', uuid)
+        server = self.servers[uuid]
+        if not server.movable:
+            raise nova_api.NovaError('No valid host')
+        server.task_state = 'migrating'
+
+        def moved():
+            server.node, server.task_state = 'elsewhere', None
+        self._in(server.takes_s, moved)
+
+    def cold_migrate(self, uuid):
+        self._ask('cold_migrate', uuid)
+        server = self.servers[uuid]
+        old = server.node
+        server.node, server.vm_state = 'elsewhere', 'resized'
+        self.foreign[old].add(f'move of {uuid}')
+
+    def confirm_resize(self, uuid):
+        self._ask('confirm_resize', uuid)
+        self.servers[uuid].vm_state = 'stopped'
+        for consumers in self.foreign.values():
+            consumers.discard(f'move of {uuid}')
+
+    def force_delete(self, uuid):
+        self._ask('force_delete', uuid)
+        server = self.servers[uuid]
+        if not server.stubborn:
+            server.task_state = 'deleting'
+            self._in(server.takes_s, lambda: self.servers.pop(uuid, None))
+
+    def shelve(self, uuid):
+        self._ask('shelve', uuid)
+        self.servers[uuid].vm_state = 'shelved'
+
+    def shelve_offload(self, uuid):
+        self._ask('shelve_offload', uuid)
+        del self.servers[uuid]
+
+    def _ask(self, what, uuid):
+        self._check()
+        self.asked.append((what, uuid))
+
+    # -- the inventory and its occupancy ---------------------------------
+
+    @property
+    def occupancy(self):
+        return self
+
+    def hosts_now(self):
+        self._check()
+        return dict(self.hosts)
+
+    def consumers(self, host):
+        return self.on(host.name) | self.foreign[host.name]
+
+    def is_vacant(self, host, counts):
+        return not counts.get(host.name, (0, 0))[1]
+
+    def counts(self):
+        found = {}
+        for server in self.servers.values():
+            count, normal = found.get(server.node, (0, 0))
+            found[server.node] = (count + 1,
+                                  normal + (not server.preemptible))
+        return found
+
+    def get(self, uuid):
+        server = self.servers.get(uuid)
+        return server and occupancy.Resident(
+            uuid, server.node, server.node, server.vm_state,
+            server.task_state, server.preemptible)
+
+    def on_node(self, node):
+        return [self.get(uuid) for uuid in sorted(self.on(node))]
+
+    def reservation_of(self, uuid):
+        return self.servers[uuid].reservation
+
+    # -- preemption and its ends -----------------------------------------
+
+    def get_ending(self):
+        return dict.fromkeys(self.noticed.keys() & self.servers.keys(), 'p')
+
+    def begin_all(self, servers, operation, reason, leave):
+        self.asked.append((operation, *sorted(
+            server.uuid for server in servers)))
+        for server in servers:
+            self.noticed[server.uuid] = self.clock()
+            self._in(server.notice_s + server.takes_s,
+                     lambda uuid=server.uuid: self.servers.pop(uuid, None))
+
+    def preemption(self, **options):
+        """What stands in for a scheduler.preemption.Preemption."""
+        conf = SimpleNamespace(**{
+            'termination_timeout_s': 120, 'migrate_timeout_s': 60,
+            'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
+            'actions': ['delete', 'shelve', 'stop'], **options})
+        view = SimpleNamespace(get=self._get_preemptible)
+        return SimpleNamespace(conf=conf, view=view, db=self)
+
+    def _get_preemptible(self, uuid):
+        server = self.servers.get(uuid)
+        return server if server and server.preemptible else None

@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Leases, and services that answer as a test wants."""
+
+import types
+
+from nova_preempt.reservation import leases
+from nova_preempt.reservation import snapshot
+
+
+def lease(lease_id, start_s, end_s, *hosts, project='p',
+          status=snapshot.PENDING):
+    return snapshot.Lease(lease_id, project, status, start_s, end_s,
+                          frozenset(hosts))
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now_s=0):
+        self.now_s = now_s
+
+    def __call__(self):
+        return self.now_s
+
+
+class Service:
+    """Answers with what it is given; an exception is raised."""
+
+    def __init__(self, *answer):
+        self.answer = answer
+        self.past = {}
+        self.asked = 0
+
+    def fetch(self):
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def get(self, lease_id):
+        return self.past.get(lease_id)
+
+
+def options(**values):
+    return types.SimpleNamespace(**{
+        'refresh_interval_s': 5, 'max_age_s': 60, 'lease_service': 'test',
+        'on_unavailable': 'fail_closed', **values})
+
+
+class Fixed(leases.Leases):
+    """Leases without a thread: asks where the thread would be asked to."""
+
+    def __init__(self, *answer, now_s=0, monotonic=None, **values):
+        super().__init__(Service(*answer), options(**values), Clock(now_s),
+                         monotonic or Clock())
+
+    def start(self):
+        if not self._ended:
+            self._ended = 1
+            self.ask()
+
+    def refresh(self, lease_ids=()):
+        if self._error:
+            return False
+        self.ask(lease_ids)
+        return not self._error
+
+    def ask(self, lease_ids=()):
+        self._ask(set(lease_ids))

@@ -1,0 +1,209 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reservations start and end at their time."""
+
+import datetime
+from unittest import mock
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.db import models
+from nova_preempt.db import progress
+from nova_preempt.db import reservations as db
+from nova_preempt.reservation import moments
+from tests.unit.reservation import life
+from tests.unit.reservation.life import HOUR_S
+
+
+class TestMoments(life.LifeTestCase):
+
+    def test_a_whole_life(self):
+        self.reserve('h1', 'h2')
+        self.make_ready()
+        self.moments.run()
+        self.assertEqual([], self.events.told)
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        found = self.get()
+        self.assertEqual((db.ACTIVE, self.now),
+                         (found.status, found.ready_at))
+        self.pass_time(HOUR_S - 600)
+        self.moments.run()
+        self.moments.run()
+        self.assertEqual(self.now, self.get().noticed_at)
+        self.pass_time(600)
+        self.moments.run()
+        self.moments.run()
+        self.assertEqual((db.ENDED, ''),
+                         (self.get().status, self.get().reason))
+        self.assertEqual([('start', db.ACTIVE, 0.0),
+                          ('before_end', db.ACTIVE, None),
+                          ('end', db.ENDED, 0.0)], self.events.told)
+
+    def test_comes_again_in_time(self):
+        self.assertEqual(moments.POLL_S, self.moments.run())
+        self.reserve('h1')
+        self.make_ready()
+        self.assertEqual(moments.POLL_S, self.moments.run())
+        self.pass_time(HOUR_S - 0.25)
+        self.assertEqual(0.25, self.moments.run())
+        self.assertEqual(db.PENDING, self.get().status)
+        self.pass_time(0.25)
+        self.moments.run()
+        self.assertEqual(db.ACTIVE, self.get().status)
+
+    def test_does_not_start_before_all_hosts_are_empty(self):
+        self.reserve('h1', 'h2')
+        self.reservations.set_host('r1', 'h1', db.READY)
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.assertEqual(db.PENDING, self.get().status)
+        self.reservations.set_host('r1', 'h2', db.READY)
+        self.pass_time(2.5)
+        self.moments.start('r1')
+        self.moments.start('r1')
+        self.assertEqual([('start', db.ACTIVE, 2.5)], self.events.told)
+
+    def test_a_degraded_one_starts_too(self):
+        self.reserve('h1', 'h2')
+        self.reservations.replace_host('r1', 'h2', None, 'h2 is down')
+        self.make_ready()
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.assertEqual((db.DEGRADED, self.now),
+                         (self.get().status, self.get().ready_at))
+        self.assertEqual([('start', db.DEGRADED, 0.0)], self.events.told)
+        # It has all hosts again, and one of them is not empty yet.
+        self.reservations.replace_host('r1', None, 'h3')
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.assertEqual(('end', db.ENDED, 0.0), self.events.told[-1])
+
+    def test_one_without_hosts_does_not_start(self):
+        self.reserve('h1')
+        self.reservations.replace_host('r1', 'h1', None, 'h1 is down')
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.assertIsNone(self.get().ready_at)
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.assertIn('it ended before its hosts were empty: 1 of 1 hosts',
+                      self.get().reason)
+
+    def test_shorter_than_its_notice(self):
+        self.reserve('h1', duration_s=60)
+        self.make_ready()
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.moments.run()
+        self.assertEqual(['start', 'before_end'],
+                         [item[0] for item in self.events.told])
+
+    def test_changed_at_the_last_moment(self):
+        self.reserve('h1', start_s=0)
+        self.make_ready()
+        self.moments.run()
+        self.pass_time(HOUR_S - 600)
+        self.reservations.set_end('r1', self.now + datetime.timedelta(
+            hours=1))
+        self.moments.run()
+        self.assertIsNone(self.get().noticed_at)
+        self.reservations.update('r1', before_end_s=HOUR_S)
+        self.moments.run()
+        self.assertEqual(self.now, self.get().noticed_at)
+        self.reservations.set_end('r1', self.now + datetime.timedelta(
+            seconds=1))
+        self.pass_time(1)
+        self.moments.run()
+        self.assertEqual(db.ENDED, self.get().status)
+
+    def test_extended_while_it_is_being_ended(self):
+        self.reserve('h1', start_s=0)
+        self.make_ready()
+        self.moments.run()
+        self.pass_time(HOUR_S)
+        real = progress.get_many
+
+        def get_many(database, uuids):
+            found = real(database, uuids)
+            self.reservations.set_end('r1', self.now + datetime.timedelta(
+                hours=9))
+            return found
+
+        with mock.patch.object(progress, 'get_many', get_many):
+            self.moments.run()
+        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertNotIn('end', [item[0] for item in self.events.told])
+
+    def test_many_at_one_time(self):
+        for number in range(30):
+            self.reserve(f'h{number}', uuid=f'r{number}')
+            self.make_ready(f'r{number}')
+        self.moments.run()
+        self.pass_time(HOUR_S)
+        before = self.reservations.generation()
+        self.moments.run()
+        self.assertEqual(before + 1, self.reservations.generation())
+        self.assertEqual(30 * [('start', db.ACTIVE, 0.0)], self.events.told)
+
+    def test_one_that_was_cancelled(self):
+        self.reserve('h1')
+        self.make_ready()
+        self.moments.run()
+        self.reservations.update('r1', status=db.CANCELLED)
+        self.pass_time(9 * HOUR_S)
+        self.moments.run()
+        self.assertEqual((db.CANCELLED, []),
+                         (self.get().status, self.events.told))
+
+    def test_a_database_that_is_away(self):
+        self.reserve('h1', start_s=0)
+        self.make_ready()
+        self.moments.run()
+        self.pass_time(HOUR_S)
+        with mock.patch.object(progress, 'change_many',
+                               side_effect=OSError('away')):
+            self.assertRaises(OSError, self.moments.run)
+        self.pass_time(3)
+        self.moments.run()
+        self.assertEqual(('end', db.ENDED, 3.0), self.events.told[-1])
+
+    @hypothesis.settings(max_examples=15, deadline=None, derandomize=True)
+    @hypothesis.given(steps=st.lists(st.integers(0, 2 * HOUR_S),
+                                     max_size=12),
+                      starts=st.lists(st.integers(0, 2 * HOUR_S),
+                                      min_size=1, max_size=4))
+    def test_whenever_it_looks_all_is_as_the_time_says(self, steps, starts):
+        """An engine that stops and starts has done the same in the end."""
+        self.forget()
+        granted = [self.reserve(f'h{number}', uuid=f'r{number}',
+                                start_s=start_s)
+                   for number, start_s in enumerate(starts)]
+        for reservation in granted:
+            self.make_ready(reservation.uuid)
+        for step in steps:
+            self.pass_time(step)
+            self.make_moments().run()
+            self.make_moments().run()
+            for reservation in granted:
+                self.assertEqual(
+                    db.PENDING if self.now < reservation.start_at else
+                    db.ACTIVE if self.now < reservation.end_at else
+                    db.ENDED, self.get(reservation.uuid).status)
+
+    def forget(self):
+        """Begin the next example a day later."""
+        self.now += datetime.timedelta(days=1)
+        with self.database._writer() as session:
+            for model in (models.ReservationHost, models.Reservation):
+                session.query(model).delete()

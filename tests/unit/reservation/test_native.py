@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Our own reservations as leases, on a real database."""
+
+import datetime
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+from oslo_config import cfg
+
+from nova_preempt import db
+import nova_preempt.conf
+from nova_preempt.core import calendar as core
+from nova_preempt.db import leases
+from nova_preempt.db import reservations
+from nova_preempt.reservation import snapshot
+from nova_preempt.reservation.lease_service import native
+
+NOW = datetime.datetime(2026, 1, 1, 12)
+NOW_S = 1767268800
+
+
+class TestNative(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        conf = cfg.ConfigOpts()
+        nova_preempt.conf.register_opts(conf)
+        conf([], default_config_files=[])
+        path = os.path.join(
+            self.enterContext(tempfile.TemporaryDirectory()), 'db.sqlite')
+        conf.set_override('connection', f'sqlite:///{path}',
+                          'preemption_database')
+        database = db.Database(conf)
+        self.service = native.NativeLeases(conf)
+        database.sync()
+        self.mine = reservations.Reservations(database, lambda: NOW)
+
+    def grant(self, uuid, *hosts, start_s=NOW_S):
+        found = core.Found(start_s, start_s + 3600, hosts)
+        return self.mine.grant(reservations.Reservation(
+            uuid, 'p', len(hosts), 3600, NOW, 'shelve', 60),
+            lambda calendar: found)
+
+    def lease(self, uuid, status, *hosts, start_s=NOW_S):
+        return snapshot.Lease(uuid, 'p', status, start_s, start_s + 3600,
+                              frozenset(hosts))
+
+    def test_open_reservations(self):
+        self.assertEqual((), self.service.fetch())
+        self.grant('r1', 'h1', 'h2')
+        self.grant('r2', 'h1', start_s=NOW_S + 3600)
+        self.mine.update('r1', status=reservations.ACTIVE)
+        self.assertEqual(
+            (self.lease('r1', snapshot.ACTIVE, 'h1', 'h2'),
+             self.lease('r2', snapshot.PENDING, 'h1', start_s=NOW_S + 3600)),
+            self.service.fetch())
+
+    def test_what_has_ended(self):
+        for status in (reservations.ENDED, reservations.CANCELLED,
+                       reservations.ERROR):
+            self.grant(status, 'h1')
+            self.mine.update(status, status=status)
+            self.assertEqual((), self.service.fetch())
+            self.assertEqual(snapshot.ENDED, self.service.get(status).status)
+        self.assertIsNone(self.service.get('none'))
+
+    def test_a_degraded_one_lacks_the_lost_host(self):
+        """It is active as soon as it has started."""
+        self.grant('r1', 'h1', 'h2')
+        self.mine.replace_host('r1', 'h1')
+        self.assertEqual((self.lease('r1', snapshot.ACTIVE, 'h2'),),
+                         self.service.fetch())
+        self.mine.replace_host('r1', 'h2')
+        self.assertEqual((self.lease('r1', snapshot.ACTIVE),),
+                         self.service.fetch())
+        self.assertEqual(self.service.fetch()[0], self.service.get('r1'))
+
+    def test_reads_them_only_where_something_has_changed(self):
+        self.grant('r1', 'h1')
+        found = self.service.fetch()
+        with mock.patch.object(leases, 'get_open',
+                               side_effect=AssertionError):
+            self.assertIs(found, self.service.fetch())
+        self.mine.update('r1', status=reservations.ACTIVE)
+        self.assertEqual((self.lease('r1', snapshot.ACTIVE, 'h1'),),
+                         self.service.fetch())
