@@ -99,7 +99,8 @@ class Ends:
         consumer = preemption.placement.get_consumer(server.uuid)
         return dataclasses.replace(
             victim, action=action, allocations=consumer.allocations,
-            restore=restore and action == 'shelve' and server.restore)
+            restore=restore and server.restore and terms.last_resort(
+                action, preemption.conf) == 'shelve')
 
     def _finish(self, decision, since):
         # It may have waited long for a thread, and been taken over.

@@ -217,7 +217,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(termination_timeout_s=1, group='preemption')
+        self.flags(termination_timeout_s=6, group='preemption')
         self.add_hosts('host1', 'host2')
         self.cheap = self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 1000)
@@ -251,6 +251,8 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
         with self.refuse(*servers):
             server = self.boot('normal', self.small)
             self.assertRaises(cloud.CloudError, self.wait, server)
+        # Nova lists it as being built a moment longer.
+        self.wait_for(lambda: server not in self.alive(), 'it to fail')
         self.assert_consistent()
         self.assertEqual(servers, {
             server['id'] for server in self.servers()
