@@ -95,6 +95,8 @@ def make_parser():
     power.add_argument('--settle-s', type=_from_0, default=15.0, metavar='S',
                        help='how long the meter takes to show the load')
     result = parser.add_argument_group('result')
+    result.add_argument('--verbose', action='store_true',
+                        help='print each run to standard error')
     result.add_argument('--json', action='store_true', help='print JSON')
     result.add_argument('--output', metavar='PATH',
                         help='a file for [energy]figures_file; this host\'s '
@@ -126,7 +128,12 @@ def _measure(args, conf):
     with contextlib.closing(workload):
         return benchmark.measure(
             args.host, workload, source, args.idle_s, args.interval_s,
-            args.settle_s, args.spread, args.max_runs)
+            args.settle_s, args.spread, args.max_runs,
+            _tell if args.verbose else lambda flops: None)
+
+
+def _tell(flops):
+    print(_scale(flops, 'FLOPS'), file=sys.stderr)
 
 
 def _scale(value, unit):

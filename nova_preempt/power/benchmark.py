@@ -193,7 +193,8 @@ class Meter:
                 return
 
 
-def measure_flops(run, spread, max_runs, is_enough=lambda: True):
+def measure_flops(run, spread, max_runs, is_enough=lambda: True,
+                  tell=lambda flops: None):
     """Run until the last runs agree: (median, spread, number of runs).
 
     The spread is that of the last AGREEING_RUNS, from least to most, relative
@@ -201,10 +202,12 @@ def measure_flops(run, spread, max_runs, is_enough=lambda: True):
 
     :param run: returns FLOPS
     :param is_enough: whether it may end where the runs agree
+    :param tell: is called with the FLOPS of each run
     """
     found = []
     while True:
         found.append(run())
+        tell(found[-1])
         last = found[-AGREEING_RUNS:]
         median = statistics.median(last)
         reached = (max(last) - min(last)) / median
@@ -215,7 +218,7 @@ def measure_flops(run, spread, max_runs, is_enough=lambda: True):
 
 
 def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
-            max_runs):
+            max_runs, tell=lambda flops: None):
     """The Figures of this host.
 
     :param workload: Blas or Hpl
@@ -223,14 +226,17 @@ def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
     :param idle_s: how long the idle host is read before
     :param interval_s: between two readings
     :param settle_s: how long a meter takes to show the load
+    :param tell: is called with the FLOPS of each run
     """
     if source is None:
-        flops, reached, runs = measure_flops(workload.run, spread, max_runs)
+        flops, reached, runs = measure_flops(
+            workload.run, spread, max_runs, tell=tell)
         return Figures(host, flops, reached, runs, None, None, workload.name)
     with Meter(source, host, interval_s) as idle:
         threading.Event().wait(idle_s)
     with Meter(source, host, interval_s, settle_s) as load:
         flops, reached, runs = measure_flops(
-            workload.run, spread, max_runs, lambda: load.watts is not None)
+            workload.run, spread, max_runs, lambda: load.watts is not None,
+            tell)
     return Figures(host, flops, reached, runs, load.watts, idle.watts,
                    workload.name)

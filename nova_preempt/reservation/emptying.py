@@ -200,8 +200,12 @@ class Patience:
             self._since[key] = now
             return False
         since = self._since.setdefault(key, now)
-        return now >= max(reservation.start_at, since + datetime.timedelta(
-            seconds=found.lead_s))
+        if now < max(reservation.start_at, since + datetime.timedelta(
+                seconds=found.lead_s)):
+            return False
+        # It may be given another try.
+        del self._since[key]
+        return True
 
     def forget(self, reservations):
         """Forget those of reservations that are not among these."""

@@ -182,18 +182,18 @@ class Leases:
 
     def _ask(self, lease_ids):
         """Ask the service once and keep its answer."""
-        began_s = self._monotonic()
+        before, began_s = self._error, self._monotonic()
         try:
             found = self._service.fetch()
-            snapshot = self._snapshot(found, lease_ids)
+            self._known = _Known(self._snapshot(found, lease_ids), began_s)
+            self._error = ''
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             self._error = _line(exc)
-            self._complain()
-            return
+        # Not above, where oslo.log would add the exception once more.
         if self._error:
+            self._complain()
+        elif before:
             LOG.info('The lease service %s answers again.', self._name)
-        self._error = ''
-        self._known = _Known(snapshot, began_s)
 
     def _snapshot(self, found, lease_ids):
         known = self._known

@@ -33,12 +33,14 @@ class ApiTestCase(base.PreemptionTestCase):
         self.addCleanup(server.wait)
         self.addCleanup(server.stop)
 
-    def ask(self, path, body=None, admin=True, code=200, project=None):
+    def ask(self, path, body=None, admin=True, code=200, project=None,
+            method='POST'):
         request = webob.Request.blank(f'/v1/{path}')
+        request.headers['OpenStack-API-Version'] = 'preemption latest'
         request.headers['X-Auth-Token'] = (
             f'{"admin" if admin else "user"}:{project or self.project}')
         if body is not None:
-            request.method = 'POST'
+            request.method = method
             request.content_type = 'application/json'
             request.json = body
         response = request.get_response(self.app)
@@ -184,3 +186,53 @@ class TestStatistics(ApiTestCase):
             total['servers_placed']))
         listed, = self.ask('preemptions')['preemptions']
         self.assertEqual('create', listed['operation'])
+
+
+class TestReservations(ApiTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.add_hosts('host2')
+
+    def reserve(self, code=201, path='reservations', admin=False, **wanted):
+        answer = self.ask(path, {'reservation': {'duration': 60, **wanted}},
+                          admin, code)
+        return next(iter(answer.values()))
+
+    def test_properties_of_real_hosts(self):
+        found = {item['name']: item for item in self.ask(
+            'properties', admin=False)['properties']}
+        self.assertEqual(['host1', 'host2'],
+                         found['hypervisor_hostname']['values'])
+        for name, kind in (('vcpus', 'number'), ('inventory.VCPU', 'number'),
+                           ('traits', 'list'), ('hypervisor_type', 'text')):
+            self.assertEqual(kind, found[name]['type'])
+        made = self.reserve(host_properties=[
+            'and', ['=', '$hypervisor_hostname', 'host2'],
+            ['in', 'COMPUTE_NODE', '$traits'],
+            ['>=', '$vcpus', found['vcpus']['values'][0]]])
+        self.assertEqual(['host2'], [item['name'] for item in made['hosts']])
+
+    def test_extra_properties(self):
+        wanted = {'host_properties': ['=', '$extra.rack', 'r1']}
+        self.reserve(400, **wanted)
+        host = self.ask('hosts/host1', {'host': {'extra': {'rack': 'r1'}}},
+                        method='PATCH')['host']
+        self.assertEqual('r1', host['properties']['extra.rack'])
+        made = self.reserve(**wanted)
+        self.assertEqual(['host1'], [item['name'] for item in made['hosts']])
+        host = self.ask('hosts/host1')['host']
+        self.assertEqual([made['id']], [item['id'] for item
+                                        in host['reservations']])
+        self.ask('hosts/host1', {'host': {'extra': {'rack': 'r2'}}},
+                 method='PATCH')
+        self.reserve(409, host_properties=['=', '$extra.rack', 'r2'])
+
+    def test_only_preemptible_servers_are_in_the_way(self):
+        self.boot_spot('a', 'host1', 100)
+        self.boot_normal('n', host='host2')
+        self.assertEqual(['host1'], self.reserve(
+            200, 'reservations/preview')['hosts'])
+        self.reserve(409, quantity=2)
+        self.assertEqual('host1', self.reserve()['hosts'][0]['name'])
+        self.reserve(409)

@@ -21,6 +21,7 @@ import calendar
 import time
 
 from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
 from nova_preempt.conf import reservation_blazar
@@ -83,26 +84,32 @@ class BlazarLeases:
         return found
 
     def _get(self, path):
-        return self._client().get(path, microversion=VERSION).json()
-
-    def _client(self):
         if self._adapter is None:
-            name = reservation_blazar.GROUP
-            auth = ks_loading.load_auth_from_conf_options(self._conf, name)
-            session = ks_loading.load_session_from_conf_options(
-                self._conf, name, auth=auth)
-            group = self._conf[name]
-            client = adapter.Adapter(
-                session, service_type=group.service_type,
-                service_name=group.service_name,
-                interface=group.valid_interfaces,
-                region_name=group.region_name,
-                endpoint_override=group.endpoint_override)
-            endpoint = (client.get_endpoint() or '').rstrip('/')
-            if endpoint and not endpoint.endswith('/v1'):
-                client.endpoint_override = endpoint + '/v1'
-            self._adapter = client
-        return self._adapter
+            self._adapter = self._connect()
+        try:
+            return self._adapter.get(path, microversion=VERSION).json()
+        except ks_exc.CatalogException:
+            # Keystone's catalog is kept with the token: read it anew, for
+            # Blazar may be in it by then.
+            self._adapter = None
+            raise
+
+    def _connect(self):
+        name = reservation_blazar.GROUP
+        auth = ks_loading.load_auth_from_conf_options(self._conf, name)
+        session = ks_loading.load_session_from_conf_options(
+            self._conf, name, auth=auth)
+        group = self._conf[name]
+        client = adapter.Adapter(
+            session, service_type=group.service_type,
+            service_name=group.service_name,
+            interface=group.valid_interfaces,
+            region_name=group.region_name,
+            endpoint_override=group.endpoint_override)
+        endpoint = (client.get_endpoint() or '').rstrip('/')
+        if endpoint and not endpoint.endswith('/v1'):
+            client.endpoint_override = endpoint + '/v1'
+        return client
 
 
 def _leases(item, hosts):

@@ -11,7 +11,9 @@
 # under the License.
 """Hosts, properties and limits, as administrators and users see them."""
 
+from nova_preempt.api import reservation_schemas
 from nova_preempt.db import reservable
+from nova_preempt.reservation import limits
 from tests.unit.api import base
 
 ADMIN = 'admin:z'
@@ -154,6 +156,10 @@ class TestLimits(ReservableTestCase):
         self.assertEqual({
             'project_id': 'p', 'limits': self.default, 'own': {}},
             self.get(self.path)['reservation_limits'])
+
+    def test_there_are_no_others(self):
+        self.assertEqual(set(limits.LIMITS), self.default.keys())
+        self.assertEqual(set(limits.LIMITS), set(reservation_schemas.LIMITS))
 
     def test_own_limits(self):
         own = {'max_hosts': 3, 'max_advance_s': -1}

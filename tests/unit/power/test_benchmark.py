@@ -29,6 +29,7 @@ from nova_preempt.power import benchmark
 from nova_preempt.power import dgemm
 from nova_preempt.power import readings
 from nova_preempt.power import yaml12
+from tests.unit.client import test_commands
 from tests.unit.core import support
 from tests.unit.power import base
 
@@ -291,6 +292,37 @@ class TestCommand(base.PowerTestCase):
     def test_hpl(self):
         (self.directory / 'HPL.out').write_text(HPL_OUTPUT)
         text = self.run_command('--hpl', 'cat HPL.out', '--hpl-directory',
-                                str(self.directory))
-        self.assertIn('63.15 GFLOPS', text)
+                                str(self.directory), '--verbose')
+        # Three runs, and the result.
+        self.assertEqual(4, text.count('63.15 GFLOPS'))
         self.assertIn('HPL', text)
+
+
+class TestReport(test_commands.ClientTestCase):
+    """To the API itself, on a real socket."""
+
+    def test_figures_arrive(self):
+        path = self.directory / 'nova.conf'
+        (self.directory / 'watts.yaml').write_text('node1: 200')
+        path.write_text(f"""
+[energy]
+sources = static
+static_file = {self.directory}/watts.yaml
+[preemption]
+auth_type = admin_token
+endpoint = http://127.0.0.1:1
+token = admin:p
+""")
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(0, cmd_benchmark.main([
+                '--config-file', str(path), '--host', 'node1', '--size', '32',
+                '--run-s', '0.01', '--spread', '1000', '--idle-s', '0',
+                '--interval-s', '0.01', '--settle-s', '0', '--json',
+                '--report', '--endpoint', self.url]))
+        measured = json.loads(out.getvalue())
+        host, = self.json('energy', 'hosts', '--long', token='admin:p')
+        self.assertEqual(
+            ('node1', measured['flops'], 200, 200, 'BLAS dgemm'),
+            tuple(host[name] for name in (
+                'Name', 'FLOPS', 'Watts', 'Idle Watts', 'Source')))

@@ -19,18 +19,25 @@ import dataclasses
 import datetime
 from types import SimpleNamespace
 
+import fixtures
 import testtools
 
 from nova_preempt.core import calendar
 from nova_preempt.db import reservations as db
+from nova_preempt.reservation import chores
+from nova_preempt.reservation import emptying
+from nova_preempt.reservation import endings
+from nova_preempt.reservation import evacuation
 from nova_preempt.reservation import inventory
 from nova_preempt.reservation import moments
 from nova_preempt.reservation import occupancy
+from nova_preempt.reservation import repairs
 from nova_preempt.termination import nova_api
 from tests.unit.db import test_api
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 HOUR_S = 3600
+LEAD_S = 900
 
 
 class Events:
@@ -260,3 +267,53 @@ class Cloud:
     def _get_preemptible(self, uuid):
         server = self.servers.get(uuid)
         return server if server and server.preemptible else None
+
+
+class ChoresTestCase(LifeTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.logger = self.useFixture(fixtures.FakeLogger())
+        self.options = SimpleNamespace(
+            evacuation_lead_s=LEAD_S, end_timeout_s=600, host_grace_s=120)
+        self.begin()
+
+    def begin(self):
+        """A new cloud, and an engine that knows nothing."""
+        self.cloud = Cloud(self.clock)
+        self.chores = self.make_chores()
+
+    def make_chores(self):
+        cloud = self.cloud
+        hosts = SimpleNamespace(
+            hosts=cloud.hosts_now, occupancy=cloud,
+            consumers=cloud.consumers, is_vacant=cloud.is_vacant)
+        self.moments = self.make_moments()
+        moves = evacuation.Evacuation(cloud, cloud, self.clock)
+        return chores.Chores(
+            self.reservations, self.moments, hosts,
+            emptying.Emptying(cloud.preemption(), cloud, self.options, hosts,
+                              moves, self.clock),
+            moves, repairs.Repairs(self.reservations, hosts, self.events,
+                                   self.options, self.clock),
+            endings.Endings(self.reservations, cloud, cloud, self.events,
+                            self.options, self.clock), self.clock)
+
+    def look(self):
+        self.cloud.run()
+        self.moments.run()
+        return self.chores.run()
+
+    def look_until(self, seconds, step_s=15):
+        """Look again and again for so long, in seconds from now."""
+        end = self.now + datetime.timedelta(seconds=seconds)
+        while self.now < end:
+            self.look()
+            self.pass_time(min(step_s, (end - self.now).total_seconds()))
+        self.look()
+
+    def told(self):
+        return [event for event, *_rest in self.events.told]
+
+    def statuses(self, uuid='r1'):
+        return {host.host: host.status for host in self.get(uuid).hosts}

@@ -15,7 +15,10 @@ import http.server
 import json
 import threading
 import unittest
+from unittest import mock
 
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
 from oslo_config import cfg
 
 import nova_preempt.conf
@@ -146,6 +149,17 @@ class TestBlazar(unittest.TestCase):
         service = self.service()
         del self.server.answers['/v1/os-hosts']
         self.assertRaises(Exception, service.fetch)  # noqa: B017 (any)
+
+    def test_is_found_once_it_is_in_the_catalog(self):
+        service = self.service()
+        with mock.patch.object(adapter.Adapter, 'get',
+                               side_effect=ks_exc.EndpointNotFound):
+            self.assertRaises(ks_exc.EndpointNotFound, service.fetch)
+        with mock.patch.object(service, '_connect',
+                               side_effect=service._connect) as connect:
+            service.fetch()
+            service.fetch()
+        connect.assert_called_once_with()
 
     def test_is_not_waited_for_for_ever(self):
         conf = self.service()._conf

@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that die are replaced."""
+
+from nova_preempt import exceptions
+from nova_preempt.db import reservations as db
+from tests.unit.reservation import life
+from tests.unit.reservation.life import HOUR_S
+
+
+class TestDeadHosts(life.ChoresTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+
+    def test_replaced_after_a_grace(self):
+        for down in ({'state': 'down'}, {'status': 'disabled'}, None):
+            self.reserve('h1', uuid=str(down))
+            if down is None:
+                del self.cloud.hosts['h1']
+            else:
+                self.cloud.add_host('h1', **down)
+            self.look_until(115)
+            self.assertEqual(('h1',), self.get(str(down)).held)
+            self.look_until(5)
+            found = self.get(str(down))
+            self.assertNotEqual(('h1',), found.held)
+            self.assertEqual(db.PENDING, found.status)
+            self.reservations.update(str(down), status=db.CANCELLED)
+            self.cloud.add_host('h1')
+            self.look()
+        self.assertEqual([], self.told())
+        self.assertIn('host h1 is gone', self.logger.output)
+
+    def test_a_restart_is_no_death(self):
+        self.reserve('h1')
+        for _ in range(3):
+            self.cloud.add_host('h1', state='down')
+            self.look_until(100)
+            self.cloud.add_host('h1')
+            self.look_until(100)
+        self.assertEqual({'h1': db.ASSIGNED}, self.statuses())
+
+    def test_while_it_is_active(self):
+        self.reserve('h1', start_s=0)
+        self.look_until(5)
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.cloud.boot('spot', 'h2', preemptible=True, notice_s=30)
+        self.cloud.boot('n', 'h3')
+        self.cloud.add_host('h1', state='down')
+        self.look_until(120)
+        self.assertEqual(('h2',), self.get().held)
+        self.look_until(60)
+        self.assertEqual({'h1': db.LOST, 'h2': db.READY}, self.statuses())
+        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual({'mine'}, self.cloud.on('h1'))
+        self.assertIn('Servers on it are not moved', self.logger.output)
+        # Its servers are cleared away from lost hosts too.
+        self.pass_time(HOUR_S)
+        self.look_until(10)
+        self.assertEqual(set(), self.cloud.on('h1'))
+
+    def test_own_servers_on_a_new_host(self):
+        """They may come before the host is empty."""
+        self.reserve('h1', start_s=0)
+        self.look_until(5)
+        self.cloud.add_host('h1', state='down')
+        self.cloud.boot('n', 'h3')
+        self.cloud.boot('spot', 'h2', preemptible=True, takes_s=30)
+        self.look_until(120)
+        self.cloud.boot('mine', 'h2', reservation='r1')
+        self.look_until(60)
+        self.assertEqual({'mine'}, self.cloud.on('h2'))
+        self.assertEqual({'h1': db.LOST, 'h2': db.READY}, self.statuses())
+
+    def test_degraded_and_repaired(self):
+        self.reserve('h1', 'h2', 'h3')
+        self.cloud.add_host('h3', state='down')
+        self.look_until(120)
+        found = self.get()
+        self.assertEqual((db.DEGRADED, ('h1', 'h2')),
+                         (found.status, found.held))
+        self.assertEqual('1 of 3 hosts are missing: the compute service of '
+                         'host h3 is down', found.reason)
+        self.look_until(HOUR_S)
+        self.assertEqual(['degraded', 'start'], self.told())
+        self.cloud.add_host('h4')
+        self.look_until(5)
+        found = self.get()
+        self.assertEqual((db.ACTIVE, ('h1', 'h2', 'h4'), ''),
+                         (found.status, found.held, found.reason))
+
+    def test_somebody_is_faster(self):
+        self.reserve('h1', host_properties=[
+            'in', '$hypervisor_hostname', 'h1', 'h2'])
+        self.cloud.add_host('h1', state='down')
+        real = self.reservations.replace_host
+
+        def replace_host(uuid, old, new=None, reason=''):
+            if new is not None:
+                raise exceptions.NoHostsForReservation('taken')
+            return real(uuid, old, new, reason)
+
+        self.reservations.replace_host = replace_host
+        self.look_until(125)
+        self.assertEqual((db.DEGRADED, ()),
+                         (self.get().status, self.get().held))
