@@ -198,5 +198,6 @@ def _count(outcome):
 
 
 def _message(error, boot_s):
-    return (f'{error} Capacity is on its way: hosts are being powered on, '
+    reason = error.kwargs.get('reason') or error
+    return (f'{reason} Capacity is on its way: hosts are being powered on, '
             f'which takes about {boot_s} s; try again then.')

@@ -99,9 +99,10 @@ class TestDemand(world.WorldTestCase):
             for wake in db_energy.get_wakes(self.db)])
 
     def test_time_is_up(self):
-        self.assertIn(
-            'There is no room. Capacity is on its way: hosts are being '
-            'powered on, which takes about 300 s; try again then.',
+        self.assertEqual(
+            'No valid host was found. There is no room. Capacity is on its '
+            'way: hosts are being powered on, which takes about 300 s; try '
+            'again then.',
             self.refused())
         self.assertEqual(1600, self.waiting.now_s)
 
