@@ -14,18 +14,22 @@
 from nova_preempt.api import schemas
 from nova_preempt.db import energy as db_energy
 
-#: The most of anything: no host does a zettaflop, or draws a gigawatt.
-_MOST = 1e21
+# No host does a zettaflop, or draws a gigawatt.
+_MOST_FLOPS = 1e21
+_MOST_WATTS = 1e9
 
 
-def _number(description, least=0):
-    return {'type': ['number', 'null'], 'minimum': least, 'maximum': _MOST,
-            'description': description}
+def _number(description, most=None):
+    bounds = {'minimum': 0}
+    if most is not None:
+        bounds['maximum'] = most
+    return {'type': ['number', 'null'], **bounds, 'description': description}
 
 
-_FLOPS = _number('Floating-point operations a second at full load.')
-_WATTS = _number('What the host draws at full load.')
-_IDLE_WATTS = _number('What the host draws without servers.')
+_FLOPS = _number('Floating-point operations a second at full load.',
+                 _MOST_FLOPS)
+_WATTS = _number('What the host draws at full load.', _MOST_WATTS)
+_IDLE_WATTS = _number('What the host draws without servers.', _MOST_WATTS)
 _NUMBER = {'type': 'number'}
 _NULLABLE = {'type': ['string', 'null']}
 
