@@ -68,6 +68,7 @@ class Attempt:
         self._get_operation = get_operation
         self._server_uuids = list(server_uuids)
         self._room = {}           # provider uuid: {class: amount} left
+        self._fallback = {}       # provider uuid: what is asked for there
         self._choosing = True
         self.choice = self.choice_class(
             preemption, host_manager, context, spec_obj, excluded,
@@ -114,9 +115,10 @@ class Attempt:
         :returns: the same, with more in it
         """
         requests, summaries, version = offered
-        # A second query is that of pinned servers for VCPU instead of PCPU;
-        # on preempting hosts only PCPU is served.
-        if requests is None or self.resources is not None:
+        if requests is None:
+            return offered
+        if self.resources is not None:
+            self._note_fallback(resources, summaries)
             return offered
         self.note_room(resources, summaries)
         self.choice.ask_for(self.resources,
@@ -139,9 +141,20 @@ class Attempt:
         """Remember what is asked for, and what is free where."""
         self.resources = resources.merged_resources()
         for uuid, summary in summaries.items():
-            self._room[uuid] = {
-                name: item['capacity'] - item['used']
-                for name, item in summary['resources'].items()}
+            self._room[uuid] = _free(summary)
+
+    def _note_fallback(self, resources, summaries):
+        """Remember where a pinned server has room as VCPU.
+
+        Nova asks a second time, for VCPU instead of PCPU, for the sake of
+        hosts without inventory of PCPU. On preempting hosts only PCPU is
+        served.
+        """
+        asked = resources.merged_resources()
+        for uuid, summary in summaries.items():
+            if uuid not in self._room and uuid not in self.choice.options:
+                self._room[uuid] = _free(summary)
+                self._fallback[uuid] = asked
 
     def _refuse_hinted(self):
         """A server that a hint made preemptible never preempts.
@@ -194,7 +207,8 @@ class Attempt:
         room = self._room.get(state.uuid)
         return room is not None and all(
             room.get(name, amount) >= amount
-            for name, amount in self.resources.items())
+            for name, amount in self._fallback.get(
+                state.uuid, self.resources).items())
 
     @metrics.PHASES.labels('choose').time()
     def _sort_with_victims(self, sort, spec_obj, free, index):
@@ -335,3 +349,8 @@ def _summary(option):
         'root_provider_uuid': host.uuid,
     }
 
+
+def _free(summary):
+    """{class: amount} that is free of a provider, by Placement's summary."""
+    return {name: item['capacity'] - item['used']
+            for name, item in summary['resources'].items()}

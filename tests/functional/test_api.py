@@ -90,6 +90,14 @@ class TestExplain(ApiTestCase):
         self.assertEqual('no_valid_host', self.explain(
             self.small, host='elsewhere')['outcome'])
 
+    def test_pinned_where_hosts_have_no_pcpu(self):
+        pinned = self.create_flavor('pinned', 2, 1024, 10,
+                                    **{'hw:cpu_policy': 'dedicated'})
+        self.assertEqual(('free', 'host1'), tuple(
+            self.explain(pinned)[name] for name in ('outcome', 'host')))
+        self.boot_normal(host='host1')
+        self.assertEqual('no_valid_host', self.explain(pinned)['outcome'])
+
     def test_preemptible(self):
         self.assertEqual('free', self.explain(self.spot)['outcome'])
         self.boot_spot('a', 'host1', 100)

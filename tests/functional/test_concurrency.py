@@ -32,6 +32,7 @@ class TestConcurrentBoots(base.PreemptionTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova_preempt.embedded.cloud.TIMEOUT_S', 600))
         self.flags(service_down_time=3600)
+        self.flags(termination_timeout_s=600, group='preemption')
         self.clock = lambda: self.now
         # Nova's tests have but one; here two take turns at one RPC topic.
         self._service_fixture_count['scheduler'] = 0
@@ -56,7 +57,8 @@ class TestConcurrentBoots(base.PreemptionTestCase):
 
     def watch(self, stop):
         capacities = self.capacities()
-        while not stop.is_set():
+        # A server takes longer than this to be built, let alone to end.
+        while not stop.wait(0.1):
             for host, allocations in self.allocations().items():
                 used = {}
                 for resources in allocations.values():

@@ -98,6 +98,8 @@ class TestKilledScheduler(base.PreemptionTestCase):
         self.assertEqual({second}, self.alive())
 
     def test_work_of_a_live_scheduler_is_left_alone(self):
+        # Nobody dies, and the machine may be slow.
+        self.flags(rpc_response_timeout=60, long_rpc_timeout=120)
         placement = self.scheduler.preemption.placement
         real = placement.post_allocations
         repaired = []

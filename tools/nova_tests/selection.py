@@ -65,6 +65,7 @@ FULL = UNIT + _names(_FUNCTIONAL, """
 QUICK = UNIT + _names(_FUNCTIONAL, """
     test_aggregates.AggregateMultiTenancyIsolationColdMigrateTest
     test_aggregates.TestAggregateMultiTenancyIsolationFilter
+    libvirt.test_numa_servers.ReshapeForPCPUsTest
     test_cold_migrate
     test_json_filter
     test_scheduler.MultiCellSchedulerTestCase
