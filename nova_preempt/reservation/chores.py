@@ -73,6 +73,9 @@ class Chores:
         self._count(opened, over)
         if not opened and not over:
             return IDLE_S
+        # As it is now: who has just come must neither be overlooked at an end
+        # nor be in the way at a start.
+        self._inventory.occupancy.refresh()
         hosts = self._inventory.hosts()
         running = {reservation.uuid for reservation in (*opened, *over)}
         self._repairs.look(opened, hosts)

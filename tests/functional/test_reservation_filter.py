@@ -203,6 +203,7 @@ class TestMoves(ReservationTestCase):
         self.act(server, 'migrate')
         self.wait(server, 'VERIFY_RESIZE')
         self.act(server, 'confirmResize')
+        self.wait(server)
         return self.host_of(server)
 
     def test_stays_within_its_hosts(self):

@@ -212,6 +212,9 @@ class Cloud:
     def occupancy(self):
         return self
 
+    def refresh(self):
+        self._check()
+
     def hosts_now(self):
         self._check()
         return dict(self.hosts)
