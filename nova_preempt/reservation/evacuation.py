@@ -92,10 +92,20 @@ class Evacuation:
         """Let go of what stopped servers have left; forget what is done."""
         for uuid, move in list(self._moves.items()):
             resident = self._occupancy.get(uuid)
+            # Nova writes the new node first, and the state later.
             if resident is None or (resident.node != move.node
+                                    and resident.task_state is None
                                     and resident.vm_state != _RESIZED):
                 del self._moves[uuid]
                 self._refused.pop(uuid, None)
             elif (move.cold and resident.vm_state == _RESIZED
                   and resident.task_state is None):
-                self._nova.confirm_resize(uuid)
+                self._confirm(uuid)
+
+    def _confirm(self, uuid):
+        try:
+            self._nova.confirm_resize(uuid)
+        except nova_api.NovaError as exc:
+            # Nova may still be writing that it can be; it is tried again.
+            LOG.info('Server %(uuid)s has been moved, but cannot let go of '
+                     'where it was yet: %(exc)s', {'uuid': uuid, 'exc': exc})
