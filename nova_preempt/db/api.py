@@ -26,12 +26,12 @@ import alembic.command
 import alembic.config
 import alembic.migration
 import alembic.script
-from oslo_db import api as oslo_db_api
 from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt.db import models
+from nova_preempt.db import retries
 
 # Statuses of a decision. Those in OPEN need somebody to finish them.
 INTENT = 'intent'              # written, the space may be ours or not
@@ -179,9 +179,7 @@ class Database:
 
     # -- decisions -------------------------------------------------------
 
-    # For a cluster of databases may find out at the commit that two of its
-    # members have given the same lock away.
-    @oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
+    @retries.retried
     def create_decision(self, decision, check=None, since=None):
         """Write a new decision.
 

@@ -16,8 +16,6 @@ import collections
 import dataclasses
 import json
 
-from oslo_db import api as oslo_db_api
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_preempt.core import calendar as core
@@ -25,18 +23,6 @@ from nova_preempt.db import booking
 from nova_preempt.db import models
 
 _NAME = 'calendar'
-
-
-def _is_locked(exc):
-    return (isinstance(exc, db_exc.DBError)
-            and 'database is locked' in str(exc))
-
-
-# For a cluster of databases may find out at the commit that two of its
-# members have given the same lock away, and SQLite, which is not fair, may
-# let somebody wait for its lock in vain.
-retried = oslo_db_api.wrap_db_retry(
-    max_retries=5, retry_on_deadlock=True, exception_checker=_is_locked)
 
 
 @dataclasses.dataclass(frozen=True)

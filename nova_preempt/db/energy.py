@@ -18,11 +18,10 @@ transaction begins with a write.
 import dataclasses
 import datetime
 
-from oslo_db import api as oslo_db_api
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_preempt.db import models
+from nova_preempt.db import retries
 
 # States of a host.
 ON = 'on'
@@ -35,11 +34,6 @@ STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
 
 # So many hosts are named in one statement.
 _BATCH = 500
-
-# Two that write the first row of a host meet once only.
-_retry = oslo_db_api.wrap_db_retry(
-    max_retries=5, retry_on_deadlock=True,
-    exception_checker=lambda exc: isinstance(exc, db_exc.DBDuplicateEntry))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +118,7 @@ def get_power(database, states=None):
             for item in _select(database, query, HostPower)}
 
 
-@_retry
+@retries.retried_upsert
 def set_power(database, host, state, now, *, from_states, reason='',
               boot_s=None):
     """Move a host on to another state, if it is in one of some (CAS).
@@ -160,7 +154,7 @@ def forget_power(database, hosts):
                 models.HostPower.host.in_(names)))
 
 
-@_retry
+@retries.retried_upsert
 def note_idle(database, idle, now, max_gap_s):
     """Count for how many intervals in a row hosts have been idle.
 
@@ -243,7 +237,7 @@ def put_readings(database, readings):
 
 # -- what is saved ---------------------------------------------------------
 
-@_retry
+@retries.retried_upsert
 def add_sample(database, sample):
     """Write a Sample; the last one of a second stays."""
     sample = dataclasses.replace(
@@ -309,7 +303,7 @@ def _select(database, query, cls):
                 for row in session.execute(query).scalars()]
 
 
-@_retry
+@retries.retried_upsert
 def _put(database, table, items):
     """Write an item a host, in place of what is there."""
     with database._writer() as session:

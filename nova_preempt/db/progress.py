@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from nova_preempt.db import booking
 from nova_preempt.db import calendar
 from nova_preempt.db import models
+from nova_preempt.db import retries
 
 # No more than this in one transaction: others wait meanwhile.
 _MANY = 500
@@ -46,7 +47,7 @@ def change_many(database, uuids, decide, now):
     return changed
 
 
-@calendar.retried
+@retries.retried
 def _change(database, uuids, decide, now):
     changed = []
     groups = collections.defaultdict(list)

@@ -19,20 +19,17 @@ lock row gives all claims one order.
 import dataclasses
 import datetime
 
-from oslo_db import api as oslo_db_api
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt.db import models
+from nova_preempt.db import retries
 
 _LOCK = 'quotas'
 
 # Claims end with what they are for, as Nova's records tell. What nobody looks
 # at any more is forgotten after a day: no request takes as long.
 LIFETIME_S = 86_400
-
-# See Database.create_decision().
-_retry = oslo_db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +52,7 @@ class QuotaClaims:
     def __init__(self, database):
         self._database = database
 
-    @_retry
+    @retries.retried
     def claim(self, project_id, amounts):
         """Claim for servers, in place of what was claimed for them before.
 
@@ -85,7 +82,7 @@ class QuotaClaims:
             session.flush()
             return [row.id for row in rows], [Claim(*row) for row in others]
 
-    @_retry
+    @retries.retried
     def release(self, ids):
         """These do not count any more."""
         if not ids:

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from nova_preempt.db import calendar
 from nova_preempt.db import models
+from nova_preempt.db import retries
 
 
 def get_hosts(database):
@@ -25,7 +26,7 @@ def get_hosts(database):
         return calendar.get_settings(session)
 
 
-@calendar.retried
+@retries.retried
 def set_host(database, host, **changes):
     """Change what is said of a host; the HostSettings as they are then.
 
@@ -54,7 +55,7 @@ def get_hidden(database):
             sa.select(models.HiddenProperty.name)).scalars())
 
 
-@calendar.retried
+@retries.retried
 def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
     row = models.HiddenProperty
@@ -82,7 +83,7 @@ def list_limits(database):
                     models.ReservationLimits)).scalars()}
 
 
-@calendar.retried
+@retries.retried
 def set_limits(database, project_id, limits):
     """Give a project limits of its own in place of all before.
 

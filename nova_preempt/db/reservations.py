@@ -31,6 +31,7 @@ from nova_preempt.core import calendar as core
 from nova_preempt.db import booking
 from nova_preempt.db import calendar as db_calendar
 from nova_preempt.db import models
+from nova_preempt.db import retries
 from nova_preempt.db.booking import ACTIVE
 from nova_preempt.db.booking import ASSIGNED
 from nova_preempt.db.booking import CANCELLED
@@ -194,7 +195,7 @@ class Reservations:
 
     # -- granting and changing -------------------------------------------
 
-    @db_calendar.retried
+    @retries.retried
     def grant(self, reservation, choose, check=None):
         """Give a new reservation the hosts that are chosen for it.
 
@@ -225,7 +226,7 @@ class Reservations:
             generation, granted.held, granted.start_s, granted.end_s)
         return granted
 
-    @db_calendar.retried
+    @retries.retried
     def update(self, uuid, *, from_status=None, **values):
         """Change columns of a reservation, except its hosts and times.
 
@@ -245,7 +246,7 @@ class Reservations:
                 db_calendar.raise_generation(session)
             return session.execute(query).rowcount == 1
 
-    @db_calendar.retried
+    @retries.retried
     def set_host(self, uuid, host, status, reason=''):
         """Say how far a host of a reservation is.
 
@@ -259,7 +260,7 @@ class Reservations:
                 .where(row.host == host).where(row.status != LOST)
                 .values(status=status, reason=reason)).rowcount == 1
 
-    @db_calendar.retried
+    @retries.retried
     def replace_host(self, uuid, old, new=None, reason=''):
         """Take a host from an open reservation, and give it another.
 
@@ -317,7 +318,7 @@ class Reservations:
             .where(models.Reservation.uuid == reservation.uuid)
             .values(status=status, reason=reason, updated_at=now))
 
-    @db_calendar.retried
+    @retries.retried
     def set_end(self, uuid, end_at, check=None):
         """Let an open reservation end earlier or later.
 

@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Transactions that are tried again."""
+
+from oslo_db import api as oslo_db_api
+from oslo_db import exception as db_exc
+
+
+def _is_locked(exc):
+    return (isinstance(exc, db_exc.DBError)
+            and 'database is locked' in str(exc))
+
+
+def _is_locked_or_duplicate(exc):
+    return isinstance(exc, db_exc.DBDuplicateEntry) or _is_locked(exc)
+
+
+# For a cluster of databases may find out at the commit that two of its
+# members have given the same lock away, and SQLite, which is not fair, may
+# let somebody wait for its lock in vain.
+retried = oslo_db_api.wrap_db_retry(
+    max_retries=5, retry_on_deadlock=True, exception_checker=_is_locked)
+
+# Also where two may write the first row of something: that happens once only.
+retried_upsert = oslo_db_api.wrap_db_retry(
+    max_retries=5, retry_on_deadlock=True,
+    exception_checker=_is_locked_or_duplicate)
