@@ -21,9 +21,9 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
-from nova_preempt.db import calendar
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations
+from nova_preempt.db import retries
 from tests.unit.db import test_api
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -286,7 +286,7 @@ class TestReservations(test_api.TestSQLite):
     def test_who_waits_in_vain_tries_again(self):
         tries = []
 
-        @calendar.retried
+        @retries.retried
         def write():
             tries.append(1)
             if len(tries) == 1:
