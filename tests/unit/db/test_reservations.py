@@ -21,6 +21,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
+from nova_preempt.db import calendar
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations
 from nova_preempt.db import retries
