@@ -125,7 +125,8 @@ class Ends:
     def is_possible(self, server):
         """Whether it is in a state in which it can end."""
         return (server.task_state is None
-                and terms.is_possible(server, self._preemption.conf))
+                and terms.is_possible(server,
+                                      self._preemption.conf.actions))
 
     def close(self):
         """Wait for nobody: what is open is for the next engine to repair."""

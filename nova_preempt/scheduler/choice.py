@@ -50,6 +50,8 @@ class Choice:
         self._server_uuids = server_uuids
         self._waited = frozenset(waited)
         self._now = preemption.clock()
+        self._minimum_runtime_s = preemption.conf.minimum_runtime_s
+        self._actions = preemption.conf.actions
         self._resources = None
         self._query = None
         self._ranked = None
@@ -151,10 +153,9 @@ class Choice:
         return decisions
 
     def _may_end(self, server):
-        conf = self._preemption.conf
         return (server.uuid not in self._excluded
-                and server.may_end(self._now, conf.minimum_runtime_s)
-                and terms.is_possible(server, conf))
+                and server.may_end(self._now, self._minimum_runtime_s)
+                and terms.is_possible(server, self._actions))
 
     def _load(self, options):
         """The host states of these options."""

@@ -162,7 +162,7 @@ class Preemption:
         """What of a server's resources its end frees."""
         # The least that it may: nobody knows yet whether it can be migrated.
         return terms.freed(resources,
-                           terms.get_terms(server, self.conf).action)
+                           terms.get_action(server, self.conf.actions))
 
     def stuck(self):
         """The uuids of victims that lately did not end."""

@@ -50,17 +50,29 @@ def get_terms(server, options):
 
     :param options: [preemption] of the configuration
     """
-    action = server.action
-    if action not in options.actions:
-        action = _default_action(options)
-    migrate = action == MIGRATE
-    action = last_resort(action, options)
+    migrate = _asked_action(server, options.actions) == MIGRATE
+    action = get_action(server, options.actions)
     notice_s = options.notice_s if server.notice_s is None else (
         server.notice_s)
     notice_s = min(max(notice_s, options.minimum_notice_s),
                    options.maximum_notice_s)
     return Terms(action, notice_s, server.restore and action == 'shelve',
                  migrate)
+
+
+def get_action(server, actions):
+    """The action of the Terms of a server: delete, shelve or stop.
+
+    :param actions: [preemption]actions; a decision asks this of all servers,
+        and the configuration is slow to read
+    """
+    action = _asked_action(server, actions)
+    return _default_action(actions) if action == MIGRATE else action
+
+
+def _asked_action(server, actions):
+    return (server.action if server.action in actions
+            else _default_action(actions))
 
 
 def is_migrated_first(action, options):
@@ -75,17 +87,20 @@ def is_migrated_first(action, options):
 
 def last_resort(action, options):
     """What happens to a victim that cannot be, or is not to be, migrated."""
-    return _default_action(options) if action == MIGRATE else action
+    return (_default_action(options.actions) if action == MIGRATE
+            else action)
 
 
-def _default_action(options):
-    return next((action for action in options.actions if action != MIGRATE),
-                'delete')
+def _default_action(actions):
+    return next((action for action in actions if action != MIGRATE), 'delete')
 
 
-def is_possible(server, options):
-    """Whether the server is in a state in which it can end on its terms."""
-    states = _STATES[get_terms(server, options).action]
+def is_possible(server, actions):
+    """Whether the server is in a state in which it can end on its terms.
+
+    :param actions: [preemption]actions
+    """
+    states = _STATES[get_action(server, actions)]
     return states is None or server.vm_state in states
 
 
@@ -95,8 +110,8 @@ def leaving_action(server, options):
     That of its terms, unless it would keep its disk there or is not possible
     now.
     """
-    action = get_terms(server, options).action
-    if action == 'stop' or not is_possible(server, options):
+    action = get_action(server, options.actions)
+    if action == 'stop' or not is_possible(server, options.actions):
         action = ('shelve' if server.vm_state in _STATES['shelve']
                   else 'delete')
     return action

@@ -100,11 +100,10 @@ class TestTerms(unittest.TestCase):
                 ('shelve', 'suspended', True), ('shelve', 'error', False),
                 ('stop', 'error', True), ('stop', 'paused', False)):
             self.assertEqual(possible, terms.is_possible(
-                server(action=action, vm_state=vm_state), self.options),
-                (action, vm_state))
-        self.options.actions = ['delete']
+                server(action=action, vm_state=vm_state),
+                self.options.actions), (action, vm_state))
         self.assertTrue(terms.is_possible(server(vm_state='error'),
-                                          self.options))
+                                          ['delete']))
 
     def test_leaving_nothing_behind(self):
         self.options.actions = ['delete', 'shelve', 'stop']
