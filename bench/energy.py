@@ -19,6 +19,7 @@ once more by KWRankingWeigher alone.
 
 # The first of Nova: it settles whether eventlet patches the process.
 import schedule  # isort: skip
+import copies  # isort: skip
 
 import argparse
 import contextlib
@@ -47,7 +48,7 @@ class Weighing(contextlib.AbstractContextManager):
 
     def learn(self, database, hosts):
         """Measure all hosts, no two alike."""
-        rng = random.Random(schedule.SEED)
+        rng = random.Random(copies.SEED)
         now = timeutils.utcnow()
         energy.put_figures(database, [
             energy.HostFigures(host.name, 1e12 * rng.uniform(1, 4),

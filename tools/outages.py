@@ -1,0 +1,284 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Preempt on a test cloud while its services go away and come back.
+
+    python tools/outages.py --spot FLAVOR --normal FLAVOR --image IMAGE \\
+        --verify 'nova-preempt-manage verify' OUTAGES.yaml
+
+Never on a cloud with other people's servers: it fills the cloud with
+preemptible servers of its own, boots normal ones and deletes all of them.
+OUTAGES.yaml names what goes away, with the commands (of a shell) for that::
+
+    placement:
+      stop: systemctl kill -s STOP placement-api
+      start: systemctl kill -s CONT placement-api
+    scheduler:
+      stop: systemctl kill -s KILL nova-scheduler
+      start: systemctl start nova-scheduler
+
+Each round boots one normal server; at a random moment, drawn from --seed,
+one of these goes away for --length-s. Then the server must become ACTIVE, for
+which as many servers end as it needs, or get an ERROR; and --verify must exit
+with 0. Servers that ended for one that got an ERROR all the same are counted:
+an outage after their end can do that. Exits with 1 if a round failed.
+Credentials are those of openstackclient (--os-... or OS_...) of an
+administrator.
+"""
+
+import argparse
+import collections
+import dataclasses
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading
+import yaml
+
+PREFIX = 'outages-'
+POLL_S = 1
+# As long as it takes Nova to give a request up, and the engine to repair it.
+PATIENCE_S = 300
+COMPUTE_MICROVERSION = '2.90'
+
+
+@dataclasses.dataclass
+class Round:
+    """How one round went.
+
+    :ivar faults: what must not be, as text
+    """
+
+    outage: str
+    after_s: float
+    status: str = ''
+    took_s: float = 0
+    ended: int = 0
+    faults: list[str] = dataclasses.field(default_factory=list)
+
+    def __str__(self):
+        return (f'{self.outage:12} after {self.after_s:5.1f} s: '
+                f'{self.status} in {self.took_s:.0f} s, {self.ended} ended'
+                + ''.join(f'\n    FAULT: {fault}' for fault in self.faults))
+
+
+class Cloud:
+    """Servers of ours on a cloud.
+
+    :param compute: a keystoneauth1 adapter
+    """
+
+    def __init__(self, compute, image):
+        self._compute = compute
+        self._image = image
+
+    def find_flavor(self, name):
+        for flavor in _insist(lambda: self._compute.get(
+                '/flavors/detail?is_public=None')).json()['flavors']:
+            if name in (flavor['id'], flavor['name']):
+                return flavor['id']
+        raise SystemExit(f'no flavor {name}')
+
+    def boot(self, name, flavor):
+        """Ask for a server once; its uuid, None if that is refused."""
+        try:
+            return self._compute.post('/servers', json={'server': {
+                'name': PREFIX + name, 'flavorRef': flavor,
+                'imageRef': self._image, 'networks': 'none',
+            }}).json()['server']['id']
+        except ks_exc.ClientException:
+            return None
+
+    def servers(self):
+        """{uuid: (name, status)} of the servers of this program."""
+        found = _insist(lambda: self._compute.get(
+            f'/servers/detail?name=^{PREFIX}')).json()['servers']
+        return {server['id']: (server['name'], server['status'])
+                for server in found}
+
+    def wait(self, uuid, patience_s=PATIENCE_S):
+        """The status of a server once it is ACTIVE, in ERROR or gone."""
+        until = time.monotonic() + patience_s
+        while True:
+            status = self.servers().get(uuid, ('', 'gone'))[1]
+            if status in ('ACTIVE', 'ERROR', 'gone'):
+                return status
+            if time.monotonic() > until:
+                return f'{status} for {patience_s} s'
+            time.sleep(POLL_S)
+
+    def delete(self, uuids):
+        for uuid in uuids:
+            _insist(lambda uuid=uuid: self._compute.delete(
+                f'/servers/{uuid}'), gone=404)
+        until = time.monotonic() + PATIENCE_S
+        while set(uuids) & self.servers().keys():
+            if time.monotonic() > until:
+                raise SystemExit('servers do not go away')
+            time.sleep(POLL_S)
+
+    def fill(self, flavor):
+        """Preemptible servers until there is no room for another one."""
+        while True:
+            uuid = self.boot('spot', flavor)
+            status = 'refused' if uuid is None else self.wait(uuid)
+            if status != 'ACTIVE':
+                break
+        if status != 'ERROR':
+            raise SystemExit(f'a preemptible server is {status}')
+        self.delete([uuid for uuid, (_name, status)
+                     in self.servers().items() if status == 'ERROR'])
+
+
+class Rounds:
+    """Plays rounds.
+
+    :param outages: {name: {'stop': command, 'start': command}}
+    :param verify: a command that exits with 0 if all agrees
+    """
+
+    def __init__(self, cloud, outages, args):
+        self._cloud = cloud
+        self._outages = outages
+        self._args = args
+        self._random = random.Random(args.seed)
+        self._spot = cloud.find_flavor(args.spot)
+        self._normal = cloud.find_flavor(args.normal)
+
+    def play(self, name):
+        self._cloud.fill(self._spot)
+        before = self._cloud.servers()
+        result = Round(name, self._random.uniform(0, self._args.within_s))
+        outage = threading.Thread(target=self._go_away,
+                                  args=(name, result.after_s))
+        start = time.monotonic()
+        outage.start()
+        uuid = self._cloud.boot('normal', self._normal)
+        outage.join()
+        result.status = 'refused' if uuid is None else self._cloud.wait(uuid)
+        result.took_s = time.monotonic() - start
+        if result.status not in ('ACTIVE', 'ERROR', 'refused'):
+            result.faults.append(f'the server is {result.status}')
+        result.faults += self._verified()
+        left = self._cloud.servers()
+        result.ended = sum(other not in left for other in before)
+        needed = self._args.victims
+        if result.ended != needed and (
+                result.status == 'ACTIVE' or result.ended > needed):
+            result.faults.append(f'{result.ended} ended, not {needed}')
+        self._cloud.delete([uuid for uuid, (name, status) in left.items()
+                            if name == PREFIX + 'normal'
+                            or status != 'ACTIVE'])
+        return result
+
+    def _go_away(self, name, after_s):
+        time.sleep(after_s)
+        self._run(self._outages[name]['stop'])
+        time.sleep(self._args.length_s)
+        self._run(self._outages[name]['start'])
+
+    @staticmethod
+    def _run(command):
+        done = subprocess.run(command, shell=True, check=False)
+        if done.returncode:
+            print(f'{command}: exit status {done.returncode}', flush=True)
+
+    def _verified(self):
+        """Texts on what does not agree, however long one waits."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            done = subprocess.run(
+                self._args.verify, shell=True, check=False, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode == 0:
+                return []
+            if time.monotonic() > until:
+                return [f'verify: {line}'
+                        for line in done.stdout.splitlines()[-5:]]
+            time.sleep(POLL_S)
+
+    def clean(self):
+        self._cloud.delete(list(self._cloud.servers()))
+
+
+def _insist(call, gone=None):
+    """What call() returns, as soon as the service is there again."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return call()
+        except (ks_exc.HttpServerError, ks_exc.ConnectFailure,
+                ks_exc.DiscoveryFailure, ks_exc.RetriableConnectionFailure):
+            if time.monotonic() > until:
+                raise
+            time.sleep(POLL_S)
+        except ks_exc.HttpError as exc:
+            if exc.http_status != gone:
+                raise
+            return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    loading.register_session_argparse_arguments(parser)
+    loading.register_auth_argparse_arguments(
+        parser, sys.argv[1:], default='password')
+    parser.add_argument('outages', metavar='OUTAGES.yaml')
+    parser.add_argument('--spot', required=True, metavar='FLAVOR')
+    parser.add_argument('--normal', required=True, metavar='FLAVOR')
+    parser.add_argument('--image', required=True, metavar='UUID')
+    parser.add_argument('--victims', type=int, default=1, metavar='N',
+                        help='how many servers a normal one needs (1)')
+    parser.add_argument('--verify', required=True, metavar='COMMAND')
+    parser.add_argument('--rounds', type=int, default=5, metavar='N',
+                        help='with each of the outages (5)')
+    parser.add_argument('--within-s', type=float, default=10, metavar='S',
+                        help='the outage begins so soon after the boot (10)')
+    parser.add_argument('--length-s', type=float, default=15, metavar='S',
+                        help='and takes so long (15)')
+    parser.add_argument('--seed', type=int, default=0)
+    args = parser.parse_args()
+    with open(args.outages) as file:
+        outages = yaml.safe_load(file)
+    auth = loading.load_auth_from_argparse_arguments(args)
+    cloud = Cloud(adapter.Adapter(
+        loading.load_session_from_argparse_arguments(args, auth=auth),
+        service_type='compute', interface='public',
+        region_name=os.environ.get('OS_REGION_NAME'),
+        default_microversion=COMPUTE_MICROVERSION), args.image)
+    rounds = Rounds(cloud, outages, args)
+    statuses = collections.Counter()
+    faults = in_vain = 0
+    try:
+        for _ in range(args.rounds):
+            for name in outages:
+                result = rounds.play(name)
+                print(result, flush=True)
+                statuses[result.status] += 1
+                faults += bool(result.faults)
+                in_vain += result.ended * (result.status != 'ACTIVE')
+    finally:
+        rounds.clean()
+    print(f'{sum(statuses.values())} rounds, {faults} with faults, '
+          f'{in_vain} servers ended in vain; '
+          + ', '.join(f'{number} {status}'
+                      for status, number in sorted(statuses.items())))
+    return 1 if faults else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
