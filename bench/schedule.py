@@ -42,6 +42,7 @@ from nova.scheduler.client import report
 import oslo_messaging as messaging
 
 from nova_preempt.db import api as db_api
+from nova_preempt.db import hints
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import manager
@@ -236,8 +237,8 @@ class Phases(contextlib.AbstractContextManager):
             'get_filtered_hosts', 'get_weighed_hosts')),
         'servers': (view.ServerView, ('refresh',)),
         'our database': (db_api.Database, (
-            'create_decision', 'update_decision', 'get_preemptible',
-            'get_decisions')),
+            'create_decision', 'update_decision', 'get_decisions')),
+        'hints': (hints, ('get',)),
         'bounds': (candidates.Candidates, ('_bound',)),
         'victims': (candidates.Candidates, ('option',)),
         'copies': (copy, ('deepcopy',)),

@@ -19,9 +19,12 @@ import webob.exc
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import views
+from nova_preempt.core import efficiency
 from nova_preempt.core import savings
 from nova_preempt.db import energy as db_energy
 
+#: The source of figures that [energy]figures_file has, at least one of them.
+FILE = 'figures_file'
 #: How far back is looked where nobody says it.
 _SUMMARY = datetime.timedelta(days=30)
 _REPORT = datetime.timedelta(days=7)
@@ -41,11 +44,16 @@ def show(call):
     samples = db_energy.get_samples(database, since, until)
     last = samples[-1] if samples else None
     states = db_energy.get_power(database).values()
+    hosts = {name: sum(state.state == name for state in states)
+             for name in db_energy.STATES}
+    if last:
+        # Nothing is kept of the state of a host that was never idle.
+        hosts[db_energy.ON] = max(
+            hosts[db_energy.ON], last.hosts_on - hosts[db_energy.WAKING])
     return {'energy': {
         'watts': last and last.watts,
         'sampled_at': last and views.time(last.sampled_at),
-        'hosts': {name: sum(state.state == name for state in states)
-                  for name in db_energy.STATES},
+        'hosts': hosts,
         'since': views.time(since),
         **_totals(call, samples, since, until),
     }}
@@ -56,17 +64,22 @@ def list_hosts(call):
     call.require(policy.ENERGY)
     database = call.services.database
     states = db_energy.get_power(database)
-    figures = db_energy.get_figures(database)
+    measured = db_energy.get_figures(database)
+    table = call.services.figures
+    table.refresh()
+    figures = table.all()
     options = call.services.conf.energy
     readings = db_energy.get_readings(
         database, timeutils.utcnow() - datetime.timedelta(
             seconds=options.reading_max_age_s))
     return {'hosts': [
-        _host(name, states.get(name), figures.get(name), readings.get(name))
+        _host(name, states.get(name), readings.get(name),
+              figures.get(name) and _known(figures[name],
+                                           measured.get(name)))
         for name in sorted({*states, *figures, *readings})]}
 
 
-def _host(name, state, figures, reading):
+def _host(name, state, reading, figures):
     return {
         'name': name,
         'state': state.state if state else db_energy.ON,
@@ -75,18 +88,27 @@ def _host(name, state, figures, reading):
         'idle_intervals': state.idle_intervals if state else 0,
         'boot_s': state and state.boot_s,
         'watts_now': reading and reading.watts,
-        'figures': figures and _figures(figures),
+        'figures': figures,
     }
 
 
-def _figures(item):
-    efficiency = None
-    if item.flops is not None and item.watts:
-        efficiency = item.flops / item.watts
-    return {'flops': item.flops, 'watts': item.watts,
-            'idle_watts': item.idle_watts, 'flops_per_watt': efficiency,
-            'measured_at': views.time(item.measured_at),
-            'source': item.source}
+def _known(figures, measured):
+    """What is counted with: as it was measured, or as the file says."""
+    if measured is not None and figures == _as_measured(measured):
+        return _figures(figures, views.time(measured.measured_at),
+                        measured.source)
+    return _figures(figures, None, FILE)
+
+
+def _as_measured(item):
+    return efficiency.Figures(item.flops, item.watts, item.idle_watts)
+
+
+def _figures(figures, measured_at, source):
+    return {'flops': figures.flops, 'watts': figures.watts,
+            'idle_watts': figures.idle_watts,
+            'flops_per_watt': figures.flops_per_watt,
+            'measured_at': measured_at, 'source': source}
 
 
 def set_figures(call):
@@ -98,7 +120,7 @@ def set_figures(call):
         wanted.get('watts'), wanted.get('idle_watts'), timeutils.utcnow(),
         wanted.get('source', ''))
     db_energy.put_figures(call.services.database, [figures])
-    return {'figures': _figures(figures)}
+    return {'figures': _known(_as_measured(figures), figures)}
 
 
 def delete_figures(call):

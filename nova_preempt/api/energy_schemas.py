@@ -41,7 +41,9 @@ FIGURES = schemas.make_object({'figures': schemas.make_object({}, {
 
 _FIGURES = schemas.make_object({
     'flops': _FLOPS, 'watts': _WATTS, 'idle_watts': _IDLE_WATTS,
-    'flops_per_watt': _number('Of these.'), 'measured_at': schemas.STRING,
+    'flops_per_watt': _number('Of these.'),
+    'measured_at': {**_NULLABLE, 'description':
+                    'null where a file of the operator has some of them.'},
     'source': schemas.STRING})
 FIGURES_ANSWER = schemas.make_object({'figures': _FIGURES})
 
@@ -64,7 +66,7 @@ ENERGY_ANSWER = schemas.make_object({'energy': schemas.make_object({
     'watts': _number('What the hosts drew when they were read last.'),
     'sampled_at': _NULLABLE,
     'hosts': {'type': 'object', 'description':
-              'By state, of those that were idle at least once.',
+              'By state; for "on" as it was when the watts were read.',
               'additionalProperties': {'type': 'integer', 'minimum': 0}},
     'since': schemas.STRING,
     **_TOTALS})})

@@ -46,6 +46,7 @@ class Services:
     scheduler: Any
     engine: Any
     schedule: Any
+    figures: Any      # a nova_preempt.power.table.Table
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,7 @@ import nova.conf
 from oslo_utils import timeutils
 
 from nova_preempt import db
+from nova_preempt.db import hints
 from nova_preempt.db import purge
 
 CONF = nova.conf.CONF
@@ -102,7 +103,7 @@ def _remove(args, write):
         servers += len(rows)
         if rows and not args.dry_run:
             write('preemptible_servers', rows)
-            database.remove_preemptible([row['uuid'] for row in rows])
+            hints.remove(database, [row['uuid'] for row in rows])
     print(f'{decisions} decisions, {reservations} reservations and {servers} '
           f'servers {"would be" if args.dry_run else "were"} deleted.')
 

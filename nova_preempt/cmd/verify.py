@@ -24,6 +24,7 @@ from nova.scheduler.client import report
 from nova_preempt import db
 from nova_preempt import placement as placement_api
 from nova_preempt.cmd import engine
+from nova_preempt.db import hints
 from nova_preempt.scheduler import view
 from nova_preempt.termination import audit
 
@@ -73,7 +74,7 @@ def look(wait_s):
     auditor = audit.Audit(
         placement_api.Placement(report.report_client_singleton),
         view.ServerView(lambda: cells,
-                        lambda uuids: database.get_preemptible()),
+                        lambda uuids: hints.get(database)),
         database, lambda: cells, CONF.preemption.intent_timeout_s)
     first = set(auditor.look())
     if not first:

@@ -350,32 +350,6 @@ class Database:
             return [(_decision(row), (now - row.updated_at).total_seconds())
                     for row in session.execute(query).unique().scalars()]
 
-    # -- servers made preemptible by a hint ------------------------------
-
-    def add_preemptible(self, uuids):
-        """Remember that these servers are preemptible by a hint."""
-        known = self.get_preemptible(uuids)
-        now = timeutils.utcnow()
-        with self._writer() as session:
-            session.add_all(
-                models.PreemptibleServer(uuid=uuid, created_at=now)
-                for uuid in uuids if uuid not in known)
-
-    def remove_preemptible(self, uuids):
-        query = sa.delete(models.PreemptibleServer).where(
-            models.PreemptibleServer.uuid.in_(list(uuids)))
-        with self._writer() as session:
-            session.execute(query)
-
-    def get_preemptible(self, uuids=None):
-        """The set of uuids that are, among the given ones if any."""
-        query = sa.select(models.PreemptibleServer.uuid)
-        if uuids is not None:
-            query = query.where(models.PreemptibleServer.uuid.in_(
-                list(uuids)))
-        with self._reader() as session:
-            return set(session.execute(query).scalars())
-
 
 _FACADE_OPTIONS = (
     'connection', 'connection_debug', 'connection_parameters',

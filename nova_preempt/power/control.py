@@ -30,6 +30,9 @@ _GAP = 2.5
 _MINUTE = datetime.timedelta(minutes=1)
 # A host is given more than its last boot has taken.
 _MARGIN = 1.2
+# It takes up to one step to see that a host must wake, and up to another one
+# to see that it is up.
+_STEPS = 2
 
 
 class Control:
@@ -42,16 +45,18 @@ class Control:
     :param forecast: a forecasts.Forecast
     :param efficiencies: returns {host: FLOPS per watt} of those that are
         known
+    :param interval_s: how long after one step the next one follows
     """
 
     def __init__(self, options, database, hosts, switcher, forecast,
-                 efficiencies):
+                 efficiencies, interval_s):
         self._options = options
         self._db = database
         self._fleet = hosts
         self._switcher = switcher
         self._forecast = forecast
         self.efficiencies = efficiencies
+        self._interval_s = interval_s
         self._done_at = {}
         self._failed = set()
 
@@ -61,7 +66,7 @@ class Control:
         states = db_energy.get_power(self._db)
         needed = reserved.hosts(self._db, now, now + _seconds(
             max(self._options.reserved_horizon_s,
-                self._options.boot_timeout_s)))
+                self._options.boot_timeout_s) + self._queue_s(len(states))))
         note = self._is_time('note', self._options.note_interval_s)
         failed = {(name, state.since) for name, state in states.items()
                   if state.state == db_energy.FAILED}
@@ -146,7 +151,7 @@ class Control:
     def _candidates(self, states, hosts, needed):
         efficiency = self.efficiencies()
         horizon = self._switcher.now() + _seconds(
-            self._options.reserved_horizon_s)
+            self._options.reserved_horizon_s + self._queue_s(len(states)))
         found = []
         for name, host in hosts.items():
             state = states.get(name)
@@ -179,9 +184,18 @@ class Control:
             else math.ceil(_MARGIN * state.boot_s) for state in states),
             default=0)
 
-    def _is_due(self, state, start_at):
-        return (start_at - self._switcher.now()
-                <= _seconds(self.boot_s([state])))
+    def _is_due(self, state, start_at, position=0):
+        """Whether a host must wake now to be up in time.
+
+        :param position: how many are woken before it
+        """
+        return start_at - self._switcher.now() <= _seconds(
+            self.boot_s([state]) + _STEPS * self._interval_s
+            + self._queue_s(position))
+
+    def _queue_s(self, number):
+        """How long it takes until so many more hosts have been woken."""
+        return number // self._options.max_wakes_per_minute * 60
 
     def may_wake(self):
         """Whether another host may be powered on in this minute."""
@@ -190,12 +204,15 @@ class Control:
 
     def _wake_due(self, states, needed):
         """Wake hosts whose reservation begins; whether there are any."""
-        due = [name for name, start_at in sorted(
-                   needed.items(), key=lambda item: (item[1], item[0]))
-               if _state(states, name) in (db_energy.ASLEEP,
-                                           db_energy.EMPTYING)
-               and self._is_due(states.get(name), start_at)
-               and not self.is_excluded(name)]
+        asleep = sorted(
+            (start_at, name) for name, start_at in needed.items()
+            if _state(states, name) in (db_energy.ASLEEP, db_energy.EMPTYING)
+            and not self.is_excluded(name))
+        # Those before one whose turn comes in time only if they go first.
+        due = [name for _start_at, name in asleep[:max(
+            (position + 1 for position, (start_at, name) in enumerate(asleep)
+             if self._is_due(states.get(name), start_at, position)),
+            default=0)]]
         wakes, _sleeps = self._left(states, self._switcher.now())
         for name in due[:wakes]:
             self._switcher.wake(name, 'a reservation of it begins')

@@ -48,12 +48,13 @@ class Power:
             self.switcher = switching.Switcher(
                 options, parts.db, parts.nova, hosts,
                 driver or power_driver.Drivers(conf), parts.clock)
+            self._pause_s = conf[conf_engine.GROUP].interval_s
             self.control = control.Control(
                 options, parts.db, hosts, self.switcher,
-                forecasts.Forecast(options, parts.db), self.efficiencies)
+                forecasts.Forecast(options, parts.db), self.efficiencies,
+                self._pause_s)
             self.endpoints.append(requests.Requests(
                 self.control, self.switcher, parts.db))
-            self._pause_s = conf[conf_engine.GROUP].interval_s
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(

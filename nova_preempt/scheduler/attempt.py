@@ -24,6 +24,7 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt.db import hints
 from nova_preempt.scheduler import choice
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states as host_states
@@ -163,7 +164,7 @@ class Attempt:
         """
         if self.refusal or self.operation == 'create':
             return
-        if self._preemption.db.get_preemptible(self._server_uuids):
+        if hints.get(self._preemption.db, self._server_uuids):
             self.refusal = 'it is preemptible itself, by a scheduler hint'
 
     def _look_beside_room(self):

@@ -18,6 +18,7 @@ front of the Placement client. None of Nova's code is copied or patched.
 """
 
 import copy
+import functools
 
 from nova import exception
 from nova import objects
@@ -36,6 +37,7 @@ from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import api as db_api
+from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
 from nova_preempt.power import demand
 from nova_preempt.reservation import leases
@@ -51,6 +53,7 @@ from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import usage
+from nova_preempt.scheduler import weights
 from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.scheduler.weights import kw_ranking
@@ -110,7 +113,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.demand = demand.make(CONF, self.preemption,
                                   lambda: self.host_manager)
         self.start_quotas()
-        self._check_weighers()
+        weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
             if isinstance(weigher, kw_ranking.KWRankingWeigher):
                 weigher.start()
@@ -123,20 +126,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,
-                self.preemption.db.get_preemptible),
+                functools.partial(hints.get, self.preemption.db)),
             quota_claims.QuotaClaims(self.preemption.db), self._over_quota)
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
             self.preemption.placement, self.preemption.view)
-
-    def _check_weighers(self):
-        names = {type(weigher).__name__
-                 for weigher in self.host_manager.weighers}
-        for name in ('PreemptionWeigher', 'PreemptionCostWeigher'):
-            if name not in names:
-                LOG.warning('%s is not among [filter_scheduler]'
-                            'weight_classes: hosts are not chosen by the '
-                            'cost of their victims.', name)
 
     @periodic_task.periodic_task(
         spacing=CONF.preemption.refresh_interval_s, run_immediately=True)
@@ -214,7 +208,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if hinted:
             # Before anything is built: a server that nobody knows to be
             # preemptible would never give way.
-            self.preemption.db.add_preemptible(instance_uuids)
+            hints.add(self.preemption.db, instance_uuids)
         try:
             with self.quotas.admitted(
                     context, spec_obj, instance_uuids, preemptible=True
@@ -241,7 +235,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         """A server that was never placed needs no remembering."""
         new = [uuid for uuid in instance_uuids if request.get_operation(
             context, spec_obj, uuid) == 'create']
-        self.preemption.db.remove_preemptible(new)
+        hints.remove(self.preemption.db, new)
 
     def _may_preempt(self, context, spec_obj, instance_uuids):
         conf = self.preemption.conf

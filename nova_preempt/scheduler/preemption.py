@@ -30,6 +30,7 @@ from nova_preempt import placement as placement_api
 from nova_preempt.core import costs
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
+from nova_preempt.db import hints
 from nova_preempt.scheduler import budgets
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
@@ -138,7 +139,7 @@ class Preemption:
     def _hinted(self, uuids):
         if not uuids:
             return set()
-        return self.db.get_preemptible(uuids if len(uuids) <= _MANY else None)
+        return hints.get(self.db, uuids if len(uuids) <= _MANY else None)
 
     # -- choosing --------------------------------------------------------
 

@@ -32,6 +32,7 @@ from nova_preempt import placement as placement_api
 from nova_preempt.cmd import manage
 from nova_preempt.cmd import status
 from nova_preempt.db import api as db_api
+from nova_preempt.db import hints
 from nova_preempt.db import models
 from tests.functional import base
 
@@ -199,7 +200,7 @@ class TestPurge(ManageTestCase):
         return server
 
     def test_purge(self):
-        self.assertEqual({self.cheap, self.other}, self.db.get_preemptible())
+        self.assertEqual({self.cheap, self.other}, hints.get(self.db))
         self.assertEqual(
             said(0, 0), self.manage('db', 'purge', '--days', '1'))
         self.assertEqual(
@@ -208,15 +209,15 @@ class TestPurge(ManageTestCase):
         self.assertEqual(
             said(1, 1), self.manage('db', 'purge', '--days', '0'))
         self.assertEqual([], self.db.get_decisions())
-        self.assertEqual({self.other}, self.db.get_preemptible())
+        self.assertEqual({self.other}, hints.get(self.db))
 
     def test_server_that_is_being_built(self):
         objects.InstanceMapping(
             nova_context.get_admin_context(), instance_uuid=NOBODY,
             project_id='project', cell_mapping=None).create()
-        self.db.add_preemptible([NOBODY])
+        hints.add(self.db, [NOBODY])
         self.manage('db', 'purge', '--days', '0')
-        self.assertEqual({NOBODY, self.other}, self.db.get_preemptible())
+        self.assertEqual({NOBODY, self.other}, hints.get(self.db))
 
     def test_archive(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')

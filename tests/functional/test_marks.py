@@ -15,6 +15,7 @@ from nova import exception
 from nova import utils
 from nova.tests.functional.api import client as api_client
 
+from nova_preempt.db import hints
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -110,7 +111,7 @@ class TestHint(MarksTestCase):
         self.add_hosts('host1')
         for name in 'ab':
             self.boot_normal(name, hints=HINT)
-        self.assertEqual(set(), self.db.get_preemptible())
+        self.assertEqual(set(), hints.get(self.db))
         self.boot_in_vain()
 
     def test_remembered(self):
@@ -119,11 +120,11 @@ class TestHint(MarksTestCase):
         hinted = [self.boot_spot(name, 'host1', uptime_s, flavor=self.small,
                                  hints=HINT)
                   for name, uptime_s in (('a', 100), ('b', 200))]
-        self.assertEqual(set(hinted), self.db.get_preemptible())
+        self.assertEqual(set(hinted), hints.get(self.db))
         # It gives way, it does not preempt; and it is forgotten again.
         self.boot_in_vain(hints=HINT)
         self.boot_in_vain(hints={'preemptible': 'yes'}, host='host1')
-        self.assertEqual(set(hinted), self.db.get_preemptible())
+        self.assertEqual(set(hinted), hints.get(self.db))
         self.assertEqual([], self.db.get_decisions())
         self.assertEqual({hinted[0]}, self.boot_full())
         self.restart_scheduler()
@@ -134,7 +135,7 @@ class TestHint(MarksTestCase):
         self.add_hosts('host1')
         self.boot_normal('a', hints={'preemptible': 'false'})
         self.boot_normal('b', hints={'preemptible': 'nonsense'})
-        self.assertEqual(set(), self.db.get_preemptible())
+        self.assertEqual(set(), hints.get(self.db))
         self.boot_in_vain()
 
     def test_several_at_once_are_forgotten(self):
@@ -147,7 +148,7 @@ class TestHint(MarksTestCase):
                               'OS-SCH-HNT:scheduler_hints': HINT})
         for server in self.servers():
             self.assertRaises(cloud.CloudError, self.wait, server['id'])
-        self.assertEqual(set(), self.db.get_preemptible())
+        self.assertEqual(set(), hints.get(self.db))
         self.assert_consistent()
 
     def start_hinted(self):
@@ -165,7 +166,7 @@ class TestHint(MarksTestCase):
         self.act(hinted, 'migrate')
         self.act(hinted, 'resize', {'flavorRef': self.big})
         self.assertEqual(alive, self.alive())
-        self.assertEqual({hinted}, self.db.get_preemptible())
+        self.assertEqual({hinted}, hints.get(self.db))
         self.wait_consistent()
 
     def test_a_hinted_server_when_hints_are_not_allowed_any_more(self):

@@ -12,6 +12,9 @@
 """Host weighers."""
 
 from nova.scheduler import weights
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
 
 
 class HostWeightHandler(weights.HostWeightHandler):
@@ -21,3 +24,13 @@ class HostWeightHandler(weights.HostWeightHandler):
 def all_weighers():
     """Our weigher classes, for [filter_scheduler]weight_classes."""
     return HostWeightHandler().get_all_classes()
+
+
+def check(weighers):
+    """Warn if those that preemption counts on are not among these."""
+    names = {type(weigher).__name__ for weigher in weighers}
+    for name in ('PreemptionWeigher', 'PreemptionCostWeigher'):
+        if name not in names:
+            LOG.warning('%s is not among [filter_scheduler]weight_classes: '
+                        'hosts are not chosen by the cost of their victims.',
+                        name)

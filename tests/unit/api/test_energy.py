@@ -13,6 +13,8 @@
 
 import datetime
 import json
+import os
+import tempfile
 from unittest import mock
 
 from oslo_utils import timeutils
@@ -84,6 +86,27 @@ class TestFigures(EnergyTestCase):
         self.assertEqual([], self.read('/hosts')['hosts'])
         self.change('DELETE', 'host1/figures', 404)
 
+    def test_of_a_file(self):
+        self.set_figures(flops=1e12, watts=400)
+        self.set_figures('host2', flops=1e12, watts=500, source='benchmark')
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, 'figures.yaml')
+        with open(path, 'w') as file:
+            file.write('host1: {watts: 250}\nhost3: {flops: 1e12}\n')
+        self.conf.set_override('figures_file', path, 'energy')
+        self.assertEqual([
+            ('host1', 1e12, 250, 4e9, None, 'figures_file'),
+            ('host2', 1e12, 500, 2e9, '2026-11-20T12:00:00Z', 'benchmark'),
+            ('host3', 1e12, None, None, None, 'figures_file'),
+        ], [(host['name'], *(host['figures'][name] for name in (
+            'flops', 'watts', 'flops_per_watt', 'measured_at', 'source')))
+            for host in self.read('/hosts')['hosts']])
+        # A file with a mistake: what was known before goes on to count.
+        with open(path, 'w') as file:
+            file.write('host1: {watts: -1}\n')
+        self.assertEqual(3, len(self.read('/hosts')['hosts']))
+
     def test_invalid(self):
         for name, value in (('flops', -1), ('watts', 'many'), ('watts', 1e22),
                             ('idle_watts', True), ('source', 1),
@@ -146,7 +169,7 @@ class TestReport(EnergyTestCase):
             'v3', base.NOW - HOUR, 1, 360))
         self.to('a', 'asleep')
         shown = self.read('')['energy']
-        self.assertEqual({'asleep': 1}, {
+        self.assertEqual({'on': 3, 'asleep': 1}, {
             name: number for name, number in shown['hosts'].items()
             if number})
         found = self.read('/report')['report']

@@ -28,6 +28,7 @@ import sqlalchemy as sa
 from nova_preempt import db
 from nova_preempt.conf import database as conf_database
 from nova_preempt.db import api
+from nova_preempt.db import hints
 from nova_preempt.db import models
 
 
@@ -244,12 +245,12 @@ class TestSQLite(unittest.TestCase):
             self.db.count_preemptions())
 
     def test_hinted_servers(self):
-        self.db.add_preemptible(['a', 'b'])
-        self.db.add_preemptible(['b', 'c'])
-        self.assertEqual({'a', 'b', 'c'}, self.db.get_preemptible())
-        self.assertEqual({'a'}, self.db.get_preemptible(['a', 'x']))
-        self.db.remove_preemptible(['a', 'x'])
-        self.assertEqual({'b', 'c'}, self.db.get_preemptible())
+        hints.add(self.db, ['a', 'b'])
+        hints.add(self.db, ['b', 'c'])
+        self.assertEqual({'a', 'b', 'c'}, hints.get(self.db))
+        self.assertEqual({'a'}, hints.get(self.db, ['a', 'x']))
+        hints.remove(self.db, ['a', 'x'])
+        self.assertEqual({'b', 'c'}, hints.get(self.db))
 
 
 def load_tests(loader, tests, pattern):

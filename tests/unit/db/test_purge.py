@@ -19,6 +19,7 @@ from unittest import mock
 from nova_preempt import db
 from nova_preempt.core import calendar
 from nova_preempt.db import api
+from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import purge
 from nova_preempt.db import reservations
@@ -121,7 +122,7 @@ class TestPurge(test_api.TestSQLite):
                 in purge.find_reservations(self.db, BEFORE)]
 
     def test_hinted(self):
-        self.db.add_preemptible(['a', 'b'])
+        hints.add(self.db, ['a', 'b'])
         self.assertEqual([], list(purge.find_hinted(self.db, BEFORE)))
         later = datetime.datetime(2100, 1, 1)
         self.assertEqual(

@@ -125,7 +125,7 @@ class TestControl(ControlTestCase):
     def test_reservations(self):
         self.until_asleep(*NAMES)
         self.reserve(['c'], 3600)
-        self.tick(3600 - 310)
+        self.tick(3600 - 330)
         self.assertEqual(set(NAMES), self.in_state('asleep'))
         self.tick(10)
         self.assertEqual({'c'}, self.in_state('waking'))
@@ -140,10 +140,26 @@ class TestControl(ControlTestCase):
         self.minutes(70)
         self.assertEqual(set(NAMES), self.in_state('asleep'))
         self.reserve(['c'], 600, 1200)
-        self.tick(600 - 130)
+        self.tick(600 - 150)
         self.assertEqual(set(NAMES), self.in_state('asleep'))
         self.tick(10)
         self.assertEqual({'c'}, self.in_state('waking'))
+
+    def test_more_reservations_than_wake_in_a_minute(self):
+        names = [f'host{number:02}' for number in range(25)]
+        self.start(world.World(*names))
+        self.until_asleep(*names)
+        self.set(max_wakes_per_minute=10)
+        self.reserve(names[:13], 3600)
+        self.reserve(names[13:], 3630)
+        self.tick(3600 - 440)
+        self.assertEqual(set(names), self.in_state('asleep'))
+        # The last five have to wait for two minutes.
+        woken = []
+        for _ in range(15):
+            self.tick(10)
+            woken.append(25 - len(self.in_state('asleep')))
+        self.assertEqual([0] * 2 + [10] * 6 + [20] * 6 + [25], woken)
 
     def test_reserved_soon_stays_on(self):
         self.reserve(['d'], 900)

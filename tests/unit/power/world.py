@@ -154,7 +154,7 @@ class WorldTestCase(base.PowerTestCase):
             options, self.db, world, world, world, world.clock)
         self.addCleanup(self.switcher.close)
         self.control = control.Control(
-            options, self.db, world, self.switcher, self, efficiencies)
+            options, self.db, world, self.switcher, self, efficiencies, 10)
 
     def hosts(self, now):
         """It is the Forecast, too."""
