@@ -164,7 +164,7 @@ class Rounds:
         before = self._cloud.servers()
         result = Round(name, self._random.uniform(0, self._args.within_s))
         outage = threading.Thread(target=self._go_away,
-                                  args=(name, result.after_s))
+                                  args=(name, result))
         start = time.monotonic()
         outage.start()
         uuid = self._cloud.boot('normal', self._normal)
@@ -185,17 +185,17 @@ class Rounds:
                             or status != 'ACTIVE'])
         return result
 
-    def _go_away(self, name, after_s):
-        time.sleep(after_s)
-        self._run(self._outages[name]['stop'])
+    def _go_away(self, name, result):
+        time.sleep(result.after_s)
+        result.faults += self._run(self._outages[name]['stop'])
         time.sleep(self._args.length_s)
-        self._run(self._outages[name]['start'])
+        result.faults += self._run(self._outages[name]['start'])
 
     @staticmethod
     def _run(command):
-        done = subprocess.run(command, shell=True, check=False)
-        if done.returncode:
-            print(f'{command}: exit status {done.returncode}', flush=True)
+        """Texts on what went wrong."""
+        status = subprocess.run(command, shell=True, check=False).returncode
+        return [f'{command}: exit status {status}'] if status else []
 
     def _verified(self):
         """Texts on what does not agree, however long one waits."""
