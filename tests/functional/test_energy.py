@@ -388,7 +388,7 @@ class TestWake(EnergyTestCase):
         self.now = self.now.replace(second=0)
         start = self.naive() + datetime.timedelta(minutes=30)
         self.reserve(['host2', 'host3'], start)
-        while self.naive() < start - datetime.timedelta(seconds=130):
+        while self.naive() < start - datetime.timedelta(seconds=150):
             self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
             self.tick()
         self.tick()
