@@ -33,6 +33,8 @@ _MARGIN = 1.2
 # It takes up to one step to see that a host must wake, and up to another one
 # to see that it is up.
 _STEPS = 2
+# What has to be woken.
+_OFF = (db_energy.ASLEEP, db_energy.EMPTYING)
 
 
 class Control:
@@ -66,7 +68,8 @@ class Control:
         states = db_energy.get_power(self._db)
         needed = reserved.hosts(self._db, now, now + _seconds(
             max(self._options.reserved_horizon_s,
-                self._options.boot_timeout_s) + self._queue_s(len(states))))
+                self._options.boot_timeout_s)
+            + self._queue_s(_count_off(states, states))))
         note = self._is_time('note', self._options.note_interval_s)
         failed = {(name, state.since) for name, state in states.items()
                   if state.state == db_energy.FAILED}
@@ -151,7 +154,8 @@ class Control:
     def _candidates(self, states, hosts, needed):
         efficiency = self.efficiencies()
         horizon = self._switcher.now() + _seconds(
-            self._options.reserved_horizon_s + self._queue_s(len(states)))
+            self._options.reserved_horizon_s
+            + self._queue_s(_count_off(states, needed)))
         found = []
         for name, host in hosts.items():
             state = states.get(name)
@@ -206,8 +210,7 @@ class Control:
         """Wake hosts whose reservation begins; whether there are any."""
         asleep = sorted(
             (start_at, name) for name, start_at in needed.items()
-            if _state(states, name) in (db_energy.ASLEEP, db_energy.EMPTYING)
-            and not self.is_excluded(name))
+            if _state(states, name) in _OFF and not self.is_excluded(name))
         # Those before one whose turn comes in time only if they go first.
         due = [name for _start_at, name in asleep[:max(
             (position + 1 for position, (start_at, name) in enumerate(asleep)
@@ -231,6 +234,10 @@ class Control:
 
 def _seconds(number):
     return datetime.timedelta(seconds=number)
+
+
+def _count_off(states, names):
+    return sum(_state(states, name) in _OFF for name in names)
 
 
 def _state(states, name):
