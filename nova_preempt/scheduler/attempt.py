@@ -20,6 +20,7 @@ import contextvars
 import functools
 import time
 
+import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -29,6 +30,7 @@ from nova_preempt.scheduler import choice
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states as host_states
 
+CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 _CURRENT = contextvars.ContextVar('nova_preempt_attempt', default=None)
@@ -282,7 +284,7 @@ class Attempt:
     def _claim_with_victims(self, state, server_uuid, project_id, user_id):
         """Take the host on the latest data. Returns a db.Decision or None."""
         planned = self.choice.options[state.uuid]
-        option = self.choice.latest(state)
+        option = self.choice.latest(state, self._may_have_room(state))
         if option is None or not option.victims:
             # Gone, or room without any victim: both are better decided anew.
             return None
@@ -301,6 +303,11 @@ class Attempt:
         self._preemption.records.log(claim)
         self._preemption.events.start(claim)
         return claim
+
+    def _may_have_room(self, state):
+        """Whether Placement has offered the host, or as many as it may."""
+        return (state.uuid in self._room
+                or len(self._room) >= CONF.scheduler.max_placement_results)
 
     # -- afterwards ------------------------------------------------------
 

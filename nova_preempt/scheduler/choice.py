@@ -255,10 +255,17 @@ class Choice:
             accept=lambda servers: bool(self._filter(
                 [host_states.as_planned(state, servers)], spec_obj)))
 
-    def latest(self, state):
-        """The option of a host on data read now, from Placement and Nova."""
-        node = self.options[state.uuid].node
+    def latest(self, state, had_room):
+        """The option of a host on data read now, from Placement and Nova.
+
+        :param had_room: whether the host may have had room for the request
+            when Placement was asked for candidates
+        """
+        option = self.options[state.uuid]
+        node = option.node
         self._preemption.view.refresh(_LATEST_S)
+        if not had_room and self._is_least(option):
+            return option
         self.candidates.forget_spending()
         provider = self._preemption.providers.read(state.uuid)
         option = self.candidates.option(node, provider)
@@ -272,6 +279,22 @@ class Choice:
         if not passes(option.victims):
             option = self.candidates.option(node, provider, accept=passes)
         return option
+
+    def _is_least(self, option):
+        """Whether nothing that Placement could say would change the option.
+
+        It ends a single server, as far as Nova knows still the same, and all
+        others there cost more. Somebody has to end, for Placement has said
+        that there is no room; and what has come since it will refuse.
+        """
+        if len(option.victims) != 1 or self._preemption.budgets:
+            return False
+        victim, = option.victims
+        return (self._preemption.view.get(victim.uuid) == victim
+                and self._may_end(victim)
+                and all(other.cost > option.victim_set.cost
+                        for other in option.host.candidates
+                        if other.uuid != victim.uuid))
 
     def consumed(self, state):
         """The host was claimed: take its victims out of its full state."""
