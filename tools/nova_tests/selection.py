@@ -62,13 +62,6 @@ FULL = UNIT + _names(_FUNCTIONAL, """
     2044235 2125052 2125935 2153425
 """)
 
-# Not run unless named: they never end where nova-compute works with threads,
-# whoever schedules. While they look at a move that was undone they have the
-# resource tracker updated, which waits for that move.
-EXCLUDED = _names(_FUNCTIONAL, """
-    libvirt.test_numa_live_migration.NUMALiveMigrationRollbackTests.test_bug_1894095_post_drop
-""")
-
 QUICK = UNIT + _names(_FUNCTIONAL, """
     test_aggregates.AggregateMultiTenancyIsolationColdMigrateTest
     test_aggregates.TestAggregateMultiTenancyIsolationFilter
