@@ -36,6 +36,8 @@ LOG = logging.getLogger(__name__)
 # accepted but that did not happen is asked for again.
 TOUCH_S = 5
 ASK_AGAIN_S = 10
+# After how long a migration that was accepted shows.
+_BEGUN_S = 1
 
 _ENDING = frozenset(('deleting', 'soft-deleting'))
 
@@ -245,9 +247,9 @@ class Terminator:
         now = self._monotonic()
         if end.host is None:
             end.host = state.host
-            end.asked_at = now
             try:
                 self._nova.live_migrate(end.uuid)
+                end.asked_at = self._monotonic()
             except nova_api.NovaError as exc:
                 LOG.info('Victim %(uuid)s cannot be migrated: %(exc)s',
                          {'uuid': end.uuid, 'exc': exc})
@@ -257,8 +259,9 @@ class Terminator:
             if state.host != end.host:
                 self._nova.clear_notice(end.uuid)
                 return self._done(end, db_api.MIGRATED)
-            # It takes a moment until Nova shows that it has begun.
-            if now - end.asked_at >= self._options.poll_interval_s * 4:
+            # What was read before Nova has shown that it has begun says
+            # nothing: who gives up now would end a server on its way.
+            if state.read_at - end.asked_at >= _BEGUN_S:
                 self._give_up_migration(end)
         elif now - end.asked_at >= self._options.migrate_timeout_s:
             self._nova.abort_migration(end.uuid)

@@ -33,11 +33,15 @@ _LONGEST_S = 5.0
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A server as its record in a cell says."""
+    """A server as its record in a cell says.
+
+    read_at is when it was read, by the clock of the Watch.
+    """
 
     vm_state: str
     task_state: str | None
     host: str | None
+    read_at: float = dataclasses.field(compare=False)
 
 
 class Watch:
@@ -92,6 +96,7 @@ class Watch:
 
     def _read(self, uuids):
         states = {}
+        read_at = self._monotonic()
         context = nova_context.get_admin_context()
         for cell in list(self._cells().values()):
             try:
@@ -105,5 +110,6 @@ class Watch:
                     f'cannot read cell {cell.identity}: {exc}') from exc
             for instance in instances:
                 states[instance.uuid] = State(
-                    instance.vm_state, instance.task_state, instance.host)
+                    instance.vm_state, instance.task_state, instance.host,
+                    read_at)
         return states

@@ -105,7 +105,7 @@ class FakeCloud:
 
     def _state(self, uuid, task_state):
         return watch.State(self.vm_states[uuid], task_state,
-                           self.hosts[uuid])
+                           self.hosts[uuid], self.clock.now)
 
 
 class TestTerminator(unittest.TestCase):
@@ -175,7 +175,7 @@ class TestTerminator(unittest.TestCase):
 
     def test_failed_end_is_asked_for_again(self):
         cloud = self.cloud({'a': 1})
-        active = watch.State('active', None, 'host1')
+        active = watch.State('active', None, 'host1', 100.0)
         self.watch.get.side_effect = [active] * 12 + [None]
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(2, len(cloud.asked['a']))
@@ -183,7 +183,7 @@ class TestTerminator(unittest.TestCase):
     def test_records_of_nova_away_for_a_while(self):
         cloud = self.cloud({'a': 1})
         self.watch.get.side_effect = [
-            watch.State('active', None, 'host1'),
+            watch.State('active', None, 'host1', 100.0),
             *[nova_api.NovaError('away')] * 5, None]
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(1, len(cloud.asked['a']))
@@ -274,6 +274,18 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(['live_migrate', 'force_delete'],
                          [what for _time, what in cloud.asked['a']])
+
+    def test_migration_that_does_not_show_yet(self):
+        """What was read before it was asked for is told for a while."""
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 20})
+        old = watch.State('active', None, 'host1', self.clock.now)
+        self.watch.get.side_effect = lambda uuid: (
+            old if self.clock.now < 110 else cloud.get(uuid))
+        self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
 
     def test_migration_that_takes_too_long(self):
         self.options.actions = ['migrate', 'delete']

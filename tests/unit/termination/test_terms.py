@@ -134,7 +134,7 @@ class TestWatch(unittest.TestCase):
         self.watch = watch.Watch(dict, 1.0, lambda: self.now,
                                  lambda: self.processor_s)
         self.read = mock.Mock(side_effect=lambda uuids: {
-            uuid: watch.State('active', None, 'h') for uuid in uuids})
+            uuid: watch.State('active', None, 'h', 0.0) for uuid in uuids})
         self.watch._read = self.read
 
     def test_shared(self):
