@@ -305,9 +305,13 @@ class Attempt:
         return claim
 
     def _may_have_room(self, state):
-        """Whether Placement has offered the host, or as many as it may."""
+        """Whether Placement has offered the host, or as many as it may.
+
+        What it has said before others chose is too old to end somebody for.
+        """
         return (state.uuid in self._room
-                or len(self._room) >= CONF.scheduler.max_placement_results)
+                or len(self._room) >= CONF.scheduler.max_placement_results
+                or time.monotonic() - self.since > choice.LATEST_S)
 
     # -- afterwards ------------------------------------------------------
 

@@ -26,8 +26,8 @@ from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
-# Nova's records of servers are read anew before a claim if they are older.
-_LATEST_S = 1
+# What Nova and Placement have said is read anew before a claim if it is older.
+LATEST_S = 1
 
 
 class Choice:
@@ -263,7 +263,7 @@ class Choice:
         """
         option = self.options[state.uuid]
         node = option.node
-        self._preemption.view.refresh(_LATEST_S)
+        self._preemption.view.refresh(LATEST_S)
         if not had_room and self._is_least(option):
             return option
         self.candidates.forget_spending()

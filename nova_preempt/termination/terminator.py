@@ -247,6 +247,10 @@ class Terminator:
         now = self._monotonic()
         if end.host is None:
             end.host = state.host
+            if state.task_state == 'migrating':
+                # Somebody else has asked, or we before a restart.
+                end.asked_at = now
+                return False
             try:
                 self._nova.live_migrate(end.uuid)
                 end.asked_at = self._monotonic()

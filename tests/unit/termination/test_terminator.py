@@ -287,6 +287,17 @@ class TestTerminator(unittest.TestCase):
                          [what for _time, what in cloud.asked['a']])
         self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
 
+    def test_migration_that_is_under_way(self):
+        """As after a restart: to ask again would be refused."""
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 20}, refuse=0)
+        cloud.live_migrate('a')
+        cloud.refuse = 2
+        self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+
     def test_migration_that_takes_too_long(self):
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 40})
