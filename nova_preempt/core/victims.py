@@ -305,6 +305,24 @@ def lower_bound(
     return max(known, default=0)
 
 
+def holds_for_less(
+    candidates: Iterable[Candidate], victim_set: VictimSet
+) -> bool:
+    """Tell whether the set stays the cheapest if less is missing.
+
+    A single victim that costs less than any other candidate does, as long as
+    anything is missing at all: somebody has to end, and nobody is cheaper.
+    """
+    if len(victim_set.victims) != 1:
+        return False
+    (victim,) = victim_set.victims
+    return all(
+        other.cost > victim.cost
+        for other in candidates
+        if other.uuid != victim.uuid
+    )
+
+
 def _divisible(offers: list[tuple[int, int]], need: int) -> int | None:
     """Return the least cost of ``need`` units, rounded up.
 

@@ -20,6 +20,7 @@ import itertools
 from oslo_log import log as logging
 
 from nova_preempt import placement as placement_api
+from nova_preempt.core import victims as core_victims
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.termination import terms
@@ -283,18 +284,17 @@ class Choice:
     def _is_least(self, option):
         """Whether nothing that Placement could say would change the option.
 
-        It ends a single server, as far as Nova knows still the same, and all
-        others there cost more. Somebody has to end, for Placement has said
-        that there is no room; and what has come since it will refuse.
+        Somebody has to end, for it has said that there is no room; if others
+        have left meanwhile the option is right all the same, and what has
+        come Placement will refuse. As far as Nova knows its victim is still
+        the same.
         """
-        if len(option.victims) != 1 or self._preemption.budgets:
-            return False
-        victim, = option.victims
-        return (self._preemption.view.get(victim.uuid) == victim
-                and self._may_end(victim)
-                and all(other.cost > option.victim_set.cost
-                        for other in option.host.candidates
-                        if other.uuid != victim.uuid))
+        return (not self._preemption.budgets
+                and core_victims.holds_for_less(option.host.candidates,
+                                                option.victim_set)
+                and all(self._preemption.view.get(victim.uuid) == victim
+                        and self._may_end(victim)
+                        for victim in option.victims))
 
     def consumed(self, state):
         """The host was claimed: take its victims out of its full state."""

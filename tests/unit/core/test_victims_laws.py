@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import unittest
 
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.model import Candidate
 from nova_preempt.core.victims import SearchLimits
 from nova_preempt.core.victims import cheapest_victims
+from nova_preempt.core.victims import holds_for_less
 from nova_preempt.core.victims import lower_bound
 from tests.unit.core import support
 from tests.unit.core.support import LAW
@@ -80,6 +82,42 @@ class TestLaws(unittest.TestCase):
         expected = exhaustive(*problem)
         for limits in METHODS:
             self.assertEqual(expected, self.best(problem, limits), limits)
+
+    @LAW
+    @hypothesis.given(support.problems(), st.data())
+    def test_the_cheapest_alone_holds_for_less(
+        self, problem: Problem, data: st.DataObject
+    ) -> None:
+        candidates, missing, capacity = problem
+        hypothesis.assume(candidates and any(missing.values()))
+        # The first frees enough, and costs less than all others.
+        first, *others = candidates
+        candidates = [
+            dataclasses.replace(
+                first, resources={**first.resources, **missing}, cost=0
+            ),
+            *(dataclasses.replace(o, cost=o.cost + 1) for o in others),
+        ]
+        found = cheapest_victims(candidates, missing, capacity=capacity)
+        assert found is not None
+        self.assertTrue(holds_for_less(candidates, found))
+        less = {
+            name: data.draw(st.integers(0, amount))
+            for name, amount in missing.items()
+        }
+        if any(less.values()):
+            self.assertEqual(
+                found.victims, exhaustive(candidates, less, capacity)
+            )
+
+    @LAW
+    @hypothesis.given(support.problems())
+    def test_others_do_not(self, problem: Problem) -> None:
+        candidates, missing, capacity = problem
+        equal = [dataclasses.replace(c, cost=7) for c in candidates]
+        found = cheapest_victims(equal, missing, capacity=capacity)
+        if found is not None and len(equal) > 1 and found.victims:
+            self.assertFalse(holds_for_less(equal, found))
 
     @LAW
     @hypothesis.given(support.problems(), SMALL, st.data())
