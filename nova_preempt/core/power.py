@@ -91,6 +91,45 @@ class Switches:
     required: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """A reservation of a host that is asleep.
+
+    :param in_s: in how many seconds it begins
+    :param lead_s: how long before that the host has to be woken
+    """
+
+    name: str
+    in_s: float
+    lead_s: float
+
+
+def queue_s(number: int, per_minute: int, step_s: float) -> float:
+    """How long it takes until so many hosts have been woken, in seconds.
+
+    :param step_s: after how long it is seen at the latest that a minute is
+        over
+    """
+    return number // per_minute * (60 + step_s)
+
+
+def due(starts: Iterable[Start], per_minute: int,
+        step_s: float) -> tuple[str, ...]:
+    """Names of hosts that have to wake now for all to be up in time.
+
+    Only so many may be woken in a minute, and the first to be needed go
+    first: so those before one whose turn would come too late are due with
+    it.
+
+    :param step_s: see queue_s()
+    """
+    ordered = sorted(starts, key=lambda start: (start.in_s, start.name))
+    last = max((position for position, start in enumerate(ordered, 1)
+                if start.in_s <= start.lead_s + queue_s(
+                    position - 1, per_minute, step_s)), default=0)
+    return tuple(start.name for start in ordered[:last])
+
+
 def check_idle(intervals: Mapping[str, int],
                idle: Collection[str]) -> dict[str, int]:
     """Note which hosts are idle.

@@ -69,7 +69,7 @@ class Control:
         needed = reserved.hosts(self._db, now, now + _seconds(
             max(self._options.reserved_horizon_s,
                 self._options.boot_timeout_s)
-            + self._queue_s(_count_off(states, states))))
+            + self._queue_s(states, states)))
         note = self._is_time('note', self._options.note_interval_s)
         failed = {(name, state.since) for name, state in states.items()
                   if state.state == db_energy.FAILED}
@@ -155,7 +155,7 @@ class Control:
         efficiency = self.efficiencies()
         horizon = self._switcher.now() + _seconds(
             self._options.reserved_horizon_s
-            + self._queue_s(_count_off(states, needed)))
+            + self._queue_s(states, needed))
         found = []
         for name, host in hosts.items():
             state = states.get(name)
@@ -165,7 +165,8 @@ class Control:
                     on or _state(states, name) == db_energy.ASLEEP):
                 continue
             intervals = state.idle_intervals if state else 0
-            due = name in needed and self._is_due(state, needed[name])
+            due = name in needed and bool(self._due(
+                self._start(name, state, needed[name])))
             found.append(core.Host(
                 name, on, busy=on and not intervals,
                 idle_intervals=intervals, efficiency=efficiency.get(name),
@@ -188,18 +189,20 @@ class Control:
             else math.ceil(_MARGIN * state.boot_s) for state in states),
             default=0)
 
-    def _is_due(self, state, start_at, position=0):
-        """Whether a host must wake now to be up in time.
+    def _start(self, name, state, start_at):
+        return core.Start(
+            name, (start_at - self._switcher.now()).total_seconds(),
+            self.boot_s([state]) + _STEPS * self._interval_s)
 
-        :param position: how many are woken before it
-        """
-        return start_at - self._switcher.now() <= _seconds(
-            self.boot_s([state]) + _STEPS * self._interval_s
-            + self._queue_s(position))
+    def _due(self, *starts):
+        return core.due(starts, self._options.max_wakes_per_minute,
+                        self._interval_s)
 
-    def _queue_s(self, number):
-        """How long it takes until so many more hosts have been woken."""
-        return number // self._options.max_wakes_per_minute * 60
+    def _queue_s(self, states, names):
+        """How long it takes to wake those of these that are off."""
+        return core.queue_s(
+            sum(_state(states, name) in _OFF for name in names),
+            self._options.max_wakes_per_minute, self._interval_s)
 
     def may_wake(self):
         """Whether another host may be powered on in this minute."""
@@ -208,14 +211,10 @@ class Control:
 
     def _wake_due(self, states, needed):
         """Wake hosts whose reservation begins; whether there are any."""
-        asleep = sorted(
-            (start_at, name) for name, start_at in needed.items()
-            if _state(states, name) in _OFF and not self.is_excluded(name))
-        # Those before one whose turn comes in time only if they go first.
-        due = [name for _start_at, name in asleep[:max(
-            (position + 1 for position, (start_at, name) in enumerate(asleep)
-             if self._is_due(states.get(name), start_at, position)),
-            default=0)]]
+        due = self._due(*(
+            self._start(name, states.get(name), start_at)
+            for name, start_at in needed.items()
+            if _state(states, name) in _OFF and not self.is_excluded(name)))
         wakes, _sleeps = self._left(states, self._switcher.now())
         for name in due[:wakes]:
             self._switcher.wake(name, 'a reservation of it begins')
@@ -234,10 +233,6 @@ class Control:
 
 def _seconds(number):
     return datetime.timedelta(seconds=number)
-
-
-def _count_off(states, names):
-    return sum(_state(states, name) in _OFF for name in names)
 
 
 def _state(states, name):

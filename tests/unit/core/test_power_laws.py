@@ -73,6 +73,51 @@ def count(cloud, aggregate):
     return sum(aggregate in host.aggregates for host in cloud)
 
 
+STEP_S = 10
+
+starts = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 200)),
+                  max_size=12)
+
+
+class TestDue(unittest.TestCase):
+
+    def wake(self, needed, per_minute):
+        """{name: when it is woken}, stepping from an hour before.
+
+        :param needed: {name: (when it is needed, its lead_s)}
+        """
+        woken = {}
+        for now in range(-3600, 401, STEP_S):
+            due = power.due(
+                [power.Start(name, at - now, lead_s)
+                 for name, (at, lead_s) in needed.items()
+                 if name not in woken], per_minute, STEP_S)
+            recent = sum(now - at < 60 for at in woken.values())
+            for name in due[:per_minute - recent]:
+                woken[name] = now
+        return woken
+
+    @LAW
+    @hypothesis.given(starts, st.integers(1, 4))
+    def test_all_are_up_in_time(self, drawn, per_minute):
+        # A step is what it may take to see that it is time.
+        needed = {f'host{number}': (at, boot_s + STEP_S)
+                  for number, (at, boot_s) in enumerate(drawn)}
+        woken = self.wake(needed, per_minute)
+        for name, (at, lead_s) in needed.items():
+            self.assertLessEqual(woken[name] + lead_s - STEP_S, at)
+
+    @LAW
+    @hypothesis.given(starts)
+    def test_nobody_too_early_without_a_queue(self, drawn):
+        needed = {f'host{number}': item
+                  for number, item in enumerate(drawn)}
+        for name, now in self.wake(needed, 100).items():
+            later = [at - lead_s for at, lead_s in needed.values()
+                     if at >= needed[name][0]]
+            self.assertGreaterEqual(now, min(later))
+
+
 class TestLaws(unittest.TestCase):
 
     @LAW
