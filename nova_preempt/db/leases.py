@@ -20,7 +20,6 @@ import sqlalchemy as sa
 from nova_preempt.db import booking
 from nova_preempt.db import calendar
 from nova_preempt.db import models
-from nova_preempt.db import reservations
 
 
 def generation(database):
@@ -40,8 +39,8 @@ def get_open(database):
     query = (sa.select(row.uuid, row.project_id, row.status, row.start_at,
                        row.end_at, host.host)
              .outerjoin(host, (host.reservation_uuid == row.uuid)
-                        & (host.status != reservations.LOST))
-             .where(row.status.in_(reservations.OPEN))
+                        & (host.status != booking.LOST))
+             .where(row.status.in_(booking.OPEN))
              .order_by(row.start_at, row.uuid))
     with database._reader() as session:
         # Before what it counts: at worst this is read once more.

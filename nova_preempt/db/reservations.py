@@ -32,27 +32,6 @@ from nova_preempt.db import booking
 from nova_preempt.db import calendar as db_calendar
 from nova_preempt.db import models
 from nova_preempt.db import retries
-from nova_preempt.db.booking import ACTIVE
-from nova_preempt.db.booking import ASSIGNED
-from nova_preempt.db.booking import CANCELLED
-from nova_preempt.db.booking import DEGRADED
-from nova_preempt.db.booking import EMPTYING
-from nova_preempt.db.booking import ENDED
-from nova_preempt.db.booking import ERROR
-from nova_preempt.db.booking import LOST
-from nova_preempt.db.booking import OPEN
-from nova_preempt.db.booking import PENDING
-from nova_preempt.db.booking import READY
-from nova_preempt.db.booking import STATUSES
-from nova_preempt.db.booking import Assignment
-from nova_preempt.db.booking import Reservation
-from nova_preempt.db.booking import from_s
-from nova_preempt.db.booking import to_s
-
-__all__ = ('ACTIVE', 'ASSIGNED', 'CANCELLED', 'DEGRADED', 'EMPTYING', 'ENDED',
-           'ERROR', 'LOST', 'OPEN', 'PENDING', 'READY', 'STATUSES',
-           'Assignment', 'Booking', 'Reservation', 'Reservations', 'Snapshot',
-           'from_s', 'to_s')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +51,7 @@ class Snapshot:
     """What is reserved: the open reservations, by start and uuid."""
 
     generation: int
-    reservations: tuple[Reservation, ...]
+    reservations: tuple[booking.Reservation, ...]
 
 
 class Reservations:
@@ -123,7 +102,7 @@ class Reservations:
             # Before what it counts: at worst this is read once more.
             generation = db_calendar.get_generation(session)
             found = booking.fetch(session, sa.select(models.Reservation).where(
-                models.Reservation.status.in_(OPEN)))
+                models.Reservation.status.in_(booking.OPEN)))
         found.sort(key=lambda item: (item.start_at, item.uuid))
         return Snapshot(generation, tuple(found))
 
@@ -183,7 +162,8 @@ class Reservations:
         query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
                            hosts.start_at, hosts.end_at)
                  .join(row, row.uuid == hosts.reservation_uuid)
-                 .where(row.status.in_(OPEN)).where(hosts.status != LOST)
+                 .where(row.status.in_(booking.OPEN))
+                 .where(hosts.status != booking.LOST)
                  .order_by(hosts.host, hosts.start_at))
         if host is not None:
             query = query.where(hosts.host == host)
@@ -257,7 +237,7 @@ class Reservations:
         with self._db._writer() as session:
             return session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.host == host).where(row.status != LOST)
+                .where(row.host == host).where(row.status != booking.LOST)
                 .values(status=status, reason=reason)).rowcount == 1
 
     @retries.retried
@@ -289,11 +269,11 @@ class Reservations:
                 self._check_free(session, generation, (new,), since,
                                  reservation.end_at)
             if old is not None:
-                _change_host(session, uuid, old, end_at=since, status=LOST,
-                             reason=reason)
+                _change_host(session, uuid, old, end_at=since,
+                             status=booking.LOST, reason=reason)
             if new is not None:
                 values = {'start_at': since, 'end_at': reservation.end_at,
-                          'status': ASSIGNED, 'reason': ''}
+                          'status': booking.ASSIGNED, 'reason': ''}
                 if not _change_host(session, uuid, new, **values):
                     session.add(models.ReservationHost(
                         reservation_uuid=uuid, host=new, **values))
@@ -305,11 +285,12 @@ class Reservations:
         now = self._now()
         missing = reservation.quantity - len(reservation.held)
         if missing > 0:
-            status = DEGRADED
+            status = booking.DEGRADED
             said = f'{missing} of {reservation.quantity} hosts are missing'
             reason = f'{said}: {reason}' if reason else said
-        elif reservation.status == DEGRADED:
-            status = PENDING if reservation.start_at > now else ACTIVE
+        elif reservation.status == booking.DEGRADED:
+            status = (booking.PENDING if reservation.start_at > now
+                      else booking.ACTIVE)
             reason = ''
         else:
             status, reason = reservation.status, reservation.reason
@@ -350,7 +331,7 @@ class Reservations:
             row = models.ReservationHost
             session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.status != LOST).values(end_at=end_at))
+                .where(row.status != booking.LOST).values(end_at=end_at))
             return _get(session, uuid)
 
     def _check_free(self, session, generation, hosts, start_at, end_at):
@@ -374,7 +355,7 @@ def _granted(reservation, found: core.Found, now):
     return dataclasses.replace(
         reservation, created_at=now, updated_at=now, start_at=start_at,
         end_at=end_at, hosts=tuple(
-            Assignment(host, start_at, end_at)
+            booking.Assignment(host, start_at, end_at)
             for host in sorted(found.hosts)))
 
 
@@ -399,7 +380,7 @@ def _get(session, uuid, project_id=None):
 
 def _get_open(session, uuid):
     reservation = _get(session, uuid)
-    if reservation.status not in OPEN:
+    if reservation.status not in booking.OPEN:
         raise exceptions.WrongState(
             f'Reservation {uuid} is {reservation.status}.')
     return reservation
@@ -408,4 +389,4 @@ def _get_open(session, uuid):
 def _of_project(session, project_id):
     row = models.Reservation
     return booking.fetch(session, sa.select(row).where(
-        row.project_id == project_id, row.status.in_(OPEN)))
+        row.project_id == project_id, row.status.in_(booking.OPEN)))

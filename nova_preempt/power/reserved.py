@@ -11,6 +11,7 @@
 # under the License.
 """Which hosts reservations need, and from when on."""
 
+from nova_preempt.db import booking
 from nova_preempt.db import reservations
 
 
@@ -23,7 +24,7 @@ def hosts(database, now, until):
     found = {}
     for item in reservations.Reservations(database).snapshot().reservations:
         for host in item.hosts:
-            if (host.status != reservations.LOST and host.start_at <= until
+            if (host.status != booking.LOST and host.start_at <= until
                     and host.end_at > now):
                 found[host.host] = min(host.start_at,
                                        found.get(host.host, host.start_at))

@@ -22,7 +22,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt.db import reservations as db
+from nova_preempt.db import booking
 from nova_preempt.reservation import emptying as reservation_emptying
 from nova_preempt.reservation import repairs as reservation_repairs
 
@@ -105,7 +105,7 @@ class Chores:
         counts = collections.Counter(
             reservation.status for reservation in opened)
         counts[_LEAVING] = len(over)
-        for status in (*db.OPEN, _LEAVING):
+        for status in (*booking.OPEN, _LEAVING):
             metrics.RESERVATIONS.labels(status).set(counts[status])
 
     # -- after the end ---------------------------------------------------
@@ -123,7 +123,7 @@ class Chores:
                        for name in reservation.held)):
             return False
         reservation = self._reservations.get(reservation.uuid)
-        if reservation.status not in db.OPEN:
+        if reservation.status not in booking.OPEN:
             return False
         for name in reservation.held:
             reason = self._repairs.why_down(hosts, name)
@@ -135,7 +135,7 @@ class Chores:
         if not self._is_near(reservation):
             return False
         for host in reservation.hosts:
-            if host.status != db.LOST and host.host in hosts:
+            if host.status != booking.LOST and host.host in hosts:
                 reservation = self._look_after(reservation, host, hosts,
                                                running)
         self._moments.start(reservation.uuid)
@@ -150,7 +150,7 @@ class Chores:
     def _is_settled(self, reservation):
         """Whether nobody waits for one of its hosts to become empty."""
         return (self._clock() < reservation.start_at or all(
-            host.status in (db.READY, db.LOST)
+            host.status in (booking.READY, booking.LOST)
             for host in reservation.hosts))
 
     def _look_after(self, reservation, host, hosts, running):
@@ -158,16 +158,16 @@ class Chores:
 
         :returns: the Reservation as it is then
         """
-        if reservation.ready_at is not None and host.status == db.READY:
+        if reservation.ready_at is not None and host.status == booking.READY:
             return reservation     # what is there now is its own
         found = self._emptying.empty(reservation, hosts[host.host], running)
         if found.empty:
-            return self._set(reservation, host, db.READY)
+            return self._set(reservation, host, booking.READY)
         if self._patience.is_over(reservation, host.host, found):
             return self._repairs.replace(
                 reservation, host.host, reservation_repairs.OCCUPIED,
                 f'host {host.host} is not empty: {found.text}', hosts)
-        return self._set(reservation, host, db.EMPTYING)
+        return self._set(reservation, host, booking.EMPTYING)
 
     def _set(self, reservation, host, status):
         if host.status == status:

@@ -20,7 +20,7 @@ import datetime
 
 from oslo_log import log as logging
 
-from nova_preempt.db import reservations as db
+from nova_preempt.db import booking
 from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Endings:
     def unfinished(self):
         """The Reservations that are over and whose hosts may not be free."""
         return self._reservations.list(
-            statuses=(db.ENDED, db.CANCELLED), released=False)
+            statuses=(booking.ENDED, booking.CANCELLED), released=False)
 
     def clear(self, reservation):
         """Do the next step for one of these.
@@ -72,7 +72,7 @@ class Endings:
                 if self._occupancy.reservation_of(
                         resident.uuid) == reservation.uuid:
                     left.append(resident)
-                elif host.status != db.LOST and not resident.preemptible:
+                elif host.status != booking.LOST and not resident.preemptible:
                     self._leave_alone(reservation, resident)
         now = self._clock()
         since = self._since.setdefault(reservation.uuid, now)
@@ -119,7 +119,7 @@ class Endings:
         if left:
             names = ', '.join(f'{item.uuid} ({item.vm_state}) on {item.node}'
                               for item in left)
-            values = {'status': db.ERROR,
+            values = {'status': booking.ERROR,
                       'reason': f'servers did not leave in '
                                 f'{self._options.end_timeout_s} s: {names}'}
         if self._reservations.update(
@@ -140,7 +140,7 @@ class Endings:
         else:
             LOG.info('The hosts of reservation %s are free of its servers.',
                      reservation.uuid)
-            if (reservation.status == db.CANCELLED
+            if (reservation.status == booking.CANCELLED
                     and reservation.ready_at is not None):
                 self._events.end(reservation)
 

@@ -23,8 +23,8 @@ import itertools
 
 from oslo_log import log as logging
 
+from nova_preempt.db import booking
 from nova_preempt.db import progress
-from nova_preempt.db import reservations as db
 
 LOG = logging.getLogger(__name__)
 
@@ -113,32 +113,34 @@ class Moments:
 
     def _start(self, reservation):
         now = self._clock()
-        if (reservation.status not in db.OPEN
+        if (reservation.status not in booking.OPEN
                 or reservation.ready_at is not None
                 or now < reservation.start_at or not is_ready(reservation)):
             return {}
         # A degraded one stays so: it has started, with fewer hosts.
         status = reservation.status
-        return {'status': db.ACTIVE if status == db.PENDING else status,
+        if status == booking.PENDING:
+            status = booking.ACTIVE
+        return {'status': status,
                 'ready_at': now.replace(microsecond=0)}
 
     def _warn(self, reservation):
         now = self._clock()
-        if (reservation.status not in db.OPEN
+        if (reservation.status not in booking.OPEN
                 or reservation.noticed_at is not None
                 or now < _warning_at(reservation)):
             return {}
         return {'noticed_at': now.replace(microsecond=0)}
 
     def _end(self, reservation):
-        if (reservation.status not in db.OPEN
+        if (reservation.status not in booking.OPEN
                 or self._clock() < reservation.end_at):
             return {}
         reason = reservation.reason
         if reservation.ready_at is None:
             reason = ('it ended before its hosts were empty'
                       + (f': {reason}' if reason else ''))
-        return {'status': db.ENDED, 'reason': reason}
+        return {'status': booking.ENDED, 'reason': reason}
 
     # -- what is told ----------------------------------------------------
 
@@ -165,8 +167,8 @@ class Moments:
 
 def is_ready(reservation):
     """Whether it has hosts, and all that it has are empty."""
-    held = [host for host in reservation.hosts if host.status != db.LOST]
-    return bool(held) and all(host.status == db.READY for host in held)
+    held = [host for host in reservation.hosts if host.status != booking.LOST]
+    return bool(held) and all(host.status == booking.READY for host in held)
 
 
 def _moments(reservation):

@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core import host_query
-from nova_preempt.db import reservations as db
+from nova_preempt.db import booking
 
 LOG = logging.getLogger(__name__)
 
@@ -142,11 +142,11 @@ class Repairs:
             and host.name not in reservation.held
             and host.name not in self._down_since
             and matches(host.properties)
-            and busy.is_free(host.name, db.to_s(since),
+            and busy.is_free(host.name, booking.to_s(since),
                              reservation.end_s)
             and (not soon or self._inventory.is_vacant(host, counts))]
         lost = {host.host for host in reservation.hosts
-                if host.status == db.LOST}
+                if host.status == booking.LOST}
         return [host.name for host in sorted(found, key=lambda host: (
             host.name in lost, counts.get(host.name, (0, 0))[0],
             -(host.flops_per_watt or 0.0), host.name))]

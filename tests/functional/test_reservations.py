@@ -23,7 +23,7 @@ from nova.conf import CONF
 from nova_preempt import rpc
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core import calendar
-from nova_preempt.db import reservations as db
+from nova_preempt.db import booking
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
 from nova_preempt.termination import nova_api
@@ -68,9 +68,9 @@ class ReservationTestCase(base.PreemptionTestCase):
         """Give hosts to a new reservation, start_s from now."""
         values = {'end_action': 'delete', 'before_end_s': 600,
                   'host_properties': [], **values}
-        start = db.to_s(self.naive(start_s))
+        start = booking.to_s(self.naive(start_s))
         return self.reservations.grant(
-            db.Reservation(
+            booking.Reservation(
                 uuid=str(uuid.uuid4()), project_id=self.project,
                 quantity=quantity or len(hosts), duration_s=duration_s,
                 window_start=self.naive(start_s), **values),
@@ -124,14 +124,14 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S - 150)
         self.look()
         self.look_until(lambda: set(self.statuses(reservation).values())
-                       == {db.READY}, 'hosts to be empty')
+                       == {booking.READY}, 'hosts to be empty')
         self.assertEqual({servers['host3'], servers['host4']}, self.alive())
-        self.assertEqual(db.PENDING,
+        self.assertEqual(booking.PENDING,
                          self.reservations.get(reservation).status)
         self.pass_time(150)
         self.look()
         found = self.reservations.get(reservation)
-        self.assertEqual((db.ACTIVE, self.naive()),
+        self.assertEqual((booking.ACTIVE, self.naive()),
                          (found.status, found.ready_at))
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
@@ -142,7 +142,7 @@ class TestLife(ReservationTestCase):
                          self.reservations.get(reservation).noticed_at)
         self.pass_time(600)
         self.look()
-        self.assertEqual(db.ENDED,
+        self.assertEqual(booking.ENDED,
                          self.reservations.get(reservation).status)
         self.wait_gone(mine)
         self.look_until(
@@ -157,7 +157,7 @@ class TestLife(ReservationTestCase):
         self.add_hosts('host1')
         reservation = self.reserve('host1', start_s=0, end_action='shelve')
         self.look()
-        self.assertEqual(db.ACTIVE,
+        self.assertEqual(booking.ACTIVE,
                          self.reservations.get(reservation).status)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
@@ -181,12 +181,12 @@ class TestLife(ReservationTestCase):
             self.look()
             self.pass_time(599)
             self.look()
-            self.assertEqual(db.ENDED,
+            self.assertEqual(booking.ENDED,
                              self.reservations.get(reservation).status)
             self.pass_time(1)
             self.look()
         found = self.reservations.get(reservation)
-        self.assertEqual((db.ERROR, self.naive()),
+        self.assertEqual((booking.ERROR, self.naive()),
                          (found.status, found.released_at))
         self.assertIn(f'{mine} (active) on host1', found.reason)
         self.assertEqual({mine}, self.alive())
@@ -198,7 +198,7 @@ class TestLife(ReservationTestCase):
         self.look()
         self.wait_gone(server)
         self.pass_time(7)
-        self.look_until_status(reservation, db.ACTIVE)
+        self.look_until_status(reservation, booking.ACTIVE)
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).ready_at)
 
@@ -213,7 +213,7 @@ class TestLife(ReservationTestCase):
         reservation = self.reserve('host1', start_s=0)
         self.wait_gone(server)
         self.wait_for(lambda: self.reservations.get(
-            reservation).status == db.ACTIVE, 'reservation to be active')
+            reservation).status == booking.ACTIVE, 'reservation to be active')
         self.reservations.set_end(reservation, self.naive(5))
         self.pass_time(5)
         self.wait_for(
@@ -228,7 +228,7 @@ class TestLife(ReservationTestCase):
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         for each in (reservation, later):
-            self.reservations.update(each, status=db.CANCELLED)
+            self.reservations.update(each, status=booking.CANCELLED)
         self.look()
         self.wait_gone(mine)
         self.look_until(
@@ -236,7 +236,7 @@ class TestLife(ReservationTestCase):
             'hosts to be released')
         for each in (reservation, later):
             found = self.reservations.get(each)
-            self.assertEqual(db.CANCELLED, found.status)
+            self.assertEqual(booking.CANCELLED, found.status)
             self.assertEqual(self.naive(), found.released_at)
 
     def test_engine_stopped_meanwhile(self):
@@ -247,7 +247,7 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S + 100)
         self.look()
         self.wait_gone(spot)
-        self.look_until_status(reservation, db.ACTIVE)
+        self.look_until_status(reservation, booking.ACTIVE)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         self.engine.ends.close()
@@ -260,7 +260,7 @@ class TestLife(ReservationTestCase):
         self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
-        self.assertEqual(db.ENDED,
+        self.assertEqual(booking.ENDED,
                          self.reservations.get(reservation).status)
 
     def test_one_after_the_other(self):
@@ -277,9 +277,9 @@ class TestLife(ReservationTestCase):
             'OS-EXT-STS:task_state'])
         self.pass_time(1)
         self.look()
-        self.assertEqual(db.ENDED, self.reservations.get(first).status)
+        self.assertEqual(booking.ENDED, self.reservations.get(first).status)
         self.wait_gone(mine)
-        self.look_until_status(second, db.ACTIVE)
+        self.look_until_status(second, booking.ACTIVE)
         self.wait_consistent()
 
 
@@ -323,7 +323,7 @@ class TestWithTheFilter(ReservationTestCase):
         self.pass_time(HOUR_S - 150)
         self.look_until(
             lambda: set(self.statuses(reservation.uuid).values())
-            == {db.READY}, 'hosts to be empty')
+            == {booking.READY}, 'hosts to be empty')
         others = set(names) - set(mine)
         self.assertEqual(set().union(*(spots[name] for name in others)),
                          self.alive())

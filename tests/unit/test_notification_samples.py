@@ -26,7 +26,7 @@ import testtools
 
 from nova_preempt import events
 from nova_preempt.db import api as db_api
-from nova_preempt.db import reservations as db_reservations
+from nova_preempt.db import booking
 from nova_preempt.reservation import events as reservation_events
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
@@ -47,14 +47,14 @@ DECISION = db_api.Decision(
     operation='create', host='host-B', victims=(VICTIM,))
 
 
-RESERVATION = db_reservations.Reservation(
+RESERVATION = booking.Reservation(
     uuid='1d9d3b3e-4b0e-4f43-93e5-9c2e7c8f1a52', name='conference',
     project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
     user_id='0a2b9d1e64f7438fb15c7de20639a874', quantity=2, duration_s=28800,
     window_start=NOW, start_at=NOW, end_at=NOW + datetime.timedelta(hours=8),
-    end_action='shelve', before_end_s=3600, status=db_reservations.ACTIVE,
-    hosts=tuple(db_reservations.Assignment(
-        host, NOW, NOW + datetime.timedelta(hours=8), db_reservations.READY)
+    end_action='shelve', before_end_s=3600, status=booking.ACTIVE,
+    hosts=tuple(booking.Assignment(
+        host, NOW, NOW + datetime.timedelta(hours=8), booking.READY)
         for host in ('host-A', 'host-B')))
 
 
@@ -126,22 +126,22 @@ class TestReservations(SamplesTestCase):
 
     def test_end(self):
         self.events.end(dataclasses.replace(
-            RESERVATION, status=db_reservations.ENDED), 0.0)
+            RESERVATION, status=booking.ENDED), 0.0)
         self.assert_sample()
 
     def test_degraded(self):
         reason = 'the compute service of host host-B is down'
         lost = dataclasses.replace(
-            RESERVATION.hosts[1], status=db_reservations.LOST, reason=reason)
+            RESERVATION.hosts[1], status=booking.LOST, reason=reason)
         self.events.degraded(dataclasses.replace(
-            RESERVATION, status=db_reservations.DEGRADED,
+            RESERVATION, status=booking.DEGRADED,
             reason=f'1 of 2 hosts are missing: {reason}',
             hosts=(RESERVATION.hosts[0], lost)))
         self.assert_sample()
 
     def test_error(self):
         self.events.error(dataclasses.replace(
-            RESERVATION, status=db_reservations.ERROR,
+            RESERVATION, status=booking.ERROR,
             reason='servers did not leave in 600 s: '
                    '85c95c04-94be-4630-ab8f-a5ae68aa56c0 (error) on host-A'))
         self.assert_sample()

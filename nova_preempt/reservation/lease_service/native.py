@@ -15,15 +15,16 @@ import itertools
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt.db import booking
 from nova_preempt.db import leases as db_leases
 from nova_preempt.db import reservations
 from nova_preempt.reservation import snapshot
 
 # A degraded one is pending or active; its start tells which.
 _STATUSES = {
-    reservations.PENDING: snapshot.PENDING,
-    reservations.ACTIVE: snapshot.ACTIVE,
-    reservations.DEGRADED: snapshot.ACTIVE,
+    booking.PENDING: snapshot.PENDING,
+    booking.ACTIVE: snapshot.ACTIVE,
+    booking.DEGRADED: snapshot.ACTIVE,
 }
 
 

@@ -19,6 +19,7 @@ from unittest import mock
 from nova_preempt import db
 from nova_preempt.core import calendar
 from nova_preempt.db import api
+from nova_preempt.db import booking
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import purge
@@ -94,8 +95,8 @@ class TestPurge(test_api.TestSQLite):
                   'window_start': BEFORE, 'end_action': 'shelve',
                   'before_end_s': 0}
         hosts = 'h1', 'h2'
-        for number, status in enumerate(reservations.STATUSES):
-            mine.grant(reservations.Reservation(f'{status}-1', **values),
+        for number, status in enumerate(booking.STATUSES):
+            mine.grant(booking.Reservation(f'{status}-1', **values),
                        lambda _, start_s=100 * number: calendar.Found(
                            start_s, start_s + 60, hosts))
             mine.update(f'{status}-1', status=status)

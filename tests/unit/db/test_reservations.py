@@ -21,6 +21,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
+from nova_preempt.db import booking
 from nova_preempt.db import calendar
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations
@@ -28,7 +29,7 @@ from nova_preempt.db import retries
 from tests.unit.db import test_api
 
 NOW = datetime.datetime(2026, 1, 1, 12)
-NOW_S = reservations.to_s(NOW)
+NOW_S = booking.to_s(NOW)
 HOUR = datetime.timedelta(hours=1)
 
 
@@ -37,7 +38,7 @@ def asked(uuid, **changes):
               'quantity': 1, 'duration_s': 3600, 'window_start': NOW,
               'end_action': 'shelve', 'before_end_s': 60,
               'host_properties': ['=', '$é', 1]}
-    return reservations.Reservation(**{**values, **changes})
+    return booking.Reservation(**{**values, **changes})
 
 
 def chooser(hosts, start_s=NOW_S, duration_s=3600, quantity=1):
@@ -124,7 +125,7 @@ class TestReservations(test_api.TestSQLite):
         check()
         other.set_end('r3', NOW + 4 * HOUR)
         check()
-        self.mine.update('r3', status=reservations.CANCELLED)
+        self.mine.update('r3', status=booking.CANCELLED)
         check()
         reservable.set_host(self.db, 'h1', reservable=False)
         check()
@@ -134,7 +135,7 @@ class TestReservations(test_api.TestSQLite):
         self.assertIs(self.mine.calendar(), self.mine.calendar())
 
     def test_snapshot(self):
-        for number, status in enumerate(reservations.STATUSES):
+        for number, status in enumerate(booking.STATUSES):
             self.grant(f'r{number}', [f'h{number}'], after=-number * HOUR)
             self.mine.update(f'r{number}', status=status)
         found = self.mine.snapshot()
@@ -150,7 +151,7 @@ class TestReservations(test_api.TestSQLite):
             self.now = NOW + number * HOUR
             self.grant(f'r{number}', ['h0', f'h{number + 1}'], after=(
                 number * HOUR), project_id=f'p{number % 2}')
-        self.mine.update('r1', status=reservations.ENDED, released_at=NOW)
+        self.mine.update('r1', status=booking.ENDED, released_at=NOW)
 
         def uuids(**conditions):
             return ' '.join(item.uuid
@@ -160,7 +161,7 @@ class TestReservations(test_api.TestSQLite):
         self.assertEqual('r3 r1', uuids(project_id='p1'))
         self.assertEqual('r2', uuids(name='r2', user_id='u1'))
         self.assertEqual('r3', uuids(host='h4'))
-        self.assertEqual('r1', uuids(statuses=[reservations.ENDED]))
+        self.assertEqual('r1', uuids(statuses=[booking.ENDED]))
         self.assertEqual('r1', uuids(released=True))
         self.assertEqual('r4 r3', uuids(released=False, limit=2))
         self.assertEqual('r3 r2', uuids(since=NOW + 2.5 * HOUR,
@@ -171,27 +172,27 @@ class TestReservations(test_api.TestSQLite):
         self.grant('r1')
         generation = self.mine.generation()
         self.assertFalse(self.mine.update(
-            'r1', from_status=reservations.ACTIVE, name='x'))
+            'r1', from_status=booking.ACTIVE, name='x'))
         self.assertTrue(self.mine.update(
-            'r1', from_status=reservations.OPEN, name='x', noticed_at=NOW))
+            'r1', from_status=booking.OPEN, name='x', noticed_at=NOW))
         self.assertEqual(generation, self.mine.generation())
         self.assertTrue(self.mine.update(
-            'r1', from_status=reservations.PENDING,
-            status=reservations.ACTIVE))
+            'r1', from_status=booking.PENDING,
+            status=booking.ACTIVE))
         self.assertFalse(self.mine.update('r2', name='x'))
         found = self.mine.get('r1')
-        self.assertEqual(('x', reservations.ACTIVE),
+        self.assertEqual(('x', booking.ACTIVE),
                          (found.name, found.status))
         self.assertLess(generation, self.mine.generation())
 
     def test_hosts_on_their_way(self):
         self.grant('r1', ['h1', 'h2'])
         self.assertTrue(self.mine.set_host(
-            'r1', 'h1', reservations.EMPTYING, 'why'))
-        self.assertFalse(self.mine.set_host('r1', 'h3', reservations.READY))
+            'r1', 'h1', booking.EMPTYING, 'why'))
+        self.assertFalse(self.mine.set_host('r1', 'h3', booking.READY))
         self.assertEqual(
-            [('h1', reservations.EMPTYING, 'why'),
-             ('h2', reservations.ASSIGNED, '')],
+            [('h1', booking.EMPTYING, 'why'),
+             ('h2', booking.ASSIGNED, '')],
             [(item.host, item.status, item.reason)
              for item in self.mine.get('r1').hosts])
 
@@ -206,24 +207,24 @@ class TestReservations(test_api.TestSQLite):
         self.assertEqual(('h1', 'h2'), self.mine.get('r1').held)
         found = self.mine.replace_host('r1', 'h2', 'h4', 'it is down')
         self.assertEqual(('h1', 'h4'), found.held)
-        self.assertEqual(reservations.PENDING, found.status)
+        self.assertEqual(booking.PENDING, found.status)
         self.assertEqual(
-            ('h2', reservations.LOST, 'it is down'),
+            ('h2', booking.LOST, 'it is down'),
             (found.hosts[1].host, found.hosts[1].status,
              found.hosts[1].reason))
         self.grant('r3', ['h2'])
-        self.assertFalse(self.mine.set_host('r1', 'h2', reservations.READY))
+        self.assertFalse(self.mine.set_host('r1', 'h2', booking.READY))
 
     def test_degraded_and_whole_again(self):
         self.grant('r1', ['h1', 'h2'])
         found = self.mine.replace_host('r1', 'h2', None, 'it is down')
         self.assertEqual(
-            (reservations.DEGRADED, '1 of 2 hosts are missing: it is down'),
+            (booking.DEGRADED, '1 of 2 hosts are missing: it is down'),
             (found.status, found.reason))
         self.assertEqual(('h1',), found.held)
         self.now += HOUR / 2
         found = self.mine.replace_host('r1', None, 'h2')
-        self.assertEqual((reservations.ACTIVE, '', ('h1', 'h2')),
+        self.assertEqual((booking.ACTIVE, '', ('h1', 'h2')),
                          (found.status, found.reason, found.held))
         # It had not had it for a while, and another might have.
         self.assertEqual(NOW + HOUR / 2, found.hosts[1].start_at)
@@ -234,7 +235,7 @@ class TestReservations(test_api.TestSQLite):
         self.now += HOUR
         with self.assertRaisesRegex(exceptions.WrongState, 'at its end'):
             self.mine.replace_host('r1', 'h1', 'h2')
-        self.mine.update('r1', status=reservations.ENDED)
+        self.mine.update('r1', status=booking.ENDED)
         with self.assertRaisesRegex(exceptions.WrongState, 'is ended'):
             self.mine.replace_host('r1', 'h1', 'h2')
         with self.assertRaises(exceptions.ReservationNotFound):
@@ -251,7 +252,7 @@ class TestReservations(test_api.TestSQLite):
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '^h1: not free'):
             self.mine.set_end('r1', NOW + HOUR)
-        self.mine.update('r3', status=reservations.CANCELLED)
+        self.mine.update('r3', status=booking.CANCELLED)
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '^h2: not free'):
             self.mine.set_end('r1', NOW + 3 * HOUR)
@@ -279,7 +280,7 @@ class TestReservations(test_api.TestSQLite):
                                         for item in found['h1']])
         self.assertEqual({'h2': found['h2']}, self.mine.schedule_of('h2'))
         self.assertEqual(
-            reservations.Booking('h2', 'r1', 'p1', reservations.PENDING,
+            reservations.Booking('h2', 'r1', 'p1', booking.PENDING,
                                  NOW + HOUR, NOW + 2 * HOUR),
             found['h2'][0])
         self.assertEqual({}, self.mine.schedule_of('h3'))

@@ -23,6 +23,7 @@ import fixtures
 import testtools
 
 from nova_preempt.core import calendar
+from nova_preempt.db import booking
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import chores
 from nova_preempt.reservation import emptying
@@ -77,12 +78,12 @@ class LifeTestCase(testtools.TestCase):
 
     def reserve(self, *hosts, uuid='r1', start_s=HOUR_S, duration_s=HOUR_S,
                 quantity=None, before_end_s=600, **values):
-        start = db.to_s(self.now) + start_s
+        start = booking.to_s(self.now) + start_s
         return self.reservations.grant(
-            db.Reservation(
+            booking.Reservation(
                 uuid=uuid, project_id='p', duration_s=duration_s,
                 quantity=quantity or len(hosts),
-                window_start=db.from_s(start),
+                window_start=booking.from_s(start),
                 before_end_s=before_end_s,
                 **{'end_action': 'delete', **values}),
             lambda _calendar: calendar.Found(start, start + duration_s,
@@ -93,7 +94,7 @@ class LifeTestCase(testtools.TestCase):
 
     def make_ready(self, uuid='r1'):
         for host in self.get(uuid).held:
-            self.reservations.set_host(uuid, host, db.READY)
+            self.reservations.set_host(uuid, host, booking.READY)
 
 
 @dataclasses.dataclass

@@ -16,8 +16,8 @@ import datetime
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.db import booking
 from nova_preempt.db import models
-from nova_preempt.db import reservations as db
 from nova_preempt.reservation import chores
 from nova_preempt.termination import terms
 from tests.unit.reservation import life
@@ -46,7 +46,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
             {'long': 450, 'short': 180},
             {uuid: (start - when).total_seconds()
              for uuid, when in self.cloud.noticed.items()})
-        self.assertEqual([('start', db.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', booking.ACTIVE, 0.0)], self.events.told)
 
     def test_those_with_the_same_notice_end_together(self):
         self.cloud.add_host('h1')
@@ -69,7 +69,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(
             [('live_migrate', 'n'), ('cold_migrate', 's'),
              ('confirm_resize', 's')], self.cloud.asked)
-        self.assertEqual([('start', db.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', booking.ACTIVE, 0.0)], self.events.told)
         self.assertEqual('stopped', self.cloud.servers['s'].vm_state)
 
     def test_what_cannot_be_moved_is_tried_again(self):
@@ -82,19 +82,19 @@ class TestBeforeTheStart(life.ChoresTestCase):
             'Server n cannot be moved: No valid host'))
         self.cloud.servers['n'].movable = True
         self.look_until(LEAD_S - 60)
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual(booking.ACTIVE, self.get().status)
 
     def test_newcomers_are_noticed(self):
         """A host that was empty is looked at until the start."""
         self.cloud.add_host('h1')
         self.reserve('h1')
         self.look_until(HOUR_S - 600)
-        self.assertEqual({'h1': db.READY}, self.statuses())
+        self.assertEqual({'h1': booking.READY}, self.statuses())
         self.cloud.boot('late', 'h1', preemptible=True, notice_s=30)
         self.look()
-        self.assertEqual({'h1': db.EMPTYING}, self.statuses())
+        self.assertEqual({'h1': booking.EMPTYING}, self.statuses())
         self.look_until(600)
-        self.assertEqual([('start', db.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', booking.ACTIVE, 0.0)], self.events.told)
 
     def test_what_only_placement_knows(self):
         """A server that is being built, or a move that is not confirmed."""
@@ -102,9 +102,9 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.foreign['h1'].add('building')
         self.reserve('h1')
         self.look_until(HOUR_S - 1)
-        self.assertEqual(db.PENDING, self.get().status)
+        self.assertEqual(booking.PENDING, self.get().status)
         self.look_until(1)
-        self.assertEqual((db.DEGRADED, ()),
+        self.assertEqual((booking.DEGRADED, ()),
                          (self.get().status, self.get().held))
         self.assertIn('host h1 is not empty: allocations of building',
                       self.get().reason)
@@ -122,7 +122,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h1',), self.get().held)
         self.look_until(200)
         self.assertEqual(('h3',), self.get().held)
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual(booking.ACTIVE, self.get().status)
         self.assertIn('host h1 is not empty: servers n (No valid host)',
                       next(host.reason for host in self.get().hosts))
         self.assertIn('n', self.cloud.on('h1'))
@@ -137,7 +137,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h3',), self.get().held)
         self.assertEqual({'p'}, self.cloud.on('h2'))
         (_event, status, late_s), = self.events.told
-        self.assertEqual(db.ACTIVE, status)
+        self.assertEqual(booking.ACTIVE, status)
         self.assertLessEqual(late_s, 2 * chores.IDLE_S)
 
     def test_the_only_host_is_tried_again_but_not_all_the_time(self):
@@ -148,7 +148,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(['degraded'] * 2, self.told())
         self.look_until(30)
         self.assertEqual(['degraded'] * 2 + ['start'], self.told())
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual(booking.ACTIVE, self.get().status)
 
     def test_properties_are_those_asked_for(self):
         for name in ('h1', 'h2', 'h3'):
@@ -193,7 +193,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
             passed = 1801 - before_s
             self.chores = self.make_chores()
         self.look_until(1801 - passed)
-        self.assertEqual([('start', db.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', booking.ACTIVE, 0.0)], self.events.told)
         self.assertEqual(set(), self.cloud.on('h1'))
         start = self.get().start_at
         for number, (notice_s, _takes_s) in enumerate(servers):

@@ -11,7 +11,7 @@
 # under the License.
 """Hosts are free of the servers of a reservation when it has ended."""
 
-from nova_preempt.db import reservations as db
+from nova_preempt.db import booking
 from nova_preempt.termination import nova_api
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -27,7 +27,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.reserve('h1', start_s=0, **values)
         self.look()
         self.look()
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual(booking.ACTIVE, self.get().status)
 
     def end_it(self):
         self.pass_time((self.get().end_at - self.now).total_seconds())
@@ -44,7 +44,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertIsNone(self.get().released_at)
         self.look_until(20)
         self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
-        self.assertEqual((db.ENDED, self.now),
+        self.assertEqual((booking.ENDED, self.now),
                          (self.get().status, self.get().released_at))
         self.assertEqual(1, self.logger.output.count('Server alien'))
         self.assertNotIn('Server spot', self.logger.output)
@@ -64,9 +64,9 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.end_it()
         self.look_until(595, 10)
         self.assertEqual(60 * [('force_delete', 'mine')], self.cloud.asked)
-        self.assertEqual(db.ENDED, self.get().status)
+        self.assertEqual(booking.ENDED, self.get().status)
         self.look_until(5)
-        self.assertEqual((db.ERROR, self.now),
+        self.assertEqual((booking.ERROR, self.now),
                          (self.get().status, self.get().released_at))
         self.assertEqual('servers did not leave in 600 s: mine (active) on '
                          'h1', self.get().reason)
@@ -78,18 +78,19 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.end_it()
         self.look_until(600)
         self.assertEqual([], self.cloud.asked)
-        self.assertEqual(db.ERROR, self.get().status)
+        self.assertEqual(booking.ERROR, self.get().status)
 
     def test_cancelled(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1')
-        self.reservations.update('r1', status=db.CANCELLED)
+        self.reservations.update('r1', status=booking.CANCELLED)
         self.look_until(10)
-        self.assertEqual((db.CANCELLED, {'h1': db.READY}),
+        self.assertEqual((booking.CANCELLED, {'h1': booking.READY}),
                          (self.get().status, self.statuses()))
         self.assertIsNotNone(self.get().released_at)
         self.assertEqual(set(), self.cloud.on('h1'))
-        self.assertEqual(('end', db.CANCELLED, None), self.events.told[-1])
+        self.assertEqual(('end', booking.CANCELLED, None),
+                         self.events.told[-1])
 
     def test_the_next_one_waits_for_it(self):
         self.run_it()
@@ -100,7 +101,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.look_until(1)
         self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
         self.look_until(35)
-        self.assertEqual(db.ACTIVE, self.get('r2').status)
+        self.assertEqual(booking.ACTIVE, self.get('r2').status)
         self.assertEqual(('h1',), self.get('r2').held)
 
     def test_services_that_are_away(self):
@@ -110,7 +111,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.cloud.away = True
         self.assertRaises(nova_api.NovaError, self.look)
         # It ended in time all the same.
-        self.assertEqual(('end', db.ENDED, 0.0), self.events.told[-1])
+        self.assertEqual(('end', booking.ENDED, 0.0), self.events.told[-1])
         self.cloud.away = False
         self.look_until(20)
         self.assertIsNotNone(self.get().released_at)

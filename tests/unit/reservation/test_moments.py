@@ -17,9 +17,9 @@ from unittest import mock
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.db import booking
 from nova_preempt.db import models
 from nova_preempt.db import progress
-from nova_preempt.db import reservations as db
 from nova_preempt.reservation import moments
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -35,7 +35,7 @@ class TestMoments(life.LifeTestCase):
         self.pass_time(HOUR_S)
         self.moments.run()
         found = self.get()
-        self.assertEqual((db.ACTIVE, self.now),
+        self.assertEqual((booking.ACTIVE, self.now),
                          (found.status, found.ready_at))
         self.pass_time(HOUR_S - 600)
         self.moments.run()
@@ -44,11 +44,11 @@ class TestMoments(life.LifeTestCase):
         self.pass_time(600)
         self.moments.run()
         self.moments.run()
-        self.assertEqual((db.ENDED, ''),
+        self.assertEqual((booking.ENDED, ''),
                          (self.get().status, self.get().reason))
-        self.assertEqual([('start', db.ACTIVE, 0.0),
-                          ('before_end', db.ACTIVE, None),
-                          ('end', db.ENDED, 0.0)], self.events.told)
+        self.assertEqual([('start', booking.ACTIVE, 0.0),
+                          ('before_end', booking.ACTIVE, None),
+                          ('end', booking.ENDED, 0.0)], self.events.told)
 
     def test_comes_again_in_time(self):
         self.assertEqual(moments.POLL_S, self.moments.run())
@@ -57,22 +57,22 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual(moments.POLL_S, self.moments.run())
         self.pass_time(HOUR_S - 0.25)
         self.assertEqual(0.25, self.moments.run())
-        self.assertEqual(db.PENDING, self.get().status)
+        self.assertEqual(booking.PENDING, self.get().status)
         self.pass_time(0.25)
         self.moments.run()
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual(booking.ACTIVE, self.get().status)
 
     def test_does_not_start_before_all_hosts_are_empty(self):
         self.reserve('h1', 'h2')
-        self.reservations.set_host('r1', 'h1', db.READY)
+        self.reservations.set_host('r1', 'h1', booking.READY)
         self.pass_time(HOUR_S)
         self.moments.run()
-        self.assertEqual(db.PENDING, self.get().status)
-        self.reservations.set_host('r1', 'h2', db.READY)
+        self.assertEqual(booking.PENDING, self.get().status)
+        self.reservations.set_host('r1', 'h2', booking.READY)
         self.pass_time(2.5)
         self.moments.start('r1')
         self.moments.start('r1')
-        self.assertEqual([('start', db.ACTIVE, 2.5)], self.events.told)
+        self.assertEqual([('start', booking.ACTIVE, 2.5)], self.events.told)
 
     def test_a_degraded_one_starts_too(self):
         self.reserve('h1', 'h2')
@@ -80,14 +80,14 @@ class TestMoments(life.LifeTestCase):
         self.make_ready()
         self.pass_time(HOUR_S)
         self.moments.run()
-        self.assertEqual((db.DEGRADED, self.now),
+        self.assertEqual((booking.DEGRADED, self.now),
                          (self.get().status, self.get().ready_at))
-        self.assertEqual([('start', db.DEGRADED, 0.0)], self.events.told)
+        self.assertEqual([('start', booking.DEGRADED, 0.0)], self.events.told)
         # It has all hosts again, and one of them is not empty yet.
         self.reservations.replace_host('r1', None, 'h3')
         self.pass_time(HOUR_S)
         self.moments.run()
-        self.assertEqual(('end', db.ENDED, 0.0), self.events.told[-1])
+        self.assertEqual(('end', booking.ENDED, 0.0), self.events.told[-1])
 
     def test_one_without_hosts_does_not_start(self):
         self.reserve('h1')
@@ -125,7 +125,7 @@ class TestMoments(life.LifeTestCase):
             seconds=1))
         self.pass_time(1)
         self.moments.run()
-        self.assertEqual(db.ENDED, self.get().status)
+        self.assertEqual(booking.ENDED, self.get().status)
 
     def test_extended_while_it_is_being_ended(self):
         self.reserve('h1', start_s=0)
@@ -142,7 +142,7 @@ class TestMoments(life.LifeTestCase):
 
         with mock.patch.object(progress, 'get_many', get_many):
             self.moments.run()
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual(booking.ACTIVE, self.get().status)
         self.assertNotIn('end', [item[0] for item in self.events.told])
 
     def test_many_at_one_time(self):
@@ -154,16 +154,17 @@ class TestMoments(life.LifeTestCase):
         before = self.reservations.generation()
         self.moments.run()
         self.assertEqual(before + 1, self.reservations.generation())
-        self.assertEqual(30 * [('start', db.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual(30 * [('start', booking.ACTIVE, 0.0)],
+                         self.events.told)
 
     def test_one_that_was_cancelled(self):
         self.reserve('h1')
         self.make_ready()
         self.moments.run()
-        self.reservations.update('r1', status=db.CANCELLED)
+        self.reservations.update('r1', status=booking.CANCELLED)
         self.pass_time(9 * HOUR_S)
         self.moments.run()
-        self.assertEqual((db.CANCELLED, []),
+        self.assertEqual((booking.CANCELLED, []),
                          (self.get().status, self.events.told))
 
     def test_a_database_that_is_away(self):
@@ -176,7 +177,7 @@ class TestMoments(life.LifeTestCase):
             self.assertRaises(OSError, self.moments.run)
         self.pass_time(3)
         self.moments.run()
-        self.assertEqual(('end', db.ENDED, 3.0), self.events.told[-1])
+        self.assertEqual(('end', booking.ENDED, 3.0), self.events.told[-1])
 
     @hypothesis.settings(max_examples=15)
     @hypothesis.given(steps=st.lists(st.integers(0, 2 * HOUR_S),
@@ -197,9 +198,9 @@ class TestMoments(life.LifeTestCase):
             self.make_moments().run()
             for reservation in granted:
                 self.assertEqual(
-                    db.PENDING if self.now < reservation.start_at else
-                    db.ACTIVE if self.now < reservation.end_at else
-                    db.ENDED, self.get(reservation.uuid).status)
+                    booking.PENDING if self.now < reservation.start_at else
+                    booking.ACTIVE if self.now < reservation.end_at else
+                    booking.ENDED, self.get(reservation.uuid).status)
 
     def forget(self):
         """Begin the next example a day later."""

@@ -22,6 +22,7 @@ from oslo_config import cfg
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import calendar as core
+from nova_preempt.db import booking
 from nova_preempt.db import leases
 from nova_preempt.db import reservations
 from nova_preempt.reservation import snapshot
@@ -49,7 +50,7 @@ class TestNative(unittest.TestCase):
 
     def grant(self, uuid, *hosts, start_s=NOW_S):
         found = core.Found(start_s, start_s + 3600, hosts)
-        return self.mine.grant(reservations.Reservation(
+        return self.mine.grant(booking.Reservation(
             uuid, 'p', len(hosts), 3600, NOW, 'shelve', 60),
             lambda calendar: found)
 
@@ -61,15 +62,15 @@ class TestNative(unittest.TestCase):
         self.assertEqual((), self.service.fetch())
         self.grant('r1', 'h1', 'h2')
         self.grant('r2', 'h1', start_s=NOW_S + 3600)
-        self.mine.update('r1', status=reservations.ACTIVE)
+        self.mine.update('r1', status=booking.ACTIVE)
         self.assertEqual(
             (self.lease('r1', snapshot.ACTIVE, 'h1', 'h2'),
              self.lease('r2', snapshot.PENDING, 'h1', start_s=NOW_S + 3600)),
             self.service.fetch())
 
     def test_what_has_ended(self):
-        for status in (reservations.ENDED, reservations.CANCELLED,
-                       reservations.ERROR):
+        for status in (booking.ENDED, booking.CANCELLED,
+                       booking.ERROR):
             self.grant(status, 'h1')
             self.mine.update(status, status=status)
             self.assertEqual((), self.service.fetch())
@@ -93,6 +94,6 @@ class TestNative(unittest.TestCase):
         with mock.patch.object(leases, 'get_open',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
-        self.mine.update('r1', status=reservations.ACTIVE)
+        self.mine.update('r1', status=booking.ACTIVE)
         self.assertEqual((self.lease('r1', snapshot.ACTIVE, 'h1'),),
                          self.service.fetch())

@@ -12,7 +12,7 @@
 """Hosts that die are replaced."""
 
 from nova_preempt import exceptions
-from nova_preempt.db import reservations as db
+from nova_preempt.db import booking
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
 
@@ -36,8 +36,8 @@ class TestDeadHosts(life.ChoresTestCase):
             self.look_until(5)
             found = self.get(str(down))
             self.assertNotEqual(('h1',), found.held)
-            self.assertEqual(db.PENDING, found.status)
-            self.reservations.update(str(down), status=db.CANCELLED)
+            self.assertEqual(booking.PENDING, found.status)
+            self.reservations.update(str(down), status=booking.CANCELLED)
             self.cloud.add_host('h1')
             self.look()
         self.assertEqual([], self.told())
@@ -50,7 +50,7 @@ class TestDeadHosts(life.ChoresTestCase):
             self.look_until(100)
             self.cloud.add_host('h1')
             self.look_until(100)
-        self.assertEqual({'h1': db.ASSIGNED}, self.statuses())
+        self.assertEqual({'h1': booking.ASSIGNED}, self.statuses())
 
     def test_while_it_is_active(self):
         self.reserve('h1', start_s=0)
@@ -62,8 +62,9 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(120)
         self.assertEqual(('h2',), self.get().held)
         self.look_until(60)
-        self.assertEqual({'h1': db.LOST, 'h2': db.READY}, self.statuses())
-        self.assertEqual(db.ACTIVE, self.get().status)
+        self.assertEqual({'h1': booking.LOST, 'h2': booking.READY},
+                         self.statuses())
+        self.assertEqual(booking.ACTIVE, self.get().status)
         self.assertEqual({'mine'}, self.cloud.on('h1'))
         self.assertIn('Servers on it are not moved', self.logger.output)
         # Its servers are cleared away from lost hosts too.
@@ -82,14 +83,15 @@ class TestDeadHosts(life.ChoresTestCase):
         self.cloud.boot('mine', 'h2', reservation='r1')
         self.look_until(60)
         self.assertEqual({'mine'}, self.cloud.on('h2'))
-        self.assertEqual({'h1': db.LOST, 'h2': db.READY}, self.statuses())
+        self.assertEqual({'h1': booking.LOST, 'h2': booking.READY},
+                         self.statuses())
 
     def test_degraded_and_repaired(self):
         self.reserve('h1', 'h2', 'h3')
         self.cloud.add_host('h3', state='down')
         self.look_until(120)
         found = self.get()
-        self.assertEqual((db.DEGRADED, ('h1', 'h2')),
+        self.assertEqual((booking.DEGRADED, ('h1', 'h2')),
                          (found.status, found.held))
         self.assertEqual('1 of 3 hosts are missing: the compute service of '
                          'host h3 is down', found.reason)
@@ -98,7 +100,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.cloud.add_host('h4')
         self.look_until(5)
         found = self.get()
-        self.assertEqual((db.ACTIVE, ('h1', 'h2', 'h4'), ''),
+        self.assertEqual((booking.ACTIVE, ('h1', 'h2', 'h4'), ''),
                          (found.status, found.held, found.reason))
 
     def test_somebody_is_faster(self):
@@ -114,5 +116,5 @@ class TestDeadHosts(life.ChoresTestCase):
 
         self.reservations.replace_host = replace_host
         self.look_until(125)
-        self.assertEqual((db.DEGRADED, ()),
+        self.assertEqual((booking.DEGRADED, ()),
                          (self.get().status, self.get().held))
