@@ -37,6 +37,7 @@ import sqlalchemy as sa
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.db import models
+from nova_preempt.db import schema
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import reservation
@@ -133,7 +134,7 @@ def main():
 
 def measure(args):
     database = db.Database(CONF)
-    database.sync()
+    schema.sync(database)
     make_reservations(database, args.hosts, args.reservations)
     hosts = [make_host(number) for number in range(args.hosts)]
     known = leases.current(CONF)

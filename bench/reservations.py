@@ -42,6 +42,7 @@ from nova_preempt.core import host_query
 from nova_preempt.db import api
 from nova_preempt.db import booking
 from nova_preempt.db import models
+from nova_preempt.db import schema
 from nova_preempt.reservation import schedule
 
 SEED = 2013
@@ -157,7 +158,7 @@ def run(options: argparse.Namespace, url: str) -> bool:
     for limit in schedule.LIMITS:
         conf.set_override(limit, -1, 'reservation')
     database = api.Database(conf)
-    database.sync()
+    schema.sync(database)
     rng = random.Random(options.seed)
     inventory = Inventory(rng, options.hosts)
     fill(database, rng, list(inventory.hosts), options.reservations)

@@ -36,6 +36,7 @@ from nova_preempt.cmd import purge
 from nova_preempt.cmd import verify
 import nova_preempt.conf
 from nova_preempt.db import api as db_api
+from nova_preempt.db import schema
 
 # What it means that a service is away, or not there yet.
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
@@ -47,13 +48,13 @@ CONF = nova.conf.CONF
 
 def _sync(args):
     database = db.Database(CONF)
-    database.sync()
-    print(f'The database is at revision {database.revision()}.')
+    schema.sync(database)
+    print(f'The database is at revision {schema.get_revision(database)}.')
     return 0
 
 
 def _version(args):
-    print(db.Database(CONF).revision() or 'no tables')
+    print(schema.get_revision(db.Database(CONF)) or 'no tables')
     return 0
 
 

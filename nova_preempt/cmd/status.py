@@ -34,6 +34,7 @@ import sqlalchemy.exc
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import headroom
+from nova_preempt.db import schema
 from nova_preempt.power import driver
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures
@@ -78,11 +79,11 @@ class Checks(upgradecheck.UpgradeCommands):
     def _check_database(self):
         try:
             database = db.Database(self._conf)
-            revision = database.revision()
+            revision = schema.get_revision(database)
         except _DB_AWAY as exc:
             return _failure('[preemption_database]connection cannot be '
                             f'opened: {_line(exc)}')
-        latest = database.latest_revision()
+        latest = schema.latest_revision()
         if revision == latest:
             return _success()
         if database.is_sqlite:

@@ -25,6 +25,7 @@ from nova_preempt import db
 from nova_preempt import placement as placement_api
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
+from nova_preempt.db import schema
 from nova_preempt.scheduler import view
 from nova_preempt.termination import audit
 
@@ -65,7 +66,7 @@ def _verify(args):
 def look(wait_s):
     """The audit.Problems that are there now and wait_s seconds later."""
     database = db.Database(CONF)
-    if database.revision() != database.latest_revision():
+    if schema.get_revision(database) != schema.latest_revision():
         raise exception.NovaException(
             'the tables are not those of this version; run '
             '"nova-preempt-manage db sync"')

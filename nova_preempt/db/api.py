@@ -20,12 +20,7 @@ it changed has lost it to the recovery.
 import dataclasses
 import datetime
 import json
-import os
 
-import alembic.command
-import alembic.config
-import alembic.migration
-import alembic.script
 from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
 import sqlalchemy as sa
@@ -87,8 +82,6 @@ _BUDGETS_LOCK = 'budgets'
 _DECISIONS = models.Decision.__table__
 _VICTIMS = models.Victim.__table__
 _LOCKS = models.Lock.__table__
-
-_MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,28 +147,6 @@ class Database:
 
     def _writer(self):
         return self._facade.writer.using(_Context())
-
-    # -- schema ----------------------------------------------------------
-
-    def sync(self, revision='head'):
-        """Make or upgrade the tables."""
-        config = _alembic_config()
-        engine = self._facade.writer.get_engine()
-        with engine.begin() as connection:
-            config.attributes['connection'] = connection
-            alembic.command.upgrade(config, revision)
-
-    def revision(self):
-        """The revision of the tables, None if there are none."""
-        engine = self._facade.writer.get_engine()
-        with engine.connect() as connection:
-            context = alembic.migration.MigrationContext.configure(connection)
-            return context.get_current_revision()
-
-    @staticmethod
-    def latest_revision():
-        script = alembic.script.ScriptDirectory.from_config(_alembic_config())
-        return script.get_current_head()
 
     # -- decisions -------------------------------------------------------
 
@@ -395,9 +366,3 @@ def _ending(session, since):
             .where(models.Victim.ended_at > since)
             .where(models.Victim.status.in_(LEFT_PLACE)))
     return dict(session.execute(query).tuples().all())
-
-
-def _alembic_config():
-    config = alembic.config.Config(os.path.join(_MIGRATIONS, 'alembic.ini'))
-    config.set_main_option('script_location', _MIGRATIONS)
-    return config

@@ -31,6 +31,7 @@ from nova_preempt.core import costs
 from nova_preempt.core import model
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
+from nova_preempt.db import schema
 from nova_preempt.scheduler import budgets
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
@@ -106,12 +107,12 @@ class Preemption:
         if self.db.is_sqlite:
             with lockutils.external_lock('nova-preempt-db',
                                          lock_path=conf.state_path):
-                self.db.sync()
-        elif self.db.revision() != self.db.latest_revision():
+                schema.sync(self.db)
+        elif schema.get_revision(self.db) != schema.latest_revision():
             raise exception.InvalidConfiguration(
                 'The database of [preemption_database]connection is at '
-                f'revision {self.db.revision()}, not at '
-                f'{self.db.latest_revision()}; run "nova-preempt-manage db '
+                f'revision {schema.get_revision(self.db)}, not at '
+                f'{schema.latest_revision()}; run "nova-preempt-manage db '
                 'sync".')
 
     def _make_headroom(self):

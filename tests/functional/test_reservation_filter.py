@@ -21,6 +21,7 @@ from nova_preempt import db as database
 from nova_preempt.core import calendar as core
 from nova_preempt.db import booking
 from nova_preempt.db import reservations
+from nova_preempt.db import schema
 from nova_preempt.embedded import cloud
 from nova_preempt.reservation import leases
 from tests.functional import base
@@ -307,7 +308,7 @@ class TestStockScheduler(ReservationTestCase):
         """Leave Nova's in its place."""
         # Nobody makes the tables: nova-preempt-manage would.
         self.db = database.Database(CONF)
-        self.db.sync()
+        schema.sync(self.db)
 
     def test_filters(self):
         self.known.clock = lambda: self.now.timestamp()

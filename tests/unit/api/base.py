@@ -34,6 +34,7 @@ import nova_preempt.conf
 from nova_preempt.core import host_query
 from nova_preempt.db import api as db_api
 from nova_preempt.db import reservable
+from nova_preempt.db import schema
 
 HOST = 'host1'
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -189,7 +190,7 @@ class DatabaseTestCase(unittest.TestCase):
         self.conf([], default_config_files=[str(path)],
                   default_config_dirs=[])
         self.db = db.Database(self.conf)
-        self.db.sync()
+        schema.sync(self.db)
         self.addCleanup(
             lambda: self.db._facade.writer.get_engine().dispose())
 

@@ -26,6 +26,7 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cmd import status
 import nova_preempt.conf
+from nova_preempt.db import schema
 
 
 class TestChecks(testtools.TestCase):
@@ -71,7 +72,7 @@ class TestChecks(testtools.TestCase):
 
     def test_all_is_well(self):
         self.assertEqual({}, self.results())
-        db.Database(self.conf).sync()
+        schema.sync(db.Database(self.conf))
         self.assertEqual({}, self.results())
 
     def test_command(self):
@@ -112,7 +113,7 @@ class TestChecks(testtools.TestCase):
         database = db.Database(self.conf)
         with mock.patch.object(db.Database, 'is_sqlite', False):
             self.assert_found('Database', 'FAILURE', 'revision None')
-            database.sync('0001')
+            schema.sync(database, '0001')
             self.assert_found('Database', 'FAILURE', 'revision 0001')
 
     def test_database_away(self):
@@ -159,7 +160,7 @@ class TestChecks(testtools.TestCase):
         self.assertEqual({}, self.results())
 
     def test_lease_service(self):
-        db.Database(self.conf).sync()
+        schema.sync(db.Database(self.conf))
         enabled = ['ComputeFilter', 'PreemptibleFilter', 'ReservationFilter']
         self.set(enabled_filters=enabled, group='filter_scheduler')
         self.assertEqual({}, self.results())

@@ -30,6 +30,7 @@ from nova_preempt.conf import database as conf_database
 from nova_preempt.db import api
 from nova_preempt.db import hints
 from nova_preempt.db import models
+from nova_preempt.db import schema
 
 
 def make_database(url):
@@ -58,8 +59,8 @@ class TestSQLite(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         url = self.url or f'sqlite:///{directory.name}/test.sqlite'
         self.db = make_database(url)
-        self.assertIsNone(self.db.revision())
-        self.db.sync()
+        self.assertIsNone(schema.get_revision(self.db))
+        schema.sync(self.db)
         self.addCleanup(self.drop)
 
     def drop(self):
@@ -84,11 +85,12 @@ class TestSQLite(unittest.TestCase):
                 {index['name'] for index in
                  inspector.get_indexes(table.name)} & {
                      index.name for index in table.indexes})
-        self.assertEqual(self.db.latest_revision(), self.db.revision())
+        self.assertEqual(schema.latest_revision(),
+                         schema.get_revision(self.db))
 
     def test_sync_again_changes_nothing(self):
         self.db.create_decision(decision())
-        self.db.sync()
+        schema.sync(self.db)
         self.assertEqual(decision(), self.db.get_decision('d1'))
 
     def test_decision_comes_back_as_it_went(self):

@@ -26,6 +26,7 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import efficiency
 from nova_preempt.db import energy
+from nova_preempt.db import schema
 from nova_preempt.power import table
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -45,7 +46,7 @@ class TableTestCase(testtools.TestCase):
             'connection', f'sqlite:///{self.directory}/test.sqlite',
             'preemption_database')
         self.db = db.Database(self.conf)
-        self.db.sync()
+        schema.sync(self.db)
         self.log = self.useFixture(fixtures.FakeLogger('nova_preempt'))
 
     def measure(self, host, *values):

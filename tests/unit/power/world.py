@@ -16,6 +16,7 @@ import datetime
 
 from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
+from nova_preempt.db import schema
 from nova_preempt.power import control
 from nova_preempt.power import errors
 from nova_preempt.power import fleet
@@ -139,7 +140,7 @@ class WorldTestCase(base.PowerTestCase):
             'connection', f'sqlite:///{self.directory}/test.sqlite',
             'preemption_database')
         self.db = db.Database(self.conf)
-        self.db.sync()
+        schema.sync(self.db)
         self.addCleanup(
             lambda: self.db._facade.writer.get_engine().dispose())
         self.set(enabled=True, spare_hosts=0, minimum_hosts=0,

@@ -25,6 +25,7 @@ import testtools
 from nova_preempt.core import calendar
 from nova_preempt.db import booking
 from nova_preempt.db import reservations as db
+from nova_preempt.db import schema
 from nova_preempt.reservation import chores
 from nova_preempt.reservation import emptying
 from nova_preempt.reservation import endings
@@ -58,7 +59,7 @@ class LifeTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.database = test_api.make_database('sqlite://')
-        self.database.sync()
+        schema.sync(self.database)
         self.addCleanup(
             self.database._facade.writer.get_engine().dispose)
         self.now = NOW

@@ -25,6 +25,7 @@ from nova_preempt.core import calendar as core
 from nova_preempt.db import booking
 from nova_preempt.db import leases
 from nova_preempt.db import reservations
+from nova_preempt.db import schema
 from nova_preempt.reservation import snapshot
 from nova_preempt.reservation.lease_service import native
 
@@ -45,7 +46,7 @@ class TestNative(unittest.TestCase):
                           'preemption_database')
         database = db.Database(conf)
         self.service = native.NativeLeases(conf)
-        database.sync()
+        schema.sync(database)
         self.mine = reservations.Reservations(database, lambda: NOW)
 
     def grant(self, uuid, *hosts, start_s=NOW_S):
