@@ -8,7 +8,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Each functional test starts a cloud of its own in the worker's process.
 FUNCTIONAL_WORKERS ?= 2
 
-BENCHES = bench/victims.py bench/schedule.py bench/reservations.py
+# All but bench/notice.py, which takes ten minutes.
+BENCHES = bench/victims.py bench/schedule.py bench/energy.py \
+	bench/reservations.py bench/reservation_filter.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
 
 BIN = $(VENV)/bin

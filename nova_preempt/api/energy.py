@@ -94,14 +94,16 @@ def _host(name, state, reading, figures):
 
 def _known(figures, measured):
     """What is counted with: as it was measured, or as the file says."""
-    if measured is not None and figures == _as_measured(measured):
-        return _figures(figures, views.time(measured.measured_at),
-                        measured.source)
+    if measured is not None and figures == efficiency.Figures(
+            measured.flops, measured.watts, measured.idle_watts):
+        return _measured(measured)
     return _figures(figures, None, FILE)
 
 
-def _as_measured(item):
-    return efficiency.Figures(item.flops, item.watts, item.idle_watts)
+def _measured(item):
+    return _figures(
+        efficiency.Figures(item.flops, item.watts, item.idle_watts),
+        views.time(item.measured_at), item.source)
 
 
 def _figures(figures, measured_at, source):
@@ -120,7 +122,7 @@ def set_figures(call):
         wanted.get('watts'), wanted.get('idle_watts'), timeutils.utcnow(),
         wanted.get('source', ''))
     db_energy.put_figures(call.services.database, [figures])
-    return {'figures': _known(_as_measured(figures), figures)}
+    return {'figures': _measured(figures)}
 
 
 def delete_figures(call):

@@ -100,7 +100,7 @@ class Ends:
         return dataclasses.replace(
             victim, action=action, allocations=consumer.allocations,
             restore=restore and server.restore and terms.last_resort(
-                action, preemption.conf) == 'shelve')
+                action, preemption.conf.actions) == 'shelve')
 
     def _finish(self, decision, since):
         # It may have waited long for a thread, and been taken over.

@@ -146,11 +146,17 @@ class Preemption:
 
     def candidates(self, resources, may_end, now):
         """A Candidates for one request."""
+        # Not once a server: the configuration is slow to read.
+        actions = self.conf.actions
+
         def cost_us(server, server_resources):
             return self.cost_us(server, server_resources, now)
 
+        def freed(server, server_resources):
+            return terms.least_freed(server, server_resources, actions)
+
         return candidates.Candidates(self.providers, self.view, resources,
-                                     may_end, cost_us, self.freed,
+                                     may_end, cost_us, freed,
                                      self.budgets.spending())
 
     def cost_us(self, server, resources, now):
@@ -162,9 +168,7 @@ class Preemption:
 
     def freed(self, server, resources):
         """What of a server's resources its end frees."""
-        # The least that it may: nobody knows yet whether it can be migrated.
-        return terms.freed(resources,
-                           terms.get_action(server, self.conf.actions))
+        return terms.least_freed(server, resources, self.conf.actions)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""

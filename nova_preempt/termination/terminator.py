@@ -122,7 +122,7 @@ class Terminator:
     def _begin(self, decision, victim):
         end = _End(decision, victim, self._monotonic() + victim.notice_s,
                    terms.is_migrated_first(victim.action, self._options),
-                   terms.last_resort(victim.action, self._options))
+                   terms.last_resort(victim.action, self._options.actions))
         if victim.notice_s:
             self._give_notice(decision, victim)
         return end
@@ -139,8 +139,8 @@ class Terminator:
         try:
             self._nova.set_notice(
                 victim.server_uuid, victim.action,
-                terms.last_resort(victim.action, self._options), deadline,
-                decision.operation, decision.uuid)
+                terms.last_resort(victim.action, self._options.actions),
+                deadline, decision.operation, decision.uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
                         {'uuid': victim.server_uuid, 'exc': exc})

@@ -66,8 +66,7 @@ def get_action(server, actions):
     :param actions: [preemption]actions; a decision asks this of all servers,
         and the configuration is slow to read
     """
-    action = _asked_action(server, actions)
-    return _default_action(actions) if action == MIGRATE else action
+    return last_resort(_asked_action(server, actions), actions)
 
 
 def _asked_action(server, actions):
@@ -85,10 +84,13 @@ def is_migrated_first(action, options):
     return action == MIGRATE or options.actions[:1] == [MIGRATE]
 
 
-def last_resort(action, options):
-    """What happens to a victim that cannot be, or is not to be, migrated."""
-    return (_default_action(options.actions) if action == MIGRATE
-            else action)
+def last_resort(action, actions):
+    """What happens to a victim that cannot be, or is not to be, migrated.
+
+    :param action: of a db.Victim
+    :param actions: [preemption]actions
+    """
+    return _default_action(actions) if action == MIGRATE else action
 
 
 def _default_action(actions):
@@ -123,6 +125,14 @@ def freed(resources, action):
         return resources
     return {name: amount for name, amount in resources.items()
             if name != DISK}
+
+
+def least_freed(server, resources, actions):
+    """What of a server's resources its end frees, {class: amount}.
+
+    The least that it may: nobody knows before whether it can be migrated.
+    """
+    return freed(resources, get_action(server, actions))
 
 
 def lead_s(notice_s, options):

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Alembic's environment: works on the connection that Database.sync gives."""
+"""Alembic's environment: works on the connection that schema.sync() gives."""
 
 from alembic import context
 

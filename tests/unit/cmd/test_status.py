@@ -117,7 +117,7 @@ class TestChecks(testtools.TestCase):
             self.assert_found('Database', 'FAILURE', 'revision 0001')
 
     def test_database_away(self):
-        with mock.patch.object(db.Database, 'revision',
+        with mock.patch.object(schema, 'get_revision',
                                side_effect=db_exc.DBConnectionError('no')):
             self.assert_found('Database', 'FAILURE', 'opened')
 

@@ -82,7 +82,7 @@ class TestTerms(unittest.TestCase):
         for action, expected in (('migrate', 'shelve'), ('stop', 'stop'),
                                  ('', 'shelve')):
             self.assertEqual(expected, terms.last_resort(
-                self.victim(action).action, self.options))
+                self.victim(action).action, self.options.actions))
 
     def test_bounds(self):
         for asked, given in ((0, 10), (9, 10), (60, 60), (9999, 60)):
