@@ -150,6 +150,23 @@ seconds. The flavor extra spec ``preemptible:minimum_runtime_s`` can only
 lengthen it. 0, the default, gives no such promise.
 """),
     cfg.StrOpt(
+        'honored_locks',
+        default='admin',
+        choices=[
+            ('admin', 'those of administrators'),
+            ('all', 'those of the owners of servers, too'),
+        ],
+        help="""
+Whose locks (``openstack server lock``) keep a preemptible server from being
+ended.
+
+With ``all`` any member of a project can keep preemptible servers for ever, at
+the price of preemptible ones, unless the policy of Nova
+(``os_compute_api:os-lock-server:lock``) forbids it. So by default only those
+of administrators count. As in Nova, an administrator who locks a server of
+the project that the token is for does so as its owner.
+"""),
+    cfg.StrOpt(
         'headroom',
         default='',
         help="""

@@ -124,9 +124,11 @@ class Ends:
 
     def is_possible(self, server):
         """Whether it is in a state in which it can end."""
-        return (server.task_state is None
-                and terms.is_possible(server,
-                                      self._preemption.conf.actions))
+        return not self.why_not(server)
+
+    def why_not(self, server):
+        """Why it cannot end now, '' if it can."""
+        return terms.why_not(server, self._preemption.conf)
 
     def close(self):
         """Wait for nobody: what is open is for the next engine to repair."""

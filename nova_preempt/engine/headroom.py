@@ -20,6 +20,7 @@ from oslo_log import log as logging
 from nova_preempt.core import model
 from nova_preempt.core import victims as core_victims
 from nova_preempt.db import api as db_api
+from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
@@ -52,13 +53,14 @@ class Headroom:
         nodes = group.nodes
         preemption = self._preemption
         now = preemption.clock()
+        rules = terms.get_rules(preemption.conf)
+        actions = preemption.conf.actions
         spending = preemption.budgets.spending()
         servers = {
             server.uuid: server for server in preemption.view.servers()
             if server.node in nodes
             and server.uuid in nodes[server.node].allocations
-            and server.may_end(now, preemption.conf.minimum_runtime_s)
-            and self._ends.is_possible(server)
+            and terms.may_give_way(server, rules, actions, now)
             and spending.allows(server)}
         ending = {victim.server_uuid for decision
                   in preemption.db.get_decisions(statuses=db_api.OPEN)

@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.db import api as db_api
+from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
@@ -42,9 +43,8 @@ class Lifetimes:
             limit_s = server.maximum_runtime_s
             if limit_s is None:
                 limit_s = preemption.conf.maximum_runtime_s
-            if not limit_s or server.uptime_us(now) < limit_s * 1_000_000:
-                continue
-            if server.vm_state == 'active' and self._ends.is_possible(server):
+            if limit_s and terms.is_over(server, limit_s, preemption.conf,
+                                         now):
                 self._end(server, limit_s)
 
     def _end(self, server, limit_s):

@@ -44,10 +44,10 @@ class Requests:
         if project_id not in (None, server.project_id):
             raise exceptions.ServerNotFound(
                 f'There is no server {server_uuid}.')
-        if not self._ends.is_possible(server):
+        why_not = self._ends.why_not(server)
+        if why_not:
             raise exceptions.AlreadyEnding(
-                f'Server {server_uuid} cannot end now: it is '
-                f'{server.task_state or server.vm_state}.')
+                f'Server {server_uuid} cannot end now: {why_not}.')
         try:
             return self._ends.begin(server, SIMULATE,
                                     reason or 'its owner asked for it')

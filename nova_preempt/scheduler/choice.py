@@ -51,7 +51,7 @@ class Choice:
         self._server_uuids = server_uuids
         self._waited = frozenset(waited)
         self._now = preemption.clock()
-        self._minimum_runtime_s = preemption.conf.minimum_runtime_s
+        self._rules = terms.get_rules(preemption.conf)
         self._actions = preemption.conf.actions
         self._resources = None
         self._query = None
@@ -155,8 +155,8 @@ class Choice:
 
     def _may_end(self, server):
         return (server.uuid not in self._excluded
-                and server.may_end(self._now, self._minimum_runtime_s)
-                and terms.is_possible(server, self._actions))
+                and terms.may_give_way(server, self._rules, self._actions,
+                                       self._now))
 
     def _load(self, options):
         """The host states of these options."""

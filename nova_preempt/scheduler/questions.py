@@ -25,6 +25,7 @@ from nova_preempt import exceptions
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import choice
 from nova_preempt.scheduler import request
+from nova_preempt.termination import terms
 
 CONF = nova.conf.CONF
 
@@ -170,10 +171,11 @@ class Questions:
         """{class: amount} of the preemptible servers on a node."""
         preemption = self._preemption
         total = {}
+        rules = terms.get_rules(preemption.conf)
+        actions = preemption.conf.actions
         for server in preemption.view.on_node(node).values():
             resources = state.allocations.get(server.uuid)
-            if resources and server.may_end(
-                    now, preemption.conf.minimum_runtime_s):
+            if resources and terms.may_give_way(server, rules, actions, now):
                 for name, amount in preemption.freed(server,
                                                      resources).items():
                     total[name] = total.get(name, 0) + amount

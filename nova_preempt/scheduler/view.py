@@ -37,11 +37,6 @@ LOG = logging.getLogger(__name__)
 # of another host dates may be late by this much.
 OVERLAP_S = 30
 
-# States in which a server stays where it is and may be ended.
-_VICTIM_STATES = frozenset((
-    'active', 'paused', 'stopped', 'suspended', 'rescued', 'error', 'shelved',
-    'soft-delete'))
-
 _ATTRS = ['flavor', 'numa_topology']
 
 
@@ -72,19 +67,14 @@ class Server:
     notice_s: int | None = None
     action: str = ''
     restore: bool = False
+    # '' if it is not locked, else "owner" or "admin", as Nova has it.
+    locked_by: str = ''
     numa_topology: object = dataclasses.field(default=None, compare=False)
 
     def uptime_us(self, now):
         """Microseconds since its launch, never negative."""
         return max(0, (now - self.launched_at)
                    // datetime.timedelta(microseconds=1))
-
-    def may_end(self, now, minimum_runtime_s):
-        """Whether it may be a victim now."""
-        minimum_s = max(minimum_runtime_s, self.minimum_runtime_s)
-        return (self.vm_state in _VICTIM_STATES and self.task_state is None
-                and not self.locked
-                and self.uptime_us(now) >= minimum_s * 1_000_000)
 
 
 class ServerView:
@@ -254,7 +244,7 @@ def _server(instance, cell_uuid, by_hint):
         user_id=instance.user_id, flavor=flavor.name,
         launched_at=instance.launched_at or instance.created_at,
         vm_state=instance.vm_state, task_state=instance.task_state,
-        locked=bool(instance.locked),
+        locked=bool(instance.locked), locked_by=_locked_by(instance),
         minimum_runtime_s=marks.minimum_runtime_s(extra_specs),
         maximum_runtime_s=marks.maximum_runtime_s(extra_specs),
         notice_s=marks.notice_s(extra_specs),
@@ -263,3 +253,11 @@ def _server(instance, cell_uuid, by_hint):
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         numa_topology=instance.numa_topology)
+
+
+def _locked_by(instance):
+    """'owner' or 'admin', '' if it is not locked."""
+    if not instance.locked:
+        return ''
+    # Records of old releases do not say it.
+    return instance.locked_by or 'admin'

@@ -159,6 +159,15 @@ class NovaAPI:
     def stop(self, uuid):
         self._call('stop', uuid)
 
+    def unpause(self, uuid):
+        self._call('unpause', uuid)
+
+    def resume(self, uuid):
+        self._call('resume', uuid)
+
+    def unrescue(self, uuid):
+        self._call('unrescue', uuid)
+
     def lock(self, uuid, reason):
         self._call('lock', uuid, reason=reason)
 

@@ -25,6 +25,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import placement as placement_api
+from nova_preempt.core import eligibility
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
@@ -53,6 +54,7 @@ class _End:
     last_resort: str               # what else is done
     give_up_at: float = 0.0        # monotonic, set when the notice is over
     acting: bool = False           # whether the notice is over
+    asked: str = ''                # what Nova was asked for last, and when
     asked_at: float | None = None
     host: str | None = None        # where it was before it is moved
     gone_at: float | None = None   # when Nova knew it no more
@@ -167,7 +169,7 @@ class Terminator:
         """Whether it is late enough, or the guest needs no more time."""
         now = self._monotonic()
         if (now < end.notice_until and state is not None
-                and state.vm_state == 'active'):
+                and state.vm_state in eligibility.RUNNING):
             return False
         end.acting = True
         end.give_up_at = now + self._options.termination_timeout_s
@@ -192,9 +194,20 @@ class Terminator:
     def _ask(self, end, method):
         """Ask Nova for something, not too often."""
         now = self._monotonic()
-        if end.asked_at is None or now - end.asked_at >= ASK_AGAIN_S:
+        if (end.asked_at is None or end.asked != method
+                or now - end.asked_at >= ASK_AGAIN_S):
+            end.asked = method
             end.asked_at = now
             getattr(self._nova, method)(end.uuid)
+
+    def _ask_next(self, end, state):
+        """Ask for what brings the server nearer to its end.
+
+        Its owner may have brought it into another state during the notice.
+        """
+        method = eligibility.next_call(end.last_resort, state.vm_state)
+        if method:
+            self._ask(end, method)
 
     def _is_deleted(self, end):
         """Nova frees the space of a server just after it knows it no more.
@@ -221,15 +234,16 @@ class Terminator:
                 return False
             return self._done(end, db_api.SHELVED)
         if state.task_state is None:
-            self._ask(end, 'shelve_offload' if state.vm_state == 'shelved'
-                      else 'shelve')
+            self._ask_next(end, state)
         return False
 
     def _is_stopped(self, end, state):
+        if state.vm_state == 'shelved_offloaded':
+            return self._is_shelved(end, state)
         if state.task_state is not None:
             return False
         if state.vm_state != 'stopped':
-            self._ask(end, 'stop')
+            self._ask_next(end, state)
             return False
         self._nova.lock(end.uuid, 'It has given way; it is to be deleted.')
         consumer = self._placement.get_consumer(end.uuid)

@@ -16,13 +16,7 @@ What its flavor says, within the bounds of the operator's options.
 
 import dataclasses
 
-# What a server must be, in Nova's vm_states, for an action to be possible.
-_STATES = {
-    'delete': None,
-    'shelve': frozenset((
-        'active', 'stopped', 'paused', 'suspended', 'shelved')),
-    'stop': frozenset(('active', 'stopped', 'error')),
-}
+from nova_preempt.core import eligibility
 
 # What a stopped server still takes.
 DISK = 'DISK_GB'
@@ -102,8 +96,48 @@ def is_possible(server, actions):
 
     :param actions: [preemption]actions
     """
-    states = _STATES[get_action(server, actions)]
-    return states is None or server.vm_state in states
+    return eligibility.next_call(
+        get_action(server, actions), server.vm_state) is not None
+
+
+def get_rules(options):
+    """The eligibility.Rules of the operator.
+
+    :param options: [preemption] of the configuration
+    """
+    return eligibility.Rules(options.honored_locks, options.minimum_runtime_s)
+
+
+def may_give_way(server, rules, actions, now):
+    """Whether a server may be a victim now.
+
+    :param server: a nova_preempt.scheduler.view.Server
+    :param rules: see get_rules(); a decision asks this of all servers, and
+        the configuration is slow to read
+    :param actions: [preemption]actions
+    """
+    return rules.may_give_way(server, get_action(server, actions),
+                              server.uptime_us(now))
+
+
+def why_not(server, options):
+    """Why a server cannot end now, '' if it can; as may_give_way().
+
+    How long it has run is not asked: some ends do not depend on it.
+    """
+    return get_rules(options).why_not(
+        server, get_action(server, options.actions))
+
+
+def is_over(server, limit_s, options, now):
+    """Whether a server has run for its maximum of seconds, and can end.
+
+    No lock of its owner lengthens that, whoever's locks count otherwise.
+    """
+    return (server.vm_state in eligibility.RUNNING
+            and server.uptime_us(now) >= limit_s * 1_000_000
+            and not eligibility.Rules().why_not(
+                server, get_action(server, options.actions)))
 
 
 def leaving_action(server, options):
@@ -114,8 +148,8 @@ def leaving_action(server, options):
     """
     action = get_action(server, options.actions)
     if action == 'stop' or not is_possible(server, options.actions):
-        action = ('shelve' if server.vm_state in _STATES['shelve']
-                  else 'delete')
+        action = ('delete' if eligibility.next_call(
+            'shelve', server.vm_state) is None else 'shelve')
     return action
 
 

@@ -207,6 +207,32 @@ class TestActions(EndsTestCase):
         self.assertEqual({'DISK_GB': 10}, self.allocations()['host2'][cheap])
         self.assertEqual(db_api.STOPPED, self.victim().status)
 
+    def test_unconfirmed_resize_and_rescue_are_no_refuge(self):
+        rescued, other = self.fill(**{'preemptible:action': 'shelve'})
+        self.add_hosts('host2')
+        larger = self.create_flavor('larger', 2, 2048, 20, preemptible=True,
+                                    **{'preemptible:action': 'shelve'})
+        resized = self.boot_spot('r', 'host2', 10, larger)
+        self.add_hosts('host3')
+        self.api.post_server_action(resized, {'resize': {
+            'flavorRef': self.create_flavor(
+                'other', 2, 1536, 20, preemptible=True,
+                **{'preemptible:action': 'shelve'})}})
+        self.wait(resized, 'VERIFY_RESIZE')
+        # The space that it came from is free once it is confirmed.
+        self.boot_normal(flavor=self.big, host='host3')
+        self.assertEqual({resized}, self.last_victims())
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(resized)['status'])
+        self.boot_normal(flavor=self.big, host='host2')
+        self.act(rescued, 'rescue')
+        self.boot_normal(host='host1')
+        self.assertEqual({rescued}, self.last_victims())
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(rescued)['status'])
+        self.assertEqual('ACTIVE', self.api.get_server(other)['status'])
+        self.assert_consistent()
+
     def test_stop_keeps_the_disk(self):
         """What only its disk would make room for is not served."""
         self.fill(**{'preemptible:action': 'stop'})

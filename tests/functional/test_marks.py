@@ -182,7 +182,17 @@ class TestHint(MarksTestCase):
 
 class TestLeftAlone(MarksTestCase):
 
+    def test_locks_of_owners_do_not_count(self):
+        self.add_hosts('host1')
+        locked = self.boot_spot('a', 'host1', 10)
+        by_admin = self.boot_spot('b', 'host1', 5)
+        self.act(locked, 'lock')
+        self.change_record(by_admin, locked=True, locked_by='admin')
+        self.assertEqual({locked}, self.boot_full())
+        self.boot_in_vain()
+
     def test_locked_or_busy(self):
+        self.flags(honored_locks='all', group='preemption')
         self.add_hosts('host1')
         locked = self.boot_spot('a', 'host1', 10)
         busy = self.boot_spot('b', 'host1', 20)

@@ -73,7 +73,8 @@ class TestLatest(unittest.TestCase):
         self.preemption = SimpleNamespace(
             clock=lambda: NOW, view=self.view, budgets=False,
             providers=SimpleNamespace(read=self.read),
-            conf=SimpleNamespace(minimum_runtime_s=0, actions=['delete']))
+            conf=SimpleNamespace(minimum_runtime_s=0, actions=['delete'],
+                                 honored_locks='admin'))
         manager = SimpleNamespace(
             get_filtered_hosts=lambda views, spec_obj, index: views)
         self.choice = choice.Choice(self.preemption, manager, None, None, (),

@@ -29,6 +29,10 @@ HOLDING = placement_api.Consumer(
     'a', {'rp': {'resources': {'VCPU': 1, 'DISK_GB': 9}}}, 1)
 
 
+#: Calls after which a server is active again.
+BACK = ('confirm_resize', 'unrescue', 'unpause', 'resume')
+
+
 class Clock:
 
     def __init__(self):
@@ -56,7 +60,7 @@ class FakeCloud:
 
     def __getattr__(self, what):
         if what not in ('force_delete', 'shelve', 'shelve_offload', 'stop',
-                        'live_migrate'):
+                        'live_migrate', *BACK):
             raise AttributeError(what)
 
         def ask(uuid):
@@ -100,7 +104,7 @@ class FakeCloud:
         else:
             self.vm_states[uuid] = {
                 'shelve': 'shelved', 'shelve_offload': 'shelved_offloaded',
-                'stop': 'stopped'}[what]
+                'stop': 'stopped', **dict.fromkeys(BACK, 'active')}[what]
         return self._state(uuid, None)
 
     def _state(self, uuid, task_state):
@@ -253,6 +257,42 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({'rp': {'resources': {'DISK_GB': 9}}},
                          changes[0].allocations)
         self.assertEqual([api.ENDING, api.STOPPED], self.statuses('a'))
+
+    def test_whatever_state_its_owner_has_brought_it_into(self):
+        for action, vm_state, calls in (
+                ('shelve', 'resized', ['confirm_resize', 'shelve',
+                                       'shelve_offload']),
+                ('shelve', 'rescued', ['unrescue', 'shelve',
+                                       'shelve_offload']),
+                ('shelve', 'paused', ['shelve', 'shelve_offload']),
+                ('shelve', 'soft-delete', ['force_delete']),
+                ('stop', 'resized', ['confirm_resize', 'stop', 'lock']),
+                ('stop', 'rescued', ['unrescue', 'stop', 'lock']),
+                ('stop', 'paused', ['unpause', 'stop', 'lock']),
+                ('stop', 'suspended', ['resume', 'stop', 'lock']),
+                ('stop', 'shelved', ['shelve_offload']),
+                ('stop', 'soft-delete', ['force_delete']),
+                ('delete', 'resized', ['force_delete'])):
+            with self.subTest(action=action, vm_state=vm_state):
+                cloud = self.cloud({'a': 3})
+                cloud.vm_states['a'] = vm_state
+                since = self.clock.now
+                self.assertEqual(set(), self.end(cloud, 'a', action=action))
+                self.assertEqual(calls, [
+                    what for _time, what in cloud.asked['a']])
+                # One after the other, without a pause.
+                self.assertLessEqual(self.clock.now - since,
+                                     4 * len(calls))
+
+    def test_notice_in_every_state_in_which_a_guest_may_run(self):
+        for vm_state in ('active', 'paused', 'rescued', 'resized'):
+            with self.subTest(vm_state=vm_state):
+                cloud = self.cloud({'a': 3})
+                cloud.vm_states['a'] = vm_state
+                since = self.clock.now
+                self.end(cloud, 'a', action='delete', notice_s=30)
+                self.assertEqual([(since + 30, 'force_delete')],
+                                 cloud.asked['a'])
 
     def test_stop_without_disk(self):
         cloud = self.cloud({'a': 3})

@@ -98,7 +98,13 @@ class TestTerms(unittest.TestCase):
     def test_states(self):
         for action, vm_state, possible in (
                 ('shelve', 'suspended', True), ('shelve', 'error', False),
-                ('stop', 'error', True), ('stop', 'paused', False)):
+                ('stop', 'error', True), ('stop', 'building', False),
+                # What its owner can bring it into is no refuge.
+                ('shelve', 'rescued', True), ('shelve', 'resized', True),
+                ('stop', 'paused', True), ('stop', 'suspended', True),
+                ('stop', 'rescued', True), ('stop', 'resized', True),
+                ('stop', 'shelved', True), ('stop', 'soft-delete', True),
+                ('shelve', 'soft-delete', True)):
             self.assertEqual(possible, terms.is_possible(
                 server(action=action, vm_state=vm_state),
                 self.options.actions), (action, vm_state))
@@ -110,7 +116,8 @@ class TestTerms(unittest.TestCase):
         for action, vm_state, left in (
                 ('delete', 'rescued', 'delete'),
                 ('shelve', 'active', 'shelve'),
-                ('shelve', 'rescued', 'delete'),
+                ('shelve', 'rescued', 'shelve'),
+                ('stop', 'resized', 'shelve'),
                 ('stop', 'active', 'shelve'), ('stop', 'stopped', 'shelve'),
                 ('stop', 'error', 'delete')):
             self.assertEqual(left, terms.leaving_action(

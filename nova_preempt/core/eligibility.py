@@ -1,0 +1,161 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who may be made to give way, and by which calls of Nova's API.
+
+A server ends as its terms say (delete, shelve, stop), whatever state its
+owner has brought it into: what Nova does not do in that state is made
+possible first. A resize is confirmed, a rescue is taken back, a paused or
+suspended server goes on. Only Nova's own work on it (a task state), and the
+locks that the operator has count, leave a server alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Protocol
+
+# Whose locks count: those of administrators, or their owners' as well.
+ADMIN = "admin"
+ALL = "all"
+
+#: Nothing has to be asked for any more.
+THERE = ""
+
+_FIRST = {"resized": "confirm_resize", "rescued": "unrescue"}
+# Its owner has deleted it; nobody has a use for what is left.
+_DELETED = {"soft-delete": "force_delete"}
+
+# {action: {Nova's vm_state: the call that brings the server nearer to it}}.
+# What is missing cannot be done.
+_CALLS: Mapping[str, Mapping[str, str]] = {
+    "shelve": {
+        **_FIRST,
+        **_DELETED,
+        "active": "shelve",
+        "stopped": "shelve",
+        "paused": "shelve",
+        "suspended": "shelve",
+        "shelved": "shelve_offload",
+        "shelved_offloaded": THERE,
+    },
+    "stop": {
+        **_FIRST,
+        **_DELETED,
+        "active": "stop",
+        "error": "stop",
+        "paused": "unpause",
+        "suspended": "resume",
+        # Its image is kept: what is on the host is of no use.
+        "shelved": "shelve_offload",
+        "shelved_offloaded": THERE,
+        "stopped": THERE,
+    },
+}
+
+# States in which a server is on its host to stay.
+_ON_HOST = frozenset(
+    (
+        "active",
+        "paused",
+        "stopped",
+        "suspended",
+        "rescued",
+        "resized",
+        "error",
+        "shelved",
+        "soft-delete",
+    ),
+)
+
+#: States of a server that uses what its host has: it runs, or its owner can
+#: have it run on at any time. Its maximum run time holds in all of them.
+RUNNING = frozenset(("active", "paused", "suspended", "rescued", "resized"))
+
+
+def next_call(action: str, vm_state: str) -> str | None:
+    """The call of Nova's API that is next on the way to an end.
+
+    :param action: delete, shelve or stop
+    :param vm_state: as Nova's record of the server says
+    :returns: THERE if nothing has to be asked for, None if nothing can be
+    """
+    if action == "delete":
+        return "force_delete"
+    return _CALLS[action].get(vm_state)
+
+
+class Server(Protocol):
+    """What is asked of a server here."""
+
+    @property
+    def vm_state(self) -> str: ...
+
+    @property
+    def task_state(self) -> str | None: ...
+
+    @property
+    def locked_by(self) -> str:
+        """'' if it is not locked, else "owner" or "admin"."""
+
+    @property
+    def minimum_runtime_s(self) -> int:
+        """What its flavor promises."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """What an operator says about who may end.
+
+    :param locks: ADMIN or ALL
+    :param minimum_runtime_s: what is promised to all of them
+    """
+
+    locks: str = ADMIN
+    minimum_runtime_s: int = 0
+
+    def counts(self, locked_by: str) -> bool:
+        """Whether a lock of this one leaves a server alone."""
+        return bool(locked_by) and (
+            self.locks == ALL or locked_by != "owner"
+        )
+
+    def why_not(self, server: Server, action: str) -> str:
+        """Why a server cannot end at all now, '' if it can.
+
+        :param action: what its terms say: delete, shelve or stop
+        """
+        if server.task_state is not None:
+            return f"it is {server.task_state}"
+        if self.counts(server.locked_by):
+            by = "its owner" if server.locked_by == "owner" else (
+                "an administrator"
+            )
+            return f"it is locked by {by}"
+        if server.vm_state not in _ON_HOST or (
+            next_call(action, server.vm_state) is None
+        ):
+            return f"it is {server.vm_state}"
+        return ""
+
+    def may_give_way(
+        self,
+        server: Server,
+        action: str,
+        uptime_us: int,
+    ) -> bool:
+        """Whether it may be a victim: it can end, and has run long enough."""
+        minimum_s = max(self.minimum_runtime_s, server.minimum_runtime_s)
+        return uptime_us >= minimum_s * 1_000_000 and not self.why_not(
+            server,
+            action,
+        )
