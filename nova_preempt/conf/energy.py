@@ -58,6 +58,18 @@ idle power and the request's share of what full load draws beyond it; a host
 that runs servers anyway only that share. It needs ``watts`` and
 ``idle_watts`` of a host, and fills running hosts before it wakes others.
 """),
+    cfg.BoolOpt(
+        'rank_by_readings',
+        default=True,
+        help="""
+Whether ``KWRankingWeigher`` goes by what hosts draw now, where one of
+``sources`` tells: a host that draws a tenth more than its figures let expect
+at its load is taken to draw a tenth more at any load. Of a host without
+``idle_watts``, or without ``watts``, the reading itself is taken for the watts
+at full load. A reading older than ``reading_max_age_s`` does not count. True
+by default: the published ranking is by measured watts. False ranks by the
+figures alone. It changes nothing without ``sources``.
+"""),
     cfg.StrOpt(
         'unknown',
         default='neutral',

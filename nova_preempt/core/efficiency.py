@@ -55,6 +55,38 @@ class Figures:
         slope = max(0.0, self.watts - self.idle_watts) * share
         return slope if in_use else self.idle_watts + slope
 
+    def as_measured(self, watts_now: float | None,
+                    share: float) -> 'Figures':
+        """These figures, with the watts corrected by a reading.
+
+        A host that draws a tenth more than its figures let expect at its load
+        is taken to draw a tenth more at any load. To divide by the reading
+        itself would prefer whoever is idle: no host draws as little as one
+        that does nothing. Only where it is not known what to expect is the
+        reading all there is, and taken for the watts at full load.
+
+        :param watts_now: what it draws, None if it is not read
+        :param share: of all that the host may be given, what is in use, from
+            0 to 1
+        """
+        # A host that is looked at is on: 0 W is a meter that failed.
+        if not watts_now or watts_now < 0:
+            return self
+        expected = self._expected_watts(share)
+        if not expected:
+            return dataclasses.replace(self, watts=watts_now)
+        factor = watts_now / expected
+        return dataclasses.replace(
+            self,
+            watts=self.watts and self.watts * factor,
+            idle_watts=self.idle_watts and self.idle_watts * factor)
+
+    def _expected_watts(self, share: float) -> float | None:
+        if self.watts is None or self.idle_watts is None:
+            return None
+        slope = max(0.0, self.watts - self.idle_watts)
+        return self.idle_watts + slope * min(1.0, max(0.0, share))
+
 
 def ranking(efficiencies: Mapping[str, float | None]) -> list[str]:
     """Names of hosts, the most efficient first, the unknown last.

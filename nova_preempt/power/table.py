@@ -15,6 +15,7 @@ Whoever asks never waits: the answer is what was read last. Make a Table, call
 start() where the work begins, and ask it whenever you like.
 """
 
+import datetime
 import math
 import os
 import threading
@@ -22,6 +23,7 @@ import weakref
 
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
+from oslo_utils import timeutils
 
 from nova_preempt import db
 from nova_preempt.core import efficiency
@@ -38,16 +40,19 @@ class Table:
     :param options: [energy] of the configuration
     :param get_database: returns a nova_preempt.db.Database; called once, in
         the background
+    :param utcnow: returns now, naive and in UTC
     """
 
-    def __init__(self, options, get_database):
+    def __init__(self, options, get_database, utcnow=timeutils.utcnow):
         self._options = options
+        self._utcnow = utcnow
         self._get_database = get_database
         self._database = None
         self._figures = {}
         self._efficiencies = {}
         self._measured = {}
         self._written = {}
+        self._readings = {}
         self._read_file = None     # which state of the file that was
         self._complaints = {}
         self._stop = threading.Event()
@@ -65,6 +70,12 @@ class Table:
     def flops_per_watt(self, host):
         """None if it is not known."""
         return self._efficiencies.get(host)
+
+    def watts_now(self, host):
+        """What it draws by the last reading; None if it is not known, or
+        longer ago than [energy]reading_max_age_s.
+        """
+        return self._readings.get(host)
 
     def efficiencies(self):
         """{host: FLOPS per watt} of those that are known."""
@@ -101,6 +112,7 @@ class Table:
         """Read file and database now; where that fails the old stays."""
         self._try('[energy]figures_file', self._refresh_file)
         self._try('the figures in the database', self._refresh_database)
+        self._try('the readings in the database', self._refresh_readings)
         figures = dict(self._measured)
         for host, written in self._written.items():
             figures[host] = _merge(written, figures.get(host))
@@ -140,14 +152,28 @@ class Table:
         # Only now: after an error it is read again.
         self._read_file = state
 
-    def _refresh_database(self):
+    def _connect(self):
         if self._database is None:
             self._database = self._get_database()
+        return self._database
+
+    def _refresh_readings(self):
+        # What cannot be read anew gets old, and then it is no reading.
+        self._readings = {}
+        if not self._options.rank_by_readings:
+            return
+        self._readings = {
+            host: watts for host, item in db_energy.get_readings(
+                self._connect(), self._utcnow() - datetime.timedelta(
+                    seconds=self._options.reading_max_age_s)).items()
+            if (watts := _sane(item.watts))}
+
+    def _refresh_database(self):
         self._measured = {
             host: efficiency.Figures(
                 _sane(item.flops), _sane(item.watts), _sane(item.idle_watts))
             for host, item in
-            db_energy.get_figures(self._database).items()}
+            db_energy.get_figures(self._connect()).items()}
 
 
 def of(conf):

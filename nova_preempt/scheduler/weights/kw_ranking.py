@@ -26,8 +26,9 @@ nova_preempt.conf.register_opts(CONF)
 class KWRankingWeigher(weights.BaseHostWeigher):
     """FLOPS per watt, or the watts that the request adds, negated.
 
-    Of a table that a thread keeps, so that no decision waits. Without any
-    figure all hosts weigh the same, which changes nothing.
+    By what hosts draw now where a source tells, by their figures where none
+    does. Both are of a table that a thread keeps, so that no decision waits.
+    Without any figure all hosts weigh the same, which changes nothing.
     """
 
     def __init__(self):
@@ -54,14 +55,28 @@ class KWRankingWeigher(weights.BaseHostWeigher):
         """None if it is not known."""
         if CONF.energy.ranking == 'marginal':
             return self._weigh_marginal(host_state, weight_properties)
-        return self.table.flops_per_watt(host_state.nodename)
+        figures = self._figures(host_state)
+        return figures and figures.flops_per_watt
+
+    def _figures(self, host_state):
+        """None if nothing is known of the host."""
+        name = host_state.nodename
+        figures = self.table.get(name)
+        cpus = _cpus(host_state)
+        return figures and figures.as_measured(
+            self.table.watts_now(name),
+            host_state.vcpus_used / cpus if cpus else 0.0)
 
     def _weigh_marginal(self, host_state, request_spec):
-        figures = self.table.get(host_state.nodename)
-        if figures is None or not host_state.vcpus_total:
+        figures = self._figures(host_state)
+        cpus = _cpus(host_state)
+        if figures is None or not cpus:
             return None
-        # A host is at full load when all that may be allocated is in use.
-        cpus = host_state.vcpus_total * (host_state.cpu_allocation_ratio or 1)
         watts = figures.marginal_watts(
             request_spec.vcpus / cpus, in_use=host_state.num_instances > 0)
         return None if watts is None else -watts
+
+
+def _cpus(host_state):
+    """How many it may be given: with all of them it is at full load."""
+    return host_state.vcpus_total * (host_state.cpu_allocation_ratio or 1)

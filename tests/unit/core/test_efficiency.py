@@ -66,6 +66,39 @@ class TestMarginalWatts(unittest.TestCase):
             self.assertIsNone(figures.marginal_watts(1, in_use=True))
 
 
+class TestAsMeasured(unittest.TestCase):
+
+    FIGURES = efficiency.Figures(1000, 300, 100)
+
+    def test_at_its_load_as_expected_nothing_changes(self):
+        for share, watts in ((0, 100), (0.5, 200), (1, 300), (1.7, 300)):
+            self.assertEqual(self.FIGURES,
+                             self.FIGURES.as_measured(watts, share))
+
+    def test_a_tenth_more_is_a_tenth_more_at_any_load(self):
+        for share, watts in ((0, 110), (0.5, 220), (1, 330)):
+            found = self.FIGURES.as_measured(watts, share)
+            self.assertAlmostEqual(330, found.watts)
+            self.assertAlmostEqual(110, found.idle_watts)
+
+    def test_where_nothing_is_expected_it_is_all_there_is(self):
+        for figures in (efficiency.Figures(1000), efficiency.Figures(
+                1000, 300), efficiency.Figures(1000, None, 100)):
+            self.assertEqual(5, figures.as_measured(200, 0.5).flops_per_watt)
+
+    def test_no_reading(self):
+        for watts in (None, 0, 0.0, -5.0):
+            self.assertEqual(self.FIGURES,
+                             self.FIGURES.as_measured(watts, 0.5))
+
+    @LAW
+    @hypothesis.given(st.floats(1, 1e6), st.floats(0, 1))
+    def test_who_draws_more_is_never_preferred(self, watts, share):
+        found, more = (self.FIGURES.as_measured(value, share)
+                       for value in (watts, watts * 1.5))
+        self.assertGreater(found.flops_per_watt, more.flops_per_watt)
+
+
 class TestFillUnknown(unittest.TestCase):
 
     def test_neutral(self):

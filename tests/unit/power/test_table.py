@@ -103,6 +103,26 @@ class TestRefresh(TableTestCase):
         self.assertEqual(efficiency.Figures(None, None, 100.0),
                          self.table.get('a'))
 
+    def read(self, ago_s, **watts):
+        energy.put_readings(self.db, [
+            energy.HostReading(host, value,
+                               NOW - datetime.timedelta(seconds=ago_s))
+            for host, value in watts.items()])
+
+    def test_readings(self):
+        self.table = table.Table(self.conf.energy, lambda: self.db,
+                                 lambda: NOW)
+        self.read(10, a=250.0, b=0.0, c=float('inf'))
+        self.read(400, d=300.0)
+        self.table.refresh()
+        self.assertEqual([250.0, None, None, None, None], [
+            self.table.watts_now(host) for host in 'abcde'])
+        # They tell nothing of what a host delivers.
+        self.assertEqual({}, self.table.all())
+        self.conf.set_override('rank_by_readings', False, 'energy')
+        self.table.refresh()
+        self.assertIsNone(self.table.watts_now('a'))
+
     def test_a_file_that_changes(self):
         self.write('a: {flops: 8, watts: 2}')
         self.table.refresh()

@@ -31,6 +31,7 @@ class FixedTable:
 
     def __init__(self, figures):
         self._figures = figures
+        self.readings = {}
         self.starts = 0
 
     def start(self):
@@ -39,9 +40,8 @@ class FixedTable:
     def get(self, host):
         return self._figures.get(host)
 
-    def flops_per_watt(self, host):
-        figures = self._figures.get(host)
-        return figures and figures.flops_per_watt
+    def watts_now(self, host):
+        return self.readings.get(host)
 
 
 def host(name, **values):
@@ -78,6 +78,23 @@ class TestEfficiency(WeigherTestCase):
         self.option('unknown', 'last')
         self.assertEqual(['c', 'b', 'a'], self.order(
             weigher, host('a'), host('b'), host('c')))
+
+    def test_measured_watts_go_before_those_of_the_benchmark(self):
+        weigher = self.weigher(a=Figures(100, 50, 10), b=Figures(90, 50, 10))
+        idle = host('a'), host('b')
+        self.assertEqual(['a', 'b'], self.order(weigher, *idle))
+        weigher.table.readings = {'a': 13}
+        self.assertEqual(['b', 'a'], self.order(weigher, *idle))
+        # In full use it draws what it is known to draw.
+        weigher.table.readings = {'a': 50, 'b': 10}
+        self.assertEqual(['a', 'b'], self.order(
+            weigher, host('a', vcpus_used=8, num_instances=4), idle[1]))
+
+    def test_measured_watts_where_the_benchmark_had_none(self):
+        weigher = self.weigher(a=Figures(100), b=Figures(90))
+        weigher.table.readings = {'a': 50, 'b': 30}
+        self.assertEqual(['b', 'a'], self.order(
+            weigher, host('a'), host('b')))
 
     def test_an_unknown_host_is_neutral(self):
         weigher = self.weigher(b=Figures(100, 50), c=Figures(90, 30))
@@ -153,6 +170,13 @@ class TestMarginal(WeigherTestCase):
         self.assertEqual(['b', 'a'], self.order(weigher, *hosts))
         self.option('ranking', 'efficiency')
         self.assertEqual(['a', 'b'], self.order(weigher, *hosts))
+
+    def test_measured_watts(self):
+        weigher = self.weigher(a=Figures(None, 300, 100),
+                               b=Figures(None, 300, 100))
+        weigher.table.readings = {'a': 120, 'b': 300}
+        self.assertEqual([-180, -75], self.weights(
+            weigher, host('a'), host('b', num_instances=1, vcpus_used=4)))
 
     def test_what_is_not_known(self):
         weigher = self.weigher(a=Figures(None, 300, 100),
