@@ -51,8 +51,9 @@ OPTS = [
         default=1,
         min=0,
         help='How many hosts are on beyond those that the forecast or '
-             'reservations ask for. One, so that the next server need not '
-             'wait for a boot.'),
+             'reservations ask for; so many at least have neither servers '
+             'nor a reservation. One, so that the next server need not wait '
+             'for a boot.'),
     cfg.IntOpt(
         'minimum_hosts',
         default=1,

@@ -61,7 +61,9 @@ class Policy:
 
     :param idle_intervals: how often in a row a host must have been noted as
         idle before it is powered off
-    :param spare: hosts that are on beyond those that are needed
+    :param spare: hosts that are on beyond those that are needed, and so many
+        at least have neither servers nor a reservation: what is reserved is
+        spare for nobody
     :param minimum: hosts that are on in any case
     :param minimum_of: the same by aggregate; those that are not in it have
         no minimum
@@ -161,12 +163,14 @@ def decide(hosts: Collection[Host], forecast: float,
     2. on: hosts of aggregates that have fewer than their minimum;
     3. on: hosts until as many are on as are required. In 2 and 3 those with a
        reservation within the horizon come first, then the most efficient;
-    4. off: as long as more are on than are required, the least efficient of
-       those that have been idle long enough, unless they are reserved or
-       their aggregate needs them. What 1 to 3 power on does not count here:
-       it is not up yet.
+    4. on: hosts that are not reserved, until as many are idle as are to be
+       spare;
+    5. off: as long as more are on than are required, and more idle than are
+       to be spare, the least efficient of those that have been idle long
+       enough, unless they are reserved or their aggregate needs them. What 1
+       to 4 power on does not count here: it is not up yet.
 
-    What is not known to be efficient comes last in 2 and 3, and first in 4.
+    What is not known to be efficient comes last in 2 to 4, and first in 5.
     O(n log n + n a) for n hosts in a aggregates each.
 
     :param forecast: see required_hosts()
@@ -185,7 +189,8 @@ def _wake(hosts: Collection[Host], required: int,
     rules: tuple[Callable[[Host], bool], ...] = (
         lambda host: host.due,
         on.lacks,
-        lambda host: on.total < required)
+        lambda host: on.total < required,
+        lambda host: on.spare < policy.spare and _is_spare(host))
     woken: dict[str, None] = {}
     for wanted in rules:
         for host in asleep:
@@ -202,12 +207,17 @@ def _sleep(hosts: Collection[Host], required: int,
                   key=_worst_first)
     put: list[str] = []
     for host in idle:
-        if on.total <= required:
+        if on.total <= required or on.spare <= policy.spare:
             break
         if not on.needs(host):
             put.append(host.name)
             on.count(host, -1)
     return tuple(put[:policy.max_sleeps])
+
+
+def _is_spare(host: Host) -> bool:
+    """Whether it has all its room for whoever comes, once it is on."""
+    return not (host.busy or host.reserved or host.due)
 
 
 def _may_sleep(host: Host, policy: Policy) -> bool:
@@ -235,12 +245,14 @@ class _On:
         self._minimum_of = policy.minimum_of
         self._of: collections.Counter[str] = collections.Counter()
         self.total = 0
+        self.spare = 0
         for host in hosts:
             if host.on:
                 self.count(host, 1)
 
     def count(self, host: Host, number: int) -> None:
         self.total += number
+        self.spare += number * _is_spare(host)
         for aggregate in host.aggregates:
             self._of[aggregate] += number
 

@@ -168,7 +168,7 @@ class Control:
             due = name in needed and bool(self._due(
                 self._start(name, state, needed[name])))
             found.append(core.Host(
-                name, on, busy=on and not intervals,
+                name, on, busy=on and self._is_busy(host, state),
                 idle_intervals=intervals, efficiency=efficiency.get(name),
                 # One that is off has the time of a boot before it must wake.
                 reserved=due or (on and name in needed
@@ -176,6 +176,17 @@ class Control:
                 due=due, excluded=self.is_excluded(name),
                 aggregates=host.aggregates))
         return found
+
+    def _is_busy(self, host, state):
+        """Whether servers are on it, as far as it was looked at yet."""
+        if state is None:
+            return True
+        if state.idle_intervals or state.state == db_energy.WAKING:
+            return False
+        # One that came up after the last look has none that we know of.
+        noted_at = self._done_at.get('note')
+        return bool(host.servers) or noted_at is None or (
+            state.since < noted_at)
 
     def is_excluded(self, name):
         """Whether an operator wants it to be left alone."""

@@ -99,6 +99,16 @@ class TestWake(unittest.TestCase):
         self.assertEqual(('a', 'b'),
                          self.wake(cloud, 1, spare=1, minimum=2))
 
+    def test_what_is_reserved_is_spare_for_nobody(self):
+        cloud = [*hosts('abc', reserved=True), host('d', busy=True),
+                 *self.asleep(e=1, f=2), host('g', on=False, reserved=True)]
+        # Four are on, and three reserved and one spare are all that the
+        # published sum asks for.
+        self.assertEqual((), self.wake(cloud, 1))
+        self.assertEqual(('f',), self.wake(cloud[:-1], 1, spare=1))
+        self.assertEqual(('g', 'f'), self.wake(cloud, 1, spare=1))
+        self.assertEqual(('f', 'e'), self.wake(cloud[:-1], 1, spare=2))
+
     def test_minimum_of_an_aggregate(self):
         cloud = [*hosts('abc', aggregates=frozenset('x')),
                  host('d', on=False, efficiency=1.0,
@@ -148,6 +158,13 @@ class TestSleep(unittest.TestCase):
         for values in ({'busy': True}, {'reserved': True}, {'due': True},
                        {'excluded': True}, {'idle': 4}, {'on': False}):
             self.assertEqual((), self.sleep([host('a', **values)]), values)
+
+    def test_the_spare_ones_beside_those_that_are_reserved(self):
+        cloud = [*hosts('abc', reserved=True), *hosts('de', busy=True),
+                 *hosts('fg')]
+        self.assertEqual(('f', 'g'), self.sleep(cloud, 2))
+        self.assertEqual(('f',), self.sleep(cloud, 2, spare=1))
+        self.assertEqual((), self.sleep(cloud, 2, spare=2))
 
     def test_what_stays_on_anyway_is_one_of_those_required(self):
         cloud = [host('a', excluded=True), host('b', busy=True), host('c')]

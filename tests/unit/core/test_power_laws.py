@@ -184,6 +184,21 @@ class TestLaws(unittest.TestCase):
                 self.assertIn(host.name, switches.wake)
 
     @LAW
+    @hypothesis.given(clouds(), forecasts, policies)
+    def test_as_many_are_spare_as_there_may_be(self, cloud, forecast,
+                                               policy):
+        policy = dataclasses.replace(policy, max_wakes=None)
+        after = on_after(cloud, power.decide(cloud, forecast, policy))
+        could = [host for host in cloud if host.on or not host.excluded]
+        self.assertGreaterEqual(
+            sum(map(self.is_spare, after)),
+            min(policy.spare, sum(map(self.is_spare, could))))
+
+    @staticmethod
+    def is_spare(host):
+        return not (host.busy or host.reserved or host.due)
+
+    @LAW
     @hypothesis.given(clouds(), forecasts, policies,
                       st.randoms(use_true_random=False))
     def test_the_order_of_hosts_does_not_matter(self, cloud, forecast,
@@ -207,6 +222,14 @@ class TestLaws(unittest.TestCase):
 
         asleep = [host.name for host in sorted(cloud, key=key)
                   if not host.on and not host.excluded]
+        reserved = {host.name for host in cloud if host.reserved}
+        for part in ([name for name in asleep if name in reserved],
+                     [name for name in asleep if name not in reserved]):
+            woken = [name for name in switches.wake if name in part]
+            self.assertEqual(part[:len(woken)], woken)
+        # What is woken to be spare is never a reserved one.
+        switches = power.decide(cloud, forecast,
+                                dataclasses.replace(policy, spare=0))
         self.assertEqual(tuple(asleep[:len(switches.wake)]), switches.wake)
 
     @LAW

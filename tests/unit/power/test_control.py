@@ -162,6 +162,26 @@ class TestControl(ControlTestCase):
             woken.append(25 - len(self.in_state('asleep')))
         self.assertEqual([10] * 7 + [20] * 7 + [25], woken)
 
+    def test_spare_ones_beside_reservations(self):
+        self.reserve(['c', 'd'], 900)
+        self.set(spare_hosts=1)
+        self.until_asleep('b')
+        self.world.change('a', servers=1)
+        self.minutes(5)
+        self.assertEqual({'b'}, self.in_state('waking'))
+        # Another one does not wake beside it, nor when it has just come up.
+        self.minutes(9)
+        self.assertEqual({}, self.states())
+
+    def test_no_more_spare_ones_than_asked_for(self):
+        self.until_asleep(*NAMES)
+        self.set(spare_hosts=1, switch_interval_s=10)
+        self.tick()
+        self.assertEqual({'a'}, self.in_state('waking'))
+        for _ in range(12):
+            self.tick()
+            self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
+
     def test_reserved_soon_stays_on(self):
         self.reserve(['d'], 900)
         self.until_asleep('a', 'b', 'c')
