@@ -25,6 +25,7 @@ import argparse
 import concurrent.futures
 import contextlib
 import statistics
+import sys
 import time
 
 from nova import context as nova_context
@@ -65,7 +66,8 @@ class Waiting:
     def __init__(self, cloud, notice_s):
         self._cloud = cloud
         cloud.case.flags(group='preemption', notice_s=notice_s,
-                         maximum_notice_s=notice_s, poll_interval_s=0.5)
+                         maximum_notice_s=notice_s, poll_interval_s=0.5,
+                         max_waiting_requests=sys.maxsize)
         self._scheduler = manager.PreemptibleSchedulerManager()
         self._scheduler.start_preemption()
         preemption = self._scheduler.preemption

@@ -27,6 +27,10 @@ VICTIMS = prometheus_client.Counter(
     ['action', 'status'])
 STUCK = prometheus_client.Counter(
     'nova_preempt_stuck_victims', 'Victims that did not end in time.')
+WAITING = prometheus_client.Gauge(
+    'nova_preempt_waiting_requests',
+    'Requests of this process that wait, each in a thread, or may have to: '
+    'see [preemption]max_waiting_requests.')
 CONFLICTS = prometheus_client.Counter(
     'nova_preempt_conflicts', 'Claims on which somebody else was faster.')
 ROLLED_BACK = prometheus_client.Counter(

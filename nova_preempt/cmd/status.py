@@ -40,6 +40,8 @@ from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures
 from nova_preempt.power import forecasts
 from nova_preempt.reservation import leases
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import patience
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -174,13 +176,21 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _check_times(self):
         options = self._conf.preemption
-        longest_s = options.maximum_notice_s + options.termination_timeout_s
-        if longest_s < self._conf.long_rpc_timeout:
-            return _success()
-        return _failure(
-            '[preemption]maximum_notice_s and termination_timeout_s are '
-            f'{longest_s} s together, not below [DEFAULT]long_rpc_timeout, '
-            f'{self._conf.long_rpc_timeout} s.')
+        limit_s = deadline.make_times(self._conf).notice_limit_s
+        if options.maximum_notice_s > limit_s:
+            return _failure(
+                '[preemption]maximum_notice_s is '
+                f'{options.maximum_notice_s} s; with termination_timeout_s '
+                f'{options.termination_timeout_s} s and [DEFAULT]'
+                f'long_rpc_timeout {self._conf.long_rpc_timeout} s no notice '
+                f'is longer than {limit_s} s.')
+        threads = patience.get_threads(self._conf)
+        if options.max_waiting_requests >= threads:
+            return _warning(
+                '[preemption]max_waiting_requests is '
+                f'{options.max_waiting_requests}, not below [DEFAULT]'
+                f'executor_thread_pool_size, {threads}.')
+        return _success()
 
     def _check_headroom(self):
         try:

@@ -35,8 +35,6 @@ LOG = logging.getLogger(__name__)
 COMING = (db_energy.EMPTYING, db_energy.ASLEEP, db_energy.WAKING)
 
 _POLL_S = 1.0
-# What is left of the conductor's patience for the scheduling itself.
-_RESERVE_S = 60
 
 
 def make(conf, parts, get_host_manager):
@@ -74,10 +72,11 @@ class Demand:
     def is_enabled(self):
         return self._conf.energy.enabled and self._conf.energy.demand_wakes
 
-    def serve(self, context, spec_obj, instance_uuids, place):
+    def serve(self, context, spec_obj, instance_uuids, place, patience):
         """Place servers, again if need be after hosts have been woken.
 
         :param place: given a RequestSpec, returns what Nova is answered
+        :param patience: its nova_preempt.scheduler.patience.Patience
         :raises NoValidHost: place() did, and nobody could or can be woken;
             or hosts wake, but not in the time that there is
         """
@@ -89,13 +88,14 @@ class Demand:
             return place(spec_obj)
         except exception.NoValidHost as exc:
             error = exc
-        return self._retry(context, kept, instance_uuids, place, error)
+        return self._retry(context, kept, instance_uuids, place, error,
+                           patience)
 
-    def _retry(self, context, spec_obj, instance_uuids, place, error):
+    def _retry(self, context, spec_obj, instance_uuids, place, error,
+               patience):
         since = self._monotonic()
-        deadline = since + min(
-            self._conf.energy.demand_wait_s,
-            self._conf.long_rpc_timeout - _RESERVE_S)
+        deadline = since + min(self._conf.energy.demand_wait_s,
+                               patience.limit.left_s())
         tried = set()
         while True:
             hosts, boot_s = self._wake(context, spec_obj, instance_uuids,
@@ -103,6 +103,10 @@ class Demand:
             if not hosts:
                 _count('refused')
                 raise error
+            if not patience.may_wait():
+                _count('busy')
+                raise exception.NoValidHost(
+                    reason=_message(error, boot_s)) from error
             self._wait(hosts, deadline)
             up = self._up(hosts)
             if not up and self._monotonic() >= deadline:

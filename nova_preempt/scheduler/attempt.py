@@ -27,6 +27,7 @@ from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.db import hints
 from nova_preempt.scheduler import choice
+from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states as host_states
 
@@ -50,14 +51,16 @@ class Attempt:
         record
     :param excluded: uuids of servers that must not be victims
     :param server_uuids: the servers that it is for
-    :param waited: uuids of decisions whose surplus was waited for before
+    :param patience: the request's nova_preempt.scheduler.patience.Patience;
+        None where nobody waits
     :ivar choice: what finds hosts that need victims
     """
 
     choice_class = choice.Choice
 
     def __init__(self, preemption, host_manager, context, spec_obj,
-                 get_operation=str, excluded=(), server_uuids=(), waited=()):
+                 get_operation=str, excluded=(), server_uuids=(),
+                 patience=None):
         self.context = context
         self.spec_obj = spec_obj
         self.claims = []          # db.Decisions: claims that took victims
@@ -67,6 +70,7 @@ class Attempt:
         self.considered = []      # dicts, for the record
         self.resources = None     # {class: amount} of one server
         self.since = time.monotonic()
+        self.patience = patience or preemption.patience()
         self._preemption = preemption
         self._get_operation = get_operation
         self._server_uuids = list(server_uuids)
@@ -75,7 +79,7 @@ class Attempt:
         self._choosing = True
         self.choice = self.choice_class(
             preemption, host_manager, context, spec_obj, excluded,
-            self._server_uuids, waited)
+            self._server_uuids, self.patience)
 
     def __enter__(self):
         self._token = _CURRENT.set(self)
@@ -295,6 +299,9 @@ class Attempt:
         self.choice.options[state.uuid] = option
         decision = self._preemption.records.decision(
             self, state, option, server_uuid, project_id, user_id)
+        if self.patience.limit.longest_notice_s() < max(
+                victim.notice_s for victim in decision.victims):
+            raise deadline.TimeIsUp('end preemptible servers')
         self.decisions.append(decision.uuid)
         with metrics.PHASES.labels('claim').time():
             claim = self._preemption.claims.claim(option, decision,

@@ -38,7 +38,7 @@ class Choice:
     """
 
     def __init__(self, preemption, host_manager, context, spec_obj, excluded,
-                 server_uuids, waited):
+                 server_uuids, patience):
         self.refusal = ''         # why preemption cannot serve the request
         self.candidates = None
         self.states = {}          # provider uuid: host state
@@ -49,7 +49,10 @@ class Choice:
         self._spec_obj = spec_obj
         self._excluded = frozenset(excluded)
         self._server_uuids = server_uuids
-        self._waited = frozenset(waited)
+        self._patience = patience
+        self._notice = terms.notice_rule(preemption.conf,
+                                         preemption.notice_limit_s)
+        self._longest_notice_s = patience.limit.longest_notice_s()
         self._now = preemption.clock()
         self._rules = terms.get_rules(preemption.conf)
         self._actions = preemption.conf.actions
@@ -127,6 +130,8 @@ class Choice:
             self._preemption.choosing.acquire()
             self._locked = True
             self._look_for_surplus()
+        # Once a look, and not once a server.
+        self._longest_notice_s = self._patience.limit.longest_notice_s()
         max_age_s = 0 if self._locked else self._preemption.conf.max_age_s
         self._preemption.view.refresh(max_age_s)
         if self.candidates is None:
@@ -143,7 +148,7 @@ class Choice:
         decisions = self._leave_out_ending()
         if len(self._server_uuids) == 1:
             self._preemption.surplus.look(decisions, self._resources,
-                                          self._waited,
+                                          self._patience.waited,
                                           self._preemption.providers)
 
     def _leave_out_ending(self):
@@ -156,7 +161,14 @@ class Choice:
     def _may_end(self, server):
         return (server.uuid not in self._excluded
                 and terms.may_give_way(server, self._rules, self._actions,
-                                       self._now))
+                                       self._now)
+                and self._is_notice_possible(
+                    self._notice.length_s(server.notice_s)))
+
+    def _is_notice_possible(self, notice_s):
+        """Whether the request can, and may, wait for such a notice."""
+        return notice_s <= self._longest_notice_s and (
+            not notice_s or self._patience.may_wait())
 
     def _load(self, options):
         """The host states of these options."""
@@ -264,6 +276,7 @@ class Choice:
         """
         option = self.options[state.uuid]
         node = option.node
+        self._longest_notice_s = self._patience.limit.longest_notice_s()
         self._preemption.view.refresh(LATEST_S)
         if not had_room and self._is_least(option):
             return option

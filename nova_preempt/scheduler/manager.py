@@ -17,8 +17,8 @@ _get_alternate_hosts, _consume_selected_host and _cleanup_allocations, and in
 front of the Placement client. None of Nova's code is copied or patched.
 """
 
-import copy
 import functools
+import time
 
 from nova import exception
 from nova import objects
@@ -26,17 +26,14 @@ import nova.conf
 from nova.scheduler import manager
 from nova.scheduler import utils
 from nova.scheduler.client import report
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_service import periodic_task
 from oslo_utils import excutils
 
 from nova_preempt import metrics
-from nova_preempt import placement as placement_api
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
-from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
 from nova_preempt.power import demand
@@ -47,11 +44,11 @@ from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import leaving
 from nova_preempt.scheduler import observation
+from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request
-from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler import zeroed
@@ -73,6 +70,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         # Called with a dict after each request that is not a rebuild.
         self.observers = []
         self.clock = preemption.utcnow
+        self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler()
         self.additional_endpoints.append(questions.Questions(self))
@@ -112,6 +110,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.preemption.observers = self.observers
         self.demand = demand.make(CONF, self.preemption,
                                   lambda: self.host_manager)
+        self.placing = placing.Placing(self.preemption, self.host_manager,
+                                       self._observe)
         self.start_quotas()
         weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
@@ -185,12 +185,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
                                            instance_uuids)
-        with self.quotas.admitted(context, spec_obj, instance_uuids,
-                                  preemptible=False):
+        with self.preemption.patience(self.monotonic) as patience, (
+                self.quotas.admitted(context, spec_obj, instance_uuids,
+                                     preemptible=False)):
             return self.demand.serve(
                 context, spec_obj, instance_uuids,
                 lambda spec: self._place(context, select, spec,
-                                         instance_uuids))
+                                         instance_uuids, patience), patience)
 
     def dry_run(self, context, spec_obj, instance_uuids):
         """Nova's scheduling, which the current attempt ends at the claim."""
@@ -247,70 +248,16 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             context, spec_obj,
             instance_uuids[0]) in conf.preempting_operations
 
-    def _place(self, context, select, spec_obj, instance_uuids):
+    def _place(self, context, select, spec_obj, instance_uuids, patience):
         """A normal request, which may preempt if the operator allows it."""
         if not self._may_preempt(context, spec_obj, instance_uuids):
             return select(spec_obj)
-        return self._place_normal(context, select, spec_obj, instance_uuids)
-
-    def _place_normal(self, context, select, spec_obj, instance_uuids):
-        """Schedule, with victims where needed, anew while races are lost."""
-        left = self.preemption.conf.max_attempts
-        waited = set()
-        while True:
-            # Nova changes the request that it works on; without preemptible
-            # servers there is no second time to keep it for.
-            again = (copy.deepcopy(spec_obj) if self.preemption.view
-                     else None)
-            attempt = self._attempt(context, spec_obj, instance_uuids, waited)
-            try:
-                with attempt:
-                    selections = select(spec_obj)
-            except surplus.RoomComing as exc:
-                waited.add(exc.decision_uuid)
-                self.preemption.surplus.wait(exc)
-                spec_obj = again or spec_obj
-                continue
-            except _FAILURES as exc:
-                left -= 1
-                if left and _is_lost_race(attempt, exc):
-                    spec_obj = again or spec_obj
-                    continue
-                self._refused(context, instance_uuids, attempt, exc)
-                if isinstance(exc, exception.NoValidHost):
-                    raise
-                raise exception.NoValidHost(reason=str(exc)) from exc
-            finally:
-                self.preemption.claims.active.difference_update(
-                    attempt.decisions)
-            self._observe(context, instance_uuids, attempt, selections)
-            return selections
-
-    def _attempt(self, context, spec_obj, instance_uuids, waited):
-        return attempts.Attempt(
-            self.preemption, self.host_manager, context, spec_obj,
-            lambda: request.get_operation(context, spec_obj,
-                                          instance_uuids[0]),
-            request.protected_servers(spec_obj) | self.preemption.stuck(),
-            instance_uuids, waited)
-
-    def _refused(self, context, instance_uuids, attempt, exc):
-        """Keep why preemption could not help, where it was looked at."""
-        if not isinstance(exc, exception.NoValidHost):
-            exc = exception.NoValidHost(reason=str(exc))
-        self._observe(context, instance_uuids, attempt, error=exc)
-        if attempt.refusal or (attempt.candidates is not None
-                               and self.preemption.view):
-            reason = attempt.refusal or (
-                'no host has room, even without its preemptible servers '
-                'that may end, and passes the filters')
-            LOG.info('Preemption cannot help server %(server)s: %(reason)s',
-                     {'server': instance_uuids[0], 'reason': reason})
-            self.preemption.note_refusal(attempt, instance_uuids[0], reason)
+        return self.placing.place(context, select, spec_obj, instance_uuids,
+                                  patience)
 
     def _over_quota(self, context, spec_obj, instance_uuids, reason):
         self.preemption.note_refusal(
-            self._attempt(context, spec_obj, instance_uuids, ()),
+            self.placing.attempt(context, spec_obj, instance_uuids),
             instance_uuids[0], reason)
 
     def _observe(self, context, instance_uuids, attempt, selections=None,
@@ -334,7 +281,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                            *args, **kwargs)
             attempt.stop_choosing()
             if attempt.claims:
-                self.preemption.finish(attempt.claims, attempt.since)
+                self.preemption.finish(attempt.claims, attempt.since,
+                                       attempt.patience.limit)
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():
@@ -386,16 +334,3 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)
-
-
-# Failures that Nova's conductor is told of as NoValidHost.
-_FAILURES = (exception.NoValidHost, preemption.VictimsStuck,
-             db_api.LostDecision, placement_api.PlacementError,
-             db_exc.DBError)
-
-
-def _is_lost_race(attempt, exc):
-    """Whether it may go better another time."""
-    if isinstance(exc, exception.NoValidHost):
-        return attempt.conflicts > 0
-    return isinstance(exc, preemption.VictimsStuck | db_api.LostDecision)

@@ -35,6 +35,8 @@ from nova_preempt.db import schema
 from nova_preempt.scheduler import budgets
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import providers
 from nova_preempt.scheduler import records
 from nova_preempt.scheduler import surplus
@@ -67,6 +69,9 @@ class Preemption:
 
     def __init__(self, conf, host, get_client, get_cells, clock):
         self.conf = conf.preemption
+        self._times = deadline.make_times(conf)
+        self._places = patience.Places(
+            self._get_places(conf), metrics.WAITING)
         self.notice_limit_s = self._get_notice_limit_s(conf)
         self.clock = clock
         self.get_cells = get_cells
@@ -125,17 +130,36 @@ class Preemption:
 
     def _get_notice_limit_s(self, conf):
         """The longest notice that the conductor can wait for."""
-        limit_s = conf.long_rpc_timeout - self.conf.termination_timeout_s - 1
+        limit_s = self._times.notice_limit_s
         if limit_s < self.conf.maximum_notice_s:
             LOG.error(
                 '[preemption]maximum_notice_s and termination_timeout_s are '
                 '%(longest)s s together; the conductor waits for the '
                 'scheduler no longer than [DEFAULT]long_rpc_timeout, '
-                '%(timeout)s s: no notice is longer than %(limit)s s.',
+                '%(timeout)s s, of which some is kept for choosing and for '
+                'the answer: no notice is longer than %(limit)s s.',
                 {'longest': self.conf.maximum_notice_s
                  + self.conf.termination_timeout_s,
-                 'timeout': conf.long_rpc_timeout, 'limit': max(0, limit_s)})
-        return max(0, limit_s)
+                 'timeout': conf.long_rpc_timeout, 'limit': limit_s})
+        return limit_s
+
+    def _get_places(self, conf):
+        """How many requests may wait; each one does in a thread."""
+        places = self.conf.max_waiting_requests
+        threads = patience.get_threads(conf)
+        if places >= threads:
+            LOG.warning(
+                '[preemption]max_waiting_requests is %(places)s, not below '
+                '[DEFAULT]executor_thread_pool_size, %(threads)s: when so '
+                'many requests wait no other one is served, not even one '
+                'that has room.',
+                {'places': places, 'threads': threads})
+        return places
+
+    def patience(self, monotonic=time.monotonic):
+        """The Patience of a request that has come just now."""
+        return patience.Patience(deadline.Deadline(self._times, monotonic),
+                                 self._places)
 
     def _hinted(self, uuids):
         if not uuids:
@@ -179,10 +203,13 @@ class Preemption:
 
     # -- from the claims to the answer -----------------------------------
 
-    def finish(self, decisions, since):
+    def finish(self, decisions, since, limit=None):
         """End the victims of these claims; return when they are gone.
 
         :param since: the monotonic time when the first may have been made
+        :param limit: the request's nova_preempt.scheduler.deadline.Deadline,
+            None where nobody waits for an answer
+        :raises TimeIsUp: who asked has given up
         :raises VictimsStuck: some did not end; everything is taken back, as
             far as victims still live
         :raises LostDecision: another scheduler took this for dead
@@ -192,7 +219,7 @@ class Preemption:
                 [decision.uuid for decision in decisions], self.owner.name):
             raise db_api.LostDecision('before the end of its victims')
         with metrics.PHASES.labels('end').time():
-            stuck = self.terminator.end(decisions)
+            stuck = self.terminator.end(decisions, limit and limit.check)
         if stuck:
             now = time.monotonic()
             self._stuck.update(dict.fromkeys(stuck, now))

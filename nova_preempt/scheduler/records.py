@@ -117,9 +117,8 @@ class Records:
 def make_victim(server, options, cost_us=0, notice_limit_s=None):
     """The db.Victim of a nova_preempt.scheduler.view.Server."""
     ends = terms.get_terms(server, options)
-    notice_s = ends.notice_s
-    if notice_limit_s is not None:
-        notice_s = min(notice_s, notice_limit_s)
+    notice_s = terms.notice_rule(options, notice_limit_s).length_s(
+        server.notice_s)
     return db_api.Victim(
         server.uuid, server.project_id, server.user_id, server.flavor,
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),

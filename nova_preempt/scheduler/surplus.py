@@ -107,15 +107,19 @@ class Surplus:
                     - host.used.get(name, 0))
                 for name, amount in total.items())
 
-    def wait(self, coming):
-        """Wait until the decision is closed, however it ends."""
+    def wait(self, coming, limit):
+        """Wait until the decision is closed, however it ends, or time is up.
+
+        :param limit: the request's nova_preempt.scheduler.deadline.Deadline
+        """
         uuid = coming.decision_uuid
         start = self._monotonic()
         longest_s = (self._options.maximum_notice_s
                      + self._options.termination_timeout_s)
         try:
             while self._is_coming(uuid, start):
-                if self._monotonic() - start >= longest_s:
+                if (self._monotonic() - start >= longest_s
+                        or limit.is_over()):
                     return
                 self._sleep(self._options.poll_interval_s)
         finally:

@@ -89,10 +89,12 @@ class Terminator:
         self._monotonic = monotonic
         self._sleep = sleep
 
-    def end(self, decisions):
+    def end(self, decisions, check=None):
         """End all victims of these decisions and wait until that is done.
 
         :param decisions: db.Decisions, CLAIMED
+        :param check: called before each step of a victim; what it raises
+            ends all of this, and nobody else ends
         :returns: the uuids of victims whose space is not free
             [preemption]termination_timeout_s after their notice
         :raises LostDecision: somebody has taken one over; nobody else ends
@@ -107,6 +109,8 @@ class Terminator:
         try:
             while True:
                 for end in list(pending.values()):
+                    if check is not None:
+                        check()
                     if self._step(end):
                         del pending[end.uuid]
                     elif end.acting and self._monotonic() >= end.give_up_at:

@@ -17,6 +17,7 @@ What its flavor says, within the bounds of the operator's options.
 import dataclasses
 
 from nova_preempt.core import eligibility
+from nova_preempt.core import notice
 
 # What a stopped server still takes.
 DISK = 'DISK_GB'
@@ -46,12 +47,20 @@ def get_terms(server, options):
     """
     migrate = _asked_action(server, options.actions) == MIGRATE
     action = get_action(server, options.actions)
-    notice_s = options.notice_s if server.notice_s is None else (
-        server.notice_s)
-    notice_s = min(max(notice_s, options.minimum_notice_s),
-                   options.maximum_notice_s)
-    return Terms(action, notice_s, server.restore and action == 'shelve',
-                 migrate)
+    return Terms(action, notice_rule(options).length_s(server.notice_s),
+                 server.restore and action == 'shelve', migrate)
+
+
+def notice_rule(options, limit_s=None):
+    """How long the notice of servers is, a core.notice.NoticeRule.
+
+    :param options: [preemption] of the configuration
+    :param limit_s: the longest that anybody can wait for, None for any
+    """
+    longest_s = options.maximum_notice_s
+    return notice.NoticeRule(
+        options.notice_s, options.minimum_notice_s,
+        longest_s if limit_s is None else min(longest_s, limit_s))
 
 
 def get_action(server, actions):

@@ -31,6 +31,8 @@ class TestKilledScheduler(base.PreemptionTestCase):
         super().setUp()
         # The conductor must not wait a minute for an answer.
         self.flags(rpc_response_timeout=2, long_rpc_timeout=3)
+        # The scheduler has the time it needs.
+        self.scheduler.monotonic = lambda: 0.0
         self.add_hosts('host1')
         self.victims = [self.boot_spot('a', 'host1', 100),
                         self.boot_spot('b', 'host1', 200)]

@@ -154,9 +154,15 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Weighers', 'WARNING', 'PreemptionCostWeigher')
 
     def test_times(self):
-        self.set(maximum_notice_s=1680, group='preemption')
+        self.set(maximum_notice_s=1561, group='preemption')
         self.assert_found('Longest notice', 'FAILURE', '1800 s')
-        self.set(maximum_notice_s=1679, group='preemption')
+        self.set(maximum_notice_s=1560, group='preemption')
+        self.assertEqual({}, self.results())
+
+    def test_threads_for_those_who_wait(self):
+        self.set(max_waiting_requests=64, group='preemption')
+        self.assert_found('Longest notice', 'WARNING', '64')
+        self.set(max_waiting_requests=63, group='preemption')
         self.assertEqual({}, self.results())
 
     def test_lease_service(self):

@@ -15,11 +15,13 @@
 from unittest import mock
 
 from nova import exception
-from nova.conf import rpc as conf_rpc
 
 from nova_preempt import exceptions
+from nova_preempt.core import deadline as core_deadline
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import demand
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import patience
 from tests.unit.power import base
 from tests.unit.power import world
 
@@ -41,12 +43,13 @@ class TestDemand(world.WorldTestCase):
     def setUp(self):
         super().setUp()
         self.waiting = base.Waiting()
-        conf_rpc.register_opts(self.conf)
         self.engine = mock.Mock()
         self.engine.wake_hosts.return_value = {'hosts': ['a'], 'boot_s': 300}
         self.demand = demand.Demand(
             self.conf, self.db, None, self.engine, None,
             self.waiting.clock, self.waiting.sleep)
+        self.limit = self.make_limit(1740)
+        self.places = patience.Places()
         self.room = {'a': 1, 'b': 1}
         patch = mock.patch.object(self.demand, '_candidates',
                                   lambda context, spec: dict(self.room))
@@ -54,6 +57,10 @@ class TestDemand(world.WorldTestCase):
         self.addCleanup(patch.stop)
         self.asleep('a', 'b')
         self.free = False
+
+    def make_limit(self, seconds):
+        return deadline.Deadline(core_deadline.Times(seconds, 0),
+                                 self.waiting.clock)
 
     def asleep(self, *names):
         for name in names:
@@ -72,7 +79,9 @@ class TestDemand(world.WorldTestCase):
         return 'there'
 
     def serve(self, servers=('s1',)):
-        return self.demand.serve(None, Spec(), list(servers), self.place)
+        with patience.Patience(self.limit, self.places) as mine:
+            return self.demand.serve(None, Spec(), list(servers), self.place,
+                                     mine)
 
     def refused(self):
         return str(self.assertRaises(exception.NoValidHost, self.serve))
@@ -107,9 +116,33 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual(1600, self.waiting.now_s)
 
     def test_no_longer_than_the_conductor_waits(self):
-        self.conf.set_override('long_rpc_timeout', 100)
+        self.limit = self.make_limit(40)
         self.refused()
         self.assertEqual(1040, self.waiting.now_s)
+
+    def test_what_it_took_before_counts(self):
+        """Victims that did not end, say, before a host is woken."""
+        def place(spec):
+            self.waiting.now_s += 500
+            raise exception.NoValidHost(reason='There is no room.')
+
+        self.limit = self.make_limit(700)
+        self.place = place
+        self.refused()
+        self.assertEqual(1700, self.waiting.now_s)
+
+    def test_too_many_wait_already(self):
+        """The hosts are woken all the same."""
+        self.places = patience.Places(1)
+        self.places.take()
+        self.assertIn('Capacity is on its way', self.refused())
+        self.assertEqual(1000, self.waiting.now_s)
+        self.engine.wake_hosts.assert_called_once()
+
+    def test_its_place_is_free_afterwards(self):
+        self.places = patience.Places(1)
+        self.refused()
+        self.assertTrue(self.places.take())
 
     def test_does_not_wait(self):
         self.set(demand_wait_s=0)

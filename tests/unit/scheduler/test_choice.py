@@ -17,12 +17,16 @@ import unittest
 from unittest import mock
 
 from nova_preempt import placement
+from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
 from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import choice
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler.view import Server
 
+TIMES = core_deadline.Times(whole_s=100, end_s=20)
 NOW = datetime.datetime(2026, 11, 20, 12)
 
 
@@ -67,18 +71,25 @@ class TestLatest(unittest.TestCase):
         self.costs = {'v1': 10, 'v2': 20}
         self.servers = {uuid: server(uuid) for uuid in self.costs}
         self.reads = 0
+        self.monotonic = 0
         self.view = SimpleNamespace(
             refresh=lambda max_age_s: None, get=self.servers.get,
             on_node=lambda node: self.servers)
         self.preemption = SimpleNamespace(
             clock=lambda: NOW, view=self.view, budgets=False,
             providers=SimpleNamespace(read=self.read),
-            conf=SimpleNamespace(minimum_runtime_s=0, actions=['delete'],
-                                 honored_locks='admin'))
+            notice_limit_s=1000, conf=SimpleNamespace(
+                minimum_runtime_s=0, actions=['delete'], notice_s=0,
+                minimum_notice_s=0, maximum_notice_s=300,
+                honored_locks='admin'))
         manager = SimpleNamespace(
             get_filtered_hosts=lambda views, spec_obj, index: views)
-        self.choice = choice.Choice(self.preemption, manager, None, None, (),
-                                    ['server'], ())
+        self.places = patience.Places(4)
+        self.choice = choice.Choice(
+            self.preemption, manager, None, None, (), ['server'],
+            patience.Patience(
+                deadline.Deadline(TIMES, lambda: self.monotonic),
+                self.places))
         self.choice.candidates = candidates.Candidates(
             self.preemption.providers, self.view, {'VCPU': 2},
             self.choice._may_end,
@@ -130,6 +141,42 @@ class TestLatest(unittest.TestCase):
         self.preemption.budgets = True
         self.assertEqual(['v1'], self.latest())
         self.assertEqual(1, self.reads)
+
+    def test_a_notice_for_which_there_is_no_time(self):
+        """79 s are left: 59 s before the end that has to fit too."""
+        self.servers['v1'] = server('v1', notice_s=60)
+        self.monotonic = 20
+        self.assertEqual(['v1'], self.latest())
+        self.monotonic = 21
+        self.choice._longest_notice_s = 59
+        self.assertEqual(['v2'], self.latest())
+
+    def test_time_passes_while_it_is_chosen(self):
+        self.servers['v1'] = server('v1', notice_s=60)
+        self.monotonic = 21
+        self.assertEqual(['v2'], self.latest())
+
+    def test_too_many_requests_wait(self):
+        """Only who needs no notice ends."""
+        self.servers['v1'] = server('v1', notice_s=60)
+        for _ in range(4):
+            self.places.take()
+        self.assertEqual(['v2'], self.latest())
+        self.places.give_back()
+        self.assertEqual(['v2'], self.latest(),
+                         'the same request has another answer')
+
+    def test_one_more_may_wait(self):
+        self.servers['v1'] = server('v1', notice_s=60)
+        for _ in range(3):
+            self.places.take()
+        self.assertEqual(['v1'], self.latest())
+        self.assertFalse(self.places.take())
+
+    def test_no_notice_needs_no_place(self):
+        self.assertEqual(['v1'], self.latest())
+        for _ in range(4):
+            self.assertTrue(self.places.take())
 
     def test_nova_says_something_else_now(self):
         changed = server('v1', task_state='resize_prep')

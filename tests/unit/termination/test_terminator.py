@@ -20,6 +20,7 @@ from nova_preempt import db
 from nova_preempt import events
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api
+from nova_preempt.scheduler import deadline
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terminator
 from nova_preempt.termination import watch
@@ -132,17 +133,29 @@ class TestTerminator(unittest.TestCase):
         self.watch.get.side_effect = cloud.get
         return cloud
 
-    def end(self, cloud, *uuids, **values):
+    def end(self, cloud, *uuids, check=None, **values):
         decision = db.Decision('d', 's', operation='create', victims=tuple(
             db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
             cloud, self.watch, self.placement, self.db, 'me', self.options,
             self.events, lambda: self.clock.now, self.clock.sleep).end(
-                [decision])
+                [decision], check)
 
     def statuses(self, uuid):
         return [call.args[2] for call in self.db.update_victim.mock_calls
                 if call.args[1] == uuid]
+
+    def test_nobody_is_asked_to_end_once_the_request_is_given_up(self):
+        cloud = self.cloud({'a': 5})
+
+        def check():
+            if self.clock.now >= 130:
+                raise deadline.TimeIsUp
+
+        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+                          notice_s=30, check=check)
+        self.assertEqual(130, self.clock.now)
+        self.assertEqual([], cloud.asked['a'])
 
     def test_all_at_once(self):
         cloud = self.cloud({'a': 5, 'b': 7})

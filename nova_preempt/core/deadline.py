@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long one request may take, and what still fits into it.
+
+Who asked gives up after a time. Whatever is done for the request later is
+done in vain: a server that ends then ends for nobody.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+#: of the whole time, at most: for the answer's way, for the ends of victims
+#: after their notice, and for choosing before it
+ANSWER_SHARE = 0.1
+END_SHARE = 0.25
+CHOICE_SHARE = 0.05
+#: choosing takes seconds at most, however long the whole is
+CHOICE_S = 60.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Times:
+    """What a request has, in seconds.
+
+    ``whole_s``: from when it came to when it must be answered. ``end_s``:
+    what has to be left of it when the notice of its victims is over.
+    """
+
+    whole_s: float
+    end_s: float
+
+    @property
+    def notice_limit_s(self) -> int:
+        """The longest notice that a request can wait for."""
+        choice_s = min(CHOICE_S, self.whole_s * CHOICE_SHARE)
+        return max(0, int(self.whole_s - self.end_s - choice_s))
+
+
+def make_times(
+    patience_s: float, sign_s: float, termination_timeout_s: float
+) -> Times:
+    """Return the times of a request.
+
+    :param patience_s: how long who asks waits for the answer
+    :param sign_s: how long without a sign that the request is worked on; so
+        it was in a queue for no longer than this, or it has been given up
+    :param termination_timeout_s: how long victims may take to end after
+        their notice. Where that is most of the time that there is, the end
+        is expected to be faster.
+    """
+    whole_s = max(0.0, patience_s - min(sign_s, patience_s * ANSWER_SHARE))
+    return Times(whole_s, min(termination_timeout_s, whole_s * END_SHARE))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Deadline:
+    """The times of one request that began at ``began``, by any clock."""
+
+    began: float
+    times: Times
+
+    def left_s(self, now: float) -> float:
+        """Return how long it is until the answer must be given."""
+        return self.began + self.times.whole_s - now
+
+    def is_over(self, now: float) -> bool:
+        """Say whether nothing may be done for the request any more."""
+        return self.left_s(now) <= 0
+
+    def longest_notice_s(self, now: float) -> float:
+        """Return the longest notice after which a victim can end in time.
+
+        Nobody can, not even without notice, where it is negative.
+        """
+        return self.left_s(now) - self.times.end_s

@@ -1,0 +1,33 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long a preemptible server knows before that it has to give way."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoticeRule:
+    """What an operator allows, in seconds.
+
+    ``longest_s`` counts where it is less than ``shortest_s``.
+    """
+
+    default_s: int
+    shortest_s: int = 0
+    longest_s: int = 2**31 - 1
+
+    def length_s(self, asked_s: int | None) -> int:
+        """Return the notice of a server whose flavor asks for so much."""
+        wanted_s = self.default_s if asked_s is None else asked_s
+        return min(max(wanted_s, self.shortest_s), self.longest_s)

@@ -1,0 +1,117 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A request for a normal server: scheduled anew while races are lost."""
+
+import copy
+
+from nova import exception
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import preemption as preemptions
+from nova_preempt.scheduler import request
+from nova_preempt.scheduler import surplus
+
+LOG = logging.getLogger(__name__)
+
+# Failures that Nova's conductor is told of as NoValidHost.
+_FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
+             preemptions.VictimsStuck, db_api.LostDecision,
+             placement_api.PlacementError, db_exc.DBError)
+
+
+class Placing:
+    """Schedules normal servers, with victims where needed.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param host_manager: Nova's HostManager
+    :param observe: called with context, instance_uuids, attempt, selections
+        and error after each request
+    """
+
+    def __init__(self, preemption, host_manager, observe):
+        self._preemption = preemption
+        self._host_manager = host_manager
+        self._observe = observe
+
+    def place(self, context, select, spec_obj, instance_uuids, patience):
+        """What Nova's conductor is answered.
+
+        :param select: given a RequestSpec, what Nova's scheduling answers
+        :param patience: the nova_preempt.scheduler.patience.Patience
+        :raises NoValidHost: there is none, whoever would end
+        """
+        left = self._preemption.conf.max_attempts
+        while True:
+            # Nova changes the request that it works on; without preemptible
+            # servers there is no second time to keep it for.
+            again = (copy.deepcopy(spec_obj) if self._preemption.view
+                     else None)
+            attempt = self.attempt(context, spec_obj, instance_uuids,
+                                   patience)
+            try:
+                with attempt:
+                    selections = select(spec_obj)
+            except surplus.RoomComing as exc:
+                patience.waited.add(exc.decision_uuid)
+                self._preemption.surplus.wait(exc, patience.limit)
+                spec_obj = again or spec_obj
+                continue
+            except _FAILURES as exc:
+                left -= 1
+                if left and not patience.limit.is_over() and _is_lost_race(
+                        attempt, exc):
+                    spec_obj = again or spec_obj
+                    continue
+                self._refused(context, instance_uuids, attempt, exc)
+                if isinstance(exc, exception.NoValidHost):
+                    raise
+                raise exception.NoValidHost(reason=str(exc)) from exc
+            finally:
+                self._preemption.claims.active.difference_update(
+                    attempt.decisions)
+            self._observe(context, instance_uuids, attempt, selections)
+            return selections
+
+    def attempt(self, context, spec_obj, instance_uuids, patience=None):
+        """An Attempt of this request."""
+        return attempts.Attempt(
+            self._preemption, self._host_manager, context, spec_obj,
+            lambda: request.get_operation(context, spec_obj,
+                                          instance_uuids[0]),
+            request.protected_servers(spec_obj) | self._preemption.stuck(),
+            instance_uuids, patience)
+
+    def _refused(self, context, instance_uuids, attempt, exc):
+        """Keep why preemption could not help, where it was looked at."""
+        if not isinstance(exc, exception.NoValidHost):
+            exc = exception.NoValidHost(reason=str(exc))
+        self._observe(context, instance_uuids, attempt, error=exc)
+        if attempt.refusal or (attempt.candidates is not None
+                               and self._preemption.view):
+            reason = attempt.refusal or (
+                'no host has room, even without its preemptible servers '
+                'that may end, and passes the filters')
+            LOG.info('Preemption cannot help server %(server)s: %(reason)s',
+                     {'server': instance_uuids[0], 'reason': reason})
+            self._preemption.note_refusal(attempt, instance_uuids[0], reason)
+
+
+def _is_lost_race(attempt, exc):
+    """Whether it may go better another time."""
+    if isinstance(exc, exception.NoValidHost):
+        return attempt.conflicts > 0
+    return isinstance(exc, preemptions.VictimsStuck | db_api.LostDecision)

@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long one request may take."""
+
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_preempt.core import deadline
+from nova_preempt.core import notice
+
+
+class TestTimes(unittest.TestCase):
+
+    def test_defaults_of_nova(self) -> None:
+        """1800 s, less the minute that it may have been in a queue."""
+        times = deadline.make_times(1800, 60, 120)
+        self.assertEqual(deadline.Times(1740, 120), times)
+        self.assertEqual(1560, times.notice_limit_s)
+
+    def test_short(self) -> None:
+        """Little time is shared by all that has to happen in it."""
+        times = deadline.make_times(10, 60, 120)
+        self.assertEqual(deadline.Times(9, 2.25), times)
+        self.assertEqual(6, times.notice_limit_s)
+
+    def test_none(self) -> None:
+        self.assertEqual(0, deadline.make_times(0, 0, 1).notice_limit_s)
+
+    @given(st.floats(0, 1e5), st.floats(0, 1e5), st.floats(0, 1e5))
+    def test_the_longest_notice_fits(self, patience_s: float, sign_s: float,
+                                     termination_timeout_s: float) -> None:
+        """A request that chooses at once can always wait for it."""
+        times = deadline.make_times(patience_s, sign_s,
+                                    termination_timeout_s)
+        self.assertLessEqual(times.whole_s, patience_s)
+        limit = deadline.Deadline(0, times)
+        self.assertGreaterEqual(limit.longest_notice_s(0),
+                                times.notice_limit_s)
+
+
+class TestDeadline(unittest.TestCase):
+
+    def test_time_passes(self) -> None:
+        limit = deadline.Deadline(1000, deadline.Times(100, 20))
+        self.assertEqual((100, 80),
+                         (limit.left_s(1000), limit.longest_notice_s(1000)))
+        self.assertEqual(-1, limit.longest_notice_s(1081))
+        self.assertFalse(limit.is_over(1099))
+        self.assertTrue(limit.is_over(1100))
+
+
+class TestNotice(unittest.TestCase):
+
+    def test_bounds(self) -> None:
+        rule = notice.NoticeRule(30, 10, 60)
+        self.assertEqual([30, 10, 60, 45], [
+            rule.length_s(asked_s) for asked_s in (None, 0, 90, 45)])
+
+    def test_the_longest_counts_first(self) -> None:
+        self.assertEqual(5, notice.NoticeRule(30, 10, 5).length_s(None))
