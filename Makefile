@@ -54,11 +54,9 @@ $(STAMP): $(REQUIREMENTS) $(CONSTRAINTS) setup.cfg pyproject.toml
 	touch $@
 
 test: $(STAMP)
-	@rm -rf $(RESULTS); status=0; \
-	$(MAKE) -k lint types unit functional docs || status=1; \
-	$(BIN)/python tools/count_tests.py $(RESULTS)/unit $(RESULTS)/functional \
-		|| status=1; \
-	exit $$status
+	@rm -rf $(RESULTS)
+	@MAKE='$(MAKE)' $(BIN)/python tools/run_parts.py $(RESULTS) \
+		lint types unit functional docs
 
 unit: $(STAMP)
 	@mkdir -p $(RESULTS)/$@

@@ -1,0 +1,61 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Run parts of "make test" one after the other, and say what each has taken.
+
+Usage: run_parts.py RESULTS PART...
+
+RESULTS is where tests leave what they found. All parts are run, whatever
+fails. Exits with 1 if any did.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+import count_tests
+
+#: The parts of which each test is counted.
+TESTS = ('unit', 'functional', 'slow')
+
+
+def run(part):
+    """Make a part and return (failed, seconds, seconds of a processor)."""
+    began, used = time.monotonic(), _used()
+    # What was asked of this make holds for that one: by MAKEFLAGS.
+    status = subprocess.run([os.environ.get('MAKE', 'make'), part],
+                            check=False).returncode
+    return status != 0, time.monotonic() - began, _used() - used
+
+
+def _used():
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def main(results, *parts):
+    """Print what came of all and return the exit status."""
+    found = {part: run(part) for part in parts}
+    total = [sum(numbers) for numbers in zip(*found.values(), strict=True)]
+    print(f'{"":12} {"wall":>8} {"processor":>12}')
+    for part, (failed, wall_s, used_s) in {**found, 'all': total}.items():
+        print(f'{part:12} {wall_s:6.0f} s {used_s:10.0f} s'
+              f'{"  failed" if failed else ""}')
+    uncounted = count_tests.main(
+        [os.path.join(results, part) for part in parts if part in TESTS])
+    return 1 if uncounted or total[0] else 0
+
+
+if __name__ == '__main__':
+    sys.stdout.reconfigure(line_buffering=True)
+    sys.exit(main(*sys.argv[1:]))
