@@ -32,16 +32,21 @@ from nova.tests.functional import integrated_helpers
 import fixtures
 from keystoneauth1 import loading as ks_loading
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from nova import service
 from nova.api.openstack import common
 from nova.conf import CONF
+from nova.db.api import api as api_db
+from nova.db.api import models as api_models
+from nova.db.main import api as main_db
+from nova.db.main import models as main_models
 from nova.tests.functional.api import client as api_client
+import sqlalchemy as sa
 from sqlalchemy import exc as sqla_exc
 
 import nova_preempt.conf
 from nova_preempt.embedded import driver
+from nova_preempt.embedded import economy
 from nova_preempt.embedded import fixtures as embedded_fixtures
 from nova_preempt.reservation import leases
 
@@ -89,6 +94,16 @@ OPTIONS = {
 }
 
 
+# Of servers in a cell, and whether one is in none yet.
+_STATES = sa.select(main_models.Instance.vm_state,
+                    main_models.Instance.task_state).where(
+    main_models.Instance.uuid == sa.bindparam('uuid'),
+    main_models.Instance.deleted == 0)
+_UNMAPPED = sa.select(api_models.InstanceMapping.id).where(
+    api_models.InstanceMapping.instance_uuid == sa.bindparam('uuid'),
+    api_models.InstanceMapping.cell_id.is_(None))
+
+
 class CloudError(Exception):
     """The embedded cloud did not do what it was asked for."""
 
@@ -119,6 +134,9 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self._set_options()
         self._install_scheduler()
         self._install_driver()
+        economy.freeze()
+        self.useFixture(economy.IdleThreads())
+        self.useFixture(economy.Databases())
         self.useFixture(embedded_fixtures.ConcurrentCells())
         super().setUp()
         self.useFixture(embedded_fixtures.TokenAuth())
@@ -226,26 +244,24 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     def _recorded_status(self, server_id):
         """The status by Nova's records, None if there is none.
 
-        To ask nova-api takes much of the processor that the services need
-        which are waited for.
+        To ask nova-api, or Nova's objects, takes much of the processor that
+        the services need which are waited for.
         """
-        context = nova_context.get_admin_context()
-        try:
-            cell = objects.InstanceMapping.get_by_instance_uuid(
-                context, server_id).cell_mapping
-            if cell is None:
-                return 'BUILD'
-            with nova_context.target_cell(context, cell) as cell_context:
-                instance = objects.Instance.get_by_uuid(
-                    cell_context, server_id, expected_attrs=[])
-        except exception.NotFound:
-            return None
-        return common.status_from_state(instance.vm_state,
-                                        instance.task_state)
+        for cell in self.cell_mappings.values():
+            with nova_context.target_cell(
+                    nova_context.get_admin_context(), cell) as context:
+                engine = main_db.get_context_manager(context).reader
+                found = _first(engine, _STATES, server_id)
+            if found:
+                return common.status_from_state(*found)
+        waits = _first(api_db.context_manager.reader, _UNMAPPED, server_id)
+        return 'BUILD' if waits else None
 
     def wait_gone(self, server_id):
         """Wait until Nova knows the server no more."""
         def gone():
+            if self._recorded_status(server_id) is not None:
+                return False
             try:
                 self.api.get_server(server_id)
             except api_client.OpenStackApiNotFoundException:
@@ -361,6 +377,12 @@ def _api_paste_config():
         if path.match('etc/nova/api-paste.ini'):
             return str(path.locate().resolve())
     raise CloudError('this installation of Nova has no api-paste.ini')
+
+
+def _first(reader, query, uuid):
+    """Return the first row of a query, or None."""
+    with reader.get_engine().connect() as connection:
+        return connection.execute(query, {'uuid': uuid}).first()
 
 
 def _poll(condition, what):

@@ -25,8 +25,6 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
     """Hosts of two slots each, in both senses: 2 vCPUs, 2 GB, 20 GB."""
 
     def setUp(self):
-        # A power cut is not among what is tested.
-        self.flags(group='preemption_database', sqlite_synchronous=False)
         super().setUp()
         self.now = datetime.datetime(2026, 1, 1, 12,
                                      tzinfo=datetime.timezone.utc)
@@ -159,6 +157,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         servers = {server['id']: server for server in self.servers()
                    if server['status'] not in ('ERROR', 'SHELVED_OFFLOADED')}
         allocated = self.allocations()
+        capacities = self.capacities()
         found = {}
         for host, allocations in allocated.items():
             used = {}
@@ -168,7 +167,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
                 for name, amount in resources.items():
                     used[name] = used.get(name, 0) + amount
             for name, amount in used.items():
-                self.assertLessEqual(amount, self.capacities()[host][name],
+                self.assertLessEqual(amount, capacities[host][name],
                                      (host, name))
         self.assertEqual(
             {uuid: server['OS-EXT-SRV-ATTR:host']

@@ -1,0 +1,148 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The work that a cloud in one process need not do again and again.
+
+oslo.db and SQLAlchemy are made for services that live for months, and Nova's
+fixtures for tests that start few of them. Here a cloud lives for seconds, with
+five databases and a hundred threads.
+"""
+
+import functools
+import gc
+import weakref
+
+import fixtures
+import futurist
+from futurist import _thread
+from nova import utils
+import sqlalchemy
+from sqlalchemy import event
+from sqlalchemy import pool
+from sqlalchemy import util
+from sqlalchemy.dialects.sqlite import pysqlite
+
+#: As futurist has it. Nova's tests make it 0.01.
+MAX_IDLE_FOR_S = 1.0
+
+#: The compiled statements of all engines of the process. A cloud has some
+#: thousand.
+COMPILED = util.LRUCache(10_000)
+
+
+class _Dialect(pysqlite.SQLiteDialect_pysqlite):
+    """One like another, so that each engine finds what any has compiled."""
+
+    # SQLAlchemy reads this of the very class.
+    supports_statement_cache = True
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    def __hash__(self):
+        return hash(type(self))
+
+
+class Databases(fixtures.Fixture):
+    """SQLite with connections that are kept, and statements compiled once.
+
+    oslo.db opens a file of SQLite anew for each transaction, and SQLite then
+    reads the whole schema. Compiled statements belong to an engine, of which
+    each cloud makes five. Nothing needs to be on the disk: the files do not
+    outlive the process.
+    """
+
+    def _setUp(self):
+        self._engines = weakref.WeakSet()
+        self.addCleanup(self._dispose)
+        self.useFixture(fixtures.MockPatchObject(
+            sqlalchemy, 'create_engine', functools.partial(
+                self._create_engine, sqlalchemy.create_engine)))
+        self.useFixture(fixtures.MockPatchObject(
+            pysqlite.SQLiteDialect_pysqlite, 'get_dialect_cls',
+            lambda url: _Dialect))
+
+    def _create_engine(self, real, url, **kwargs):
+        if kwargs.get('poolclass') is pool.NullPool:
+            # Without a limit, for all services' threads are in this process.
+            # And a file does not go away.
+            kwargs.update(poolclass=pool.QueuePool, pool_size=0,
+                          pool_use_lifo=True, pool_pre_ping=False)
+        engine = real(url, **kwargs)
+        if isinstance(engine.dialect, _Dialect):
+            engine._compiled_cache = COMPILED
+            event.listen(engine, 'connect', _skip_the_disk)
+            self._engines.add(engine)
+        return engine
+
+    def _dispose(self):
+        for engine in list(self._engines):
+            engine.dispose()
+
+
+def _skip_the_disk(connection, _record):
+    connection.execute('PRAGMA synchronous = OFF')
+
+
+class IdleThreads(fixtures.Fixture):
+    """Threads without work wait for work, and are told when their pool ends.
+
+    Nova's tests have each look a hundred times a second whether it may go,
+    and a cloud has up to a hundred threads.
+    """
+
+    def _setUp(self):
+        # Earlier releases know no threads but those of eventlet.
+        if getattr(utils, 'concurrency_mode_threading', bool)():
+            self.useFixture(fixtures.MockPatchObject(
+                _thread.ThreadWorker, '_wait_for_work',
+                _wait_for_work(_thread.ThreadWorker._wait_for_work)))
+            self.useFixture(fixtures.MockPatchObject(
+                futurist.ThreadPoolExecutor, 'shutdown',
+                _shutdown(futurist.ThreadPoolExecutor.shutdown)))
+
+
+def _wait_for_work(real):
+    def wait_for_work(worker):
+        # Of the object, for Nova sets that of the class.
+        worker.MAX_IDLE_FOR = MAX_IDLE_FOR_S
+        return real(worker)
+
+    return wait_for_work
+
+
+def _shutdown(real):
+    def shutdown(executor, wait=True, **kwargs):
+        with executor._shutdown_lock:
+            if wait and executor.alive:
+                executor._work_queue.join()
+            real(executor, wait=False, **kwargs)
+            # Each takes one of these at most, for then it ends.
+            for _worker in executor._workers:
+                executor._work_queue.put(_NoWork())
+        if wait:
+            for worker in executor._workers:
+                worker.join()
+
+    return shutdown
+
+
+class _NoWork:
+
+    def run(self):
+        """Do nothing: whoever waits for work looks up."""
+
+
+@functools.cache
+def freeze():
+    """Spare the garbage collector what the imports made, once a process."""
+    gc.collect()
+    gc.freeze()
