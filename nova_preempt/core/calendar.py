@@ -124,6 +124,12 @@ def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     return tuple(result)
 
 
+def is_free(busy: Sequence[Interval], start_s: int, end_s: int) -> bool:
+    """Return whether these, as of a Host, leave [start_s, end_s) free."""
+    after = bisect.bisect_left(busy, (end_s,))
+    return not after or busy[after - 1][1] <= start_s
+
+
 def find(
     hosts: Sequence[Host],
     *,

@@ -117,10 +117,12 @@ def insert(session, reservation):
 
 def fetch(session, query):
     """The Reservations of a query, in its order, with their hosts."""
-    rows = session.execute(query).scalars().all()
+    # Columns, not objects: of so many rows SQLAlchemy makes tuples faster.
+    rows = session.execute(query.with_only_columns(
+        *models.Reservation.__table__.c, maintain_column_froms=True)).all()
     hosts = {row.uuid: [] for row in rows}
     host = models.ReservationHost
-    for uuids in _batches(list(hosts)):
+    for uuids in batches(hosts):
         for row in session.execute(
                 sa.select(host.reservation_uuid, host.host, host.start_at,
                           host.end_at, host.status, host.reason)
@@ -130,8 +132,9 @@ def fetch(session, query):
     return [_reservation(row, hosts[row.uuid]) for row in rows]
 
 
-def _batches(items, size=500):
+def batches(items, size=500):
     """Lists of so few that every database takes them as parameters."""
+    items = list(items)
     return (items[start:start + size]
             for start in range(0, len(items), size))
 

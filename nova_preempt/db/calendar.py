@@ -11,18 +11,17 @@
 # under the License.
 """The calendar of reservations as it is read from the database."""
 
-import bisect
-import collections
 import dataclasses
 import json
+import threading
 
 import sqlalchemy as sa
 
-from nova_preempt.core import calendar as core
+from nova_preempt.core import leases as core
 from nova_preempt.db import booking
+from nova_preempt.db import changes
+from nova_preempt.db import leases
 from nova_preempt.db import models
-
-_NAME = 'calendar'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,18 +40,22 @@ class HostSettings:
 class Calendar:
     """When hosts are taken by open reservations.
 
-    :ivar busy: {host: ((start_s, end_s), ...)}, sorted, none overlaps
+    :ivar mark: the changes.Mark up to which it is
+    :ivar leases: the core Leases that they are
     :ivar settings: {host: HostSettings} of those of which something is said
     """
 
-    generation: int
-    busy: dict
+    mark: changes.Mark
+    leases: core.Leases
     settings: dict
 
+    @property
+    def busy(self):
+        """{host: ((start_s, end_s), ...)}, sorted, none overlaps."""
+        return self.leases.busy
+
     def is_free(self, host, start_s, end_s):
-        intervals = self.busy.get(host, ())
-        after = bisect.bisect_left(intervals, (end_s,))
-        return not after or intervals[after - 1][1] <= start_s
+        return self.leases.is_free(host, start_s, end_s)
 
     def is_reservable(self, host, default):
         """Whether it may be reserved.
@@ -64,54 +67,82 @@ class Calendar:
             return default
         return settings.reservable
 
-    def with_busy(self, generation, hosts, start_s, end_s):
-        """The same at a later generation, with these hosts taken too."""
-        busy = dict(self.busy)
-        for host in hosts:
-            busy[host] = core.merged((*busy.get(host, ()), (start_s, end_s)))
-        return Calendar(generation, busy, self.settings)
 
+class CalendarCache:
+    """Keeps the Calendar, and reads what has changed of it.
 
-def get_generation(session):
-    return session.execute(sa.select(models.Counter.value).where(
-        models.Counter.name == _NAME)).scalar_one()
-
-
-def raise_generation(session):
-    """Raise and return the generation, and hold it until the commit.
-
-    It has to be the first statement of a transaction: what a transaction
-    sees is settled by its first read in some databases.
+    :param database: a db.Database
     """
-    counter = models.Counter
-    session.execute(sa.update(counter).where(counter.name == _NAME)
-                    .values(value=counter.value + 1))
-    return get_generation(session)
+
+    def __init__(self, database):
+        self._db = database
+        self._known = None
+        # One that reads everything at a time; who comes meanwhile waits.
+        self._loading = threading.Lock()
+
+    def read(self):
+        """The Calendar as it is; do not change it."""
+        with self._db._reader() as session:
+            calendar = self._updated(session)
+        if calendar is not None:
+            return calendar
+        with self._loading, self._db._reader() as session:
+            return self._updated(session) or self._load(session)
+
+    def read_before(self, session, generation):
+        """The Calendar as it was before a change.
+
+        :param session: has raised the generation, and changed nothing yet
+        :param generation: as it was raised to
+        """
+        return (self._updated(session, generation - 1)
+                or self._load(session, generation - 1))
+
+    def _load(self, session, generation=None):
+        mark = changes.get_mark(session, generation)
+        self._known = Calendar(mark, core.Leases(leases.fetch(session)),
+                               get_settings(session))
+        return self._known
+
+    def _updated(self, session, generation=None):
+        """The Calendar after what has changed; None if nobody knows that."""
+        known = self._known
+        new = known and changes.get_since(session, known.mark, generation)
+        if new and new.mark != known.mark:
+            known = Calendar(
+                new.mark, _with_leases(session, known.leases,
+                                       new.reservations),
+                _with_settings(session, known.settings, new.hosts))
+            self._known = known
+        return new and known
 
 
-def load(session, generation):
-    """The Calendar; generation is what was read before in the session."""
-    # Tables, not classes: of so many rows SQLAlchemy makes tuples faster.
-    row = models.ReservationHost.__table__.c
-    reservation = models.Reservation.__table__
-    intervals = collections.defaultdict(list)
-    for host, start_at, end_at in session.execute(
-            sa.select(row.host, row.start_at, row.end_at)
-            .join_from(row.host.table, reservation,
-                       reservation.c.uuid == row.reservation_uuid)
-            .where(reservation.c.status.in_(booking.OPEN))
-            .where(row.status != booking.LOST)):
-        intervals[host].append(
-            (booking.to_s(start_at), booking.to_s(end_at)))
-    return Calendar(
-        generation, {host: core.merged(found)
-                     for host, found in intervals.items()},
-        get_settings(session))
+def _with_leases(session, before, uuids):
+    if not uuids:
+        return before
+    found = leases.fetch(session, uuids)
+    return before.updated(found, uuids.difference(
+        lease.id for lease in found))
 
 
-def get_settings(session):
-    """{host: HostSettings} of those of which something is said."""
-    return {row.host: HostSettings(row.host, row.reservable,
-                                   json.loads(row.extra))
-            for row in session.execute(
-                sa.select(models.ReservableHost)).scalars()}
+def _with_settings(session, before, hosts):
+    if not hosts:
+        return before
+    return {**{host: item for host, item in before.items()
+               if host not in hosts},
+            **get_settings(session, hosts)}
+
+
+def get_settings(session, hosts=None):
+    """{host: HostSettings} of those of which something is said.
+
+    :param hosts: of these only, of all if None
+    """
+    # A table: see leases.
+    row = models.ReservableHost.__table__
+    query = sa.select(row.c.host, row.c.reservable, row.c.extra)
+    queries = [query] if hosts is None else [
+        query.where(row.c.host.in_(batch)) for batch in booking.batches(hosts)]
+    return {host: HostSettings(host, reservable, json.loads(extra))
+            for query in queries
+            for host, reservable, extra in session.execute(query)}

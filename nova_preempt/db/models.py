@@ -235,6 +235,22 @@ class Counter(Base):
     value = sa.Column(sa.BigInteger, nullable=False)
 
 
+class CalendarChange(Base):
+    """What a change of the calendar concerns; see changes."""
+
+    __tablename__ = 'calendar_changes'
+
+    # As the counter's value after it.
+    generation = sa.Column(sa.BigInteger, primary_key=True,
+                           autoincrement=False)
+    # Nobody else's: the number may come again after a fail-over.
+    stamp = sa.Column(UUID, nullable=False)
+    # JSON: uuids of reservations, and names of hosts of which administrators
+    # say something else.
+    reservations = sa.Column(JSON_TEXT, nullable=False)
+    hosts = sa.Column(JSON_TEXT, nullable=False)
+
+
 class HostPower(Base):
     """Whether a host is on; no row, never switched."""
 

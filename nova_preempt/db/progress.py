@@ -16,7 +16,7 @@ import collections
 import sqlalchemy as sa
 
 from nova_preempt.db import booking
-from nova_preempt.db import calendar
+from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -52,7 +52,7 @@ def _change(database, uuids, decide, now):
     changed = []
     groups = collections.defaultdict(list)
     with database._writer() as session:
-        calendar.raise_generation(session)
+        changes.raise_generation(session, reservations=uuids)
         for reservation in _fetch(session, uuids):
             values = decide(reservation)
             if values:

@@ -16,6 +16,7 @@ import json
 import sqlalchemy as sa
 
 from nova_preempt.db import calendar
+from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -27,7 +28,7 @@ def get_hosts(database):
 
 
 @retries.retried
-def set_host(database, host, **changes):
+def set_host(database, host, **values):
     """Change what is said of a host; the HostSettings as they are then.
 
     :param reservable: whether it can be reserved; None as the option says
@@ -35,12 +36,12 @@ def set_host(database, host, **changes):
     """
     row = models.ReservableHost
     with database._writer() as session:
-        calendar.raise_generation(session)
-        before = calendar.get_settings(session).get(
+        changes.raise_generation(session, reservations=(), hosts=(host,))
+        before = calendar.get_settings(session, (host,)).get(
             host, calendar.HostSettings(host))
         settings = calendar.HostSettings(
-            host, changes.get('reservable', before.reservable),
-            changes.get('extra', before.extra))
+            host, values.get('reservable', before.reservable),
+            values.get('extra', before.extra))
         session.execute(sa.delete(row).where(row.host == host))
         session.execute(sa.insert(row).values(
             host=host, reservable=settings.reservable,
@@ -60,7 +61,7 @@ def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
     row = models.HiddenProperty
     with database._writer() as session:
-        calendar.raise_generation(session)
+        changes.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.name == name))
         if hidden:
             session.execute(sa.insert(row).values(name=name))
@@ -91,7 +92,7 @@ def set_limits(database, project_id, limits):
     """
     row = models.ReservationLimits
     with database._writer() as session:
-        calendar.raise_generation(session)
+        changes.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.project_id == project_id))
         if limits:
             session.execute(sa.insert(row).values(

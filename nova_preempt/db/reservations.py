@@ -11,17 +11,16 @@
 # under the License.
 """Reservations in the database, and the calendar that they make.
 
-The calendar is one row with a number, its generation. Whoever changes who has
-which host when raises it first, in the same transaction: this holds the row,
-so changes of the calendar happen one after the other, whatever process makes
-them; and readers keep what they have read for as long as the number stays.
+Changes of the calendar happen one after the other, whatever process makes
+them; and readers keep what they have read, and read what has changed since:
+see changes.
 """
 
+import bisect
 import collections
 import dataclasses
 import datetime
 import operator
-import threading
 
 from oslo_utils import timeutils
 import sqlalchemy as sa
@@ -30,6 +29,7 @@ from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
 from nova_preempt.db import booking
 from nova_preempt.db import calendar as db_calendar
+from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -48,10 +48,20 @@ class Booking:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """What is reserved: the open reservations, by start and uuid."""
+    """What is reserved: the open reservations, by start and uuid.
 
-    generation: int
+    What update() and set_host() change without raising the generation may be
+    as it was when the reservation was read.
+
+    :ivar mark: the changes.Mark up to which it is
+    """
+
+    mark: changes.Mark
     reservations: tuple[booking.Reservation, ...]
+
+    @property
+    def generation(self):
+        return self.mark.generation
 
 
 class Reservations:
@@ -64,8 +74,8 @@ class Reservations:
     def __init__(self, database, clock=timeutils.utcnow):
         self._db = database
         self._clock = clock
-        self._calendar = None
-        self._loading = threading.Lock()
+        self._calendar = db_calendar.CalendarCache(database)
+        self._snapshot = None
 
     def _now(self):
         return self._clock().replace(microsecond=0)
@@ -75,36 +85,22 @@ class Reservations:
     def generation(self):
         """The number that every change of the calendar raises."""
         with self._db._reader() as session:
-            return db_calendar.get_generation(session)
+            return changes.get_generation(session)
 
     def calendar(self):
         """The db.calendar.Calendar as it is; do not change it."""
-        with self._db._reader() as session:
-            generation = db_calendar.get_generation(session)
-        cached = self._calendar
-        if cached is not None and cached.generation == generation:
-            return cached
-        with self._loading:
-            with self._db._reader() as session:
-                self._calendar = self._load(
-                    session, db_calendar.get_generation(session))
-            return self._calendar
-
-    def _load(self, session, generation):
-        cached = self._calendar
-        if cached is not None and cached.generation == generation:
-            return cached
-        return db_calendar.load(session, generation)
+        return self._calendar.read()
 
     def snapshot(self):
-        """The Snapshot as it is."""
+        """The Snapshot as it is; what has not changed is the same object."""
         with self._db._reader() as session:
-            # Before what it counts: at worst this is read once more.
-            generation = db_calendar.get_generation(session)
-            found = booking.fetch(session, sa.select(models.Reservation).where(
-                models.Reservation.status.in_(booking.OPEN)))
-        found.sort(key=lambda item: (item.start_at, item.uuid))
-        return Snapshot(generation, tuple(found))
+            before = self._snapshot
+            new = before and changes.get_since(session, before.mark)
+            if new is None:
+                self._snapshot = _read_snapshot(session)
+            elif new.mark != before.mark:
+                self._snapshot = _update_snapshot(session, before, new)
+            return self._snapshot
 
     def get(self, uuid, project_id=None):
         """A Reservation.
@@ -190,9 +186,12 @@ class Reservations:
         :raises NoHostsForReservation: choose returned None
         """
         now = self._now()
+        # What there is to be read is not read while others wait.
+        self._calendar.read()
         with self._db._writer() as session:
-            generation = db_calendar.raise_generation(session)
-            calendar = self._load(session, generation - 1)
+            generation = changes.raise_generation(
+                session, reservations=(reservation.uuid,))
+            calendar = self._calendar.read_before(session, generation)
             found = choose(calendar)
             if found is None:
                 raise exceptions.NoHostsForReservation(
@@ -202,8 +201,6 @@ class Reservations:
                 check(found, _of_project(session, reservation.project_id))
             granted = _granted(reservation, found, now)
             booking.insert(session, granted)
-        self._calendar = calendar.with_busy(
-            generation, granted.held, granted.start_s, granted.end_s)
         return granted
 
     @retries.retried
@@ -223,7 +220,7 @@ class Reservations:
         with self._db._writer() as session:
             # What others act on at a time.
             if 'status' in values or 'before_end_s' in values:
-                db_calendar.raise_generation(session)
+                changes.raise_generation(session, reservations=(uuid,))
             return session.execute(query).rowcount == 1
 
     @retries.retried
@@ -256,7 +253,8 @@ class Reservations:
         :raises ReservationNotFound, WrongState:
         """
         with self._db._writer() as session:
-            generation = db_calendar.raise_generation(session)
+            generation = changes.raise_generation(
+                session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             since = max(reservation.start_at, self._now())
             if since >= reservation.end_at:
@@ -313,7 +311,8 @@ class Reservations:
         :raises ReservationNotFound, WrongState:
         """
         with self._db._writer() as session:
-            generation = db_calendar.raise_generation(session)
+            generation = changes.raise_generation(
+                session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             values = {'end_at': end_at, 'updated_at': self._now(),
                       'duration_s': booking.seconds(
@@ -335,7 +334,7 @@ class Reservations:
             return _get(session, uuid)
 
     def _check_free(self, session, generation, hosts, start_at, end_at):
-        calendar = self._load(session, generation - 1)
+        calendar = self._calendar.read_before(session, generation)
         start_s, end_s = map(booking.to_s, (start_at, end_at))
         taken = [host for host in hosts
                  if not calendar.is_free(host, start_s, end_s)]
@@ -343,6 +342,35 @@ class Reservations:
             raise exceptions.NoHostsForReservation(
                 f'{", ".join(sorted(taken))}: not free from '
                 f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
+
+
+def _read_snapshot(session):
+    # Before what it counts: at worst some of it is read once more.
+    mark = changes.get_mark(session)
+    found = _fetch_open(session)
+    return Snapshot(mark, tuple(sorted(found, key=_by_start)))
+
+
+def _update_snapshot(session, before, new):
+    """The Snapshot with the Changes, and with nothing else read."""
+    found = list(before.reservations)
+    if new.reservations:
+        found = [item for item in found if item.uuid not in new.reservations]
+        for batch in booking.batches(new.reservations):
+            for item in _fetch_open(session, batch):
+                bisect.insort(found, item, key=_by_start)
+    return Snapshot(new.mark, tuple(found))
+
+
+_by_start = operator.attrgetter('start_at', 'uuid')
+
+
+def _fetch_open(session, uuids=None):
+    row = models.Reservation
+    query = sa.select(row).where(row.status.in_(booking.OPEN))
+    if uuids is not None:
+        query = query.where(row.uuid.in_(uuids))
+    return booking.fetch(session, query)
 
 
 def _in(column, values):

@@ -54,6 +54,7 @@ class Control:
                  efficiencies, interval_s):
         self._options = options
         self._db = database
+        self._reserved = reserved.Reserved(database)
         self._fleet = hosts
         self._switcher = switcher
         self._forecast = forecast
@@ -66,7 +67,7 @@ class Control:
         """Do everything whose time has come."""
         now = self._switcher.now()
         states = db_energy.get_power(self._db)
-        needed = reserved.hosts(self._db, now, now + _seconds(
+        needed = self._reserved.hosts(now, now + _seconds(
             max(self._options.reserved_horizon_s,
                 self._options.boot_timeout_s)
             + self._queue_s(states, states)))

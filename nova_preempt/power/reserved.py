@@ -12,20 +12,26 @@
 """Which hosts reservations need, and from when on."""
 
 from nova_preempt.db import booking
-from nova_preempt.db import reservations
+from nova_preempt.db import calendar
 
 
-def hosts(database, now, until):
-    """{host: when it is needed} of those that are, from now until then.
+class Reserved:
+    """Reads the calendar, and of it what has changed.
 
-    :param now, until: naive datetimes in UTC
-    :returns: the start of its first reservation that has not ended
+    :param database: a db.Database
     """
-    found = {}
-    for item in reservations.Reservations(database).snapshot().reservations:
-        for host in item.hosts:
-            if (host.status != booking.LOST and host.start_at <= until
-                    and host.end_at > now):
-                found[host.host] = min(host.start_at,
-                                       found.get(host.host, host.start_at))
-    return found
+
+    def __init__(self, database):
+        self._calendar = calendar.CalendarCache(database)
+
+    def hosts(self, now, until):
+        """{host: when it is needed} of those that are, from now until then.
+
+        :param now, until: naive datetimes in UTC
+        :returns: the start of its first reservation that has not ended, or
+            of those before it, where one follows the other at once
+        """
+        needed = self._calendar.read().leases.needed(
+            booking.to_s(now), booking.to_s(until))
+        return {host: booking.from_s(start_s)
+                for host, start_s in needed.items()}

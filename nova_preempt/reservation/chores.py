@@ -60,7 +60,6 @@ class Chores:
         self._endings = endings
         self._clock = clock
         self._patience = reservation_emptying.Patience(clock)
-        self._snapshot = None
 
     def run(self):
         """Do the next step of everything.
@@ -68,7 +67,8 @@ class Chores:
         :returns: how many seconds later to come again
         :raises NovaError, PlacementError, DBError: a service is away
         """
-        opened = self._read()
+        # Hosts' statuses may be old.
+        opened = self._reservations.snapshot().reservations
         over = self._endings.unfinished()
         self._count(opened, over)
         if not opened and not over:
@@ -92,13 +92,6 @@ class Chores:
         self._endings.forget()
         self._patience.forget(opened)
         return BUSY_S if busy else IDLE_S
-
-    def _read(self):
-        """The open reservations; their hosts' statuses may be old."""
-        if (self._snapshot is None or self._snapshot.generation
-                != self._reservations.generation()):
-            self._snapshot = self._reservations.snapshot()
-        return self._snapshot.reservations
 
     @staticmethod
     def _count(opened, over):

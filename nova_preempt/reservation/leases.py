@@ -25,7 +25,7 @@ import time
 from oslo_log import log as logging
 import stevedore
 
-from nova_preempt.reservation import snapshot as snapshots
+from nova_preempt.core import leases as core
 
 LOG = logging.getLogger(__name__)
 
@@ -46,12 +46,13 @@ _MANY = 20
 
 @dataclasses.dataclass(frozen=True)
 class _Known:
-    snapshot: snapshots.Snapshot
+    found: object       # what the service has answered
+    leases: core.Leases
     read_s: float       # when the question was asked, monotonic
 
 
-class Leases:
-    """A snapshot of the leases, kept fresh in the background.
+class LeaseCache:
+    """The leases, kept fresh in the background.
 
     :param service: what answers, see nova_preempt.reservation.lease_service
     :param options: [reservation] of the configuration
@@ -86,7 +87,7 @@ class Leases:
     # -- what requests call ----------------------------------------------
 
     def view(self):
-        """A snapshot.View of what is known. Waits only for the very first."""
+        """A core LeaseView of what is known. Waits only for the very first."""
         self.start()
         known = self._known
         if known is None and not self._ended:
@@ -96,11 +97,11 @@ class Leases:
             self._monotonic() - known.read_s <= self._max_age_s)
         if not fresh:
             self._complain()
-        return snapshots.View(known and known.snapshot, fresh,
+        return core.LeaseView(known and known.leases, fresh,
                               self._fail_open, int(self.clock()))
 
     def answer(self, lease_ids, project_id):
-        """The snapshot.Answer for a request that names these leases.
+        """The core Answer for a request that names these leases.
 
         Before it is refused, the service is asked once more: the lease may
         just have been made, or may just have begun.
@@ -185,7 +186,8 @@ class Leases:
         before, began_s = self._error, self._monotonic()
         try:
             found = self._service.fetch()
-            self._known = _Known(self._snapshot(found, lease_ids), began_s)
+            self._known = _Known(found, self._leases(found, lease_ids),
+                                 began_s)
             self._error = ''
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             self._error = _line(exc)
@@ -195,14 +197,18 @@ class Leases:
         elif before:
             LOG.info('The lease service %s answers again.', self._name)
 
-    def _snapshot(self, found, lease_ids):
+    def _leases(self, found, lease_ids):
         known = self._known
-        snapshot = known and known.snapshot
-        if snapshot is None or snapshot.leases is not found:
-            snapshot = snapshots.Snapshot(found)
+        if known is not None and known.found is found:
+            leases = known.leases
+        elif isinstance(found, core.Leases):
+            leases = found
+        else:
+            # Only what is new of them costs more than a look.
+            leases = (known.leases if known else core.Leases()).replaced(found)
         past = [self._service.get(lease_id) for lease_id in sorted(lease_ids)
-                if snapshot.get(lease_id) is None]
-        return snapshot.with_past([lease for lease in past if lease])
+                if leases.get(lease_id) is None]
+        return leases.with_past([lease for lease in past if lease])
 
     def _complain(self):
         """Say that nobody answers, at most once in COMPLAIN_S."""
@@ -241,13 +247,13 @@ def is_used(conf):
 
 
 def current(conf):
-    """The Leases that filter, weigher and manager of a process share.
+    """The LeaseCache that filter, weigher and manager of a process share.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     """
     global _current
     if _current is None:
-        made = Leases(load_service(conf), conf.reservation)
+        made = LeaseCache(load_service(conf), conf.reservation)
         with _LOCK:
             _current = _current or made
     return _current

@@ -31,6 +31,10 @@ LOG = logging.getLogger(__name__)
 # How often the database is asked whether the calendar has changed.
 POLL_S = 1.0
 
+# What was to come before a change is left where it is, to be looked at and
+# found to be none: until there are more than so many for each reservation.
+_STALE = 4
+
 # In the order in which they happen at one time: a host goes from one
 # reservation to the next.
 _END, _BEFORE_END, _START = range(3)
@@ -50,7 +54,8 @@ class Moments:
         self._reservations = reservations
         self._events = events
         self._clock = clock
-        self._generation = None
+        self._read_of = None       # the snapshot that they are of
+        self._known = {}           # uuid: Reservation
         self._due = []             # a heap of (time, kind, uuid)
 
     def run(self):
@@ -63,7 +68,8 @@ class Moments:
             try:
                 self._act(kind, uuids)
             except Exception:
-                self._generation = None        # it is tried again
+                self._read_of = None           # it is tried again
+                self._known = {}
                 raise
         if not self._due:
             return POLL_S
@@ -72,14 +78,21 @@ class Moments:
 
     def _refresh(self):
         """Find out what is to come, if the calendar has changed."""
-        generation = self._reservations.generation()
-        if generation == self._generation:
-            return
         snapshot = self._reservations.snapshot()
-        self._due = [moment for reservation in snapshot.reservations
-                     for moment in _moments(reservation)]
-        heapq.heapify(self._due)
-        self._generation = snapshot.generation
+        if snapshot is self._read_of:
+            return
+        known = {item.uuid: item for item in snapshot.reservations}
+        new = [moment for uuid, item in known.items()
+               if self._known.get(uuid) is not item
+               for moment in _moments(item)]
+        if not self._known or len(self._due) > _STALE * len(known):
+            self._due = [moment for item in known.values()
+                         for moment in _moments(item)]
+            heapq.heapify(self._due)
+        else:
+            for moment in new:
+                heapq.heappush(self._due, moment)
+        self._known, self._read_of = known, snapshot
 
     def _pop(self):
         """[(kind, uuids)] of what is due, those of one time together."""

@@ -23,6 +23,7 @@ from nova import objects
 from nova_preempt import placement
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import booking
+from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.embedded import cloud
 from nova_preempt.power import driver
@@ -404,11 +405,13 @@ class TestWake(EnergyTestCase):
 
     def reserve(self, hosts, start):
         end = start + datetime.timedelta(hours=2)
+        uuid = '22222222-2222-4222-8222-222222222222'
         with self.db._writer() as session:
+            changes.raise_generation(session, reservations=(uuid,))
             booking.insert(session, booking.Reservation(
-                uuid='22222222-2222-4222-8222-222222222222',
-                project_id='p', quantity=len(hosts), duration_s=7200,
-                window_start=start, end_action='shelve', before_end_s=0,
+                uuid=uuid, project_id='p', quantity=len(hosts),
+                duration_s=7200, window_start=start, end_action='shelve',
+                before_end_s=0,
                 start_at=start, end_at=end, created_at=self.naive(),
                 updated_at=self.naive(),
                 hosts=tuple(booking.Assignment(host, start, end)

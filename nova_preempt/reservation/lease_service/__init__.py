@@ -16,8 +16,9 @@ made with the configuration (and doing nothing yet), with two methods that may
 raise anything and that are called by one thread only:
 
 ``fetch()``
-    returns the Leases that are pending or active; the same object as before
-    where nothing has changed.
+    returns the leases that are pending or active: a collection of Lease, or
+    the Leases themselves, see nova_preempt.core.leases; the same object as
+    before where nothing has changed.
 
 ``get(lease_id)``
     returns one Lease, in whatever status, None if there is none.

@@ -25,7 +25,7 @@ from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
 from nova_preempt.conf import reservation_blazar
-from nova_preempt.reservation import snapshot
+from nova_preempt.core import leases as core
 
 VERSION = '1.0'
 
@@ -36,8 +36,8 @@ _FORMATS = ('%Y-%m-%dT%H:%M:%S.%f', '%Y-%m-%dT%H:%M:%S', '%Y-%m-%d %H:%M:%S',
             '%Y-%m-%d %H:%M')
 
 # Of what Blazar calls a reservation's status.
-_STATUSES = {'pending': snapshot.PENDING, 'active': snapshot.ACTIVE,
-             'deleted': snapshot.ENDED}
+_STATUSES = {'pending': core.PENDING, 'active': core.ACTIVE,
+             'deleted': core.ENDED}
 
 
 class BlazarLeases:
@@ -60,7 +60,7 @@ class BlazarLeases:
         hosts = self._hosts()
         found = [lease for item in leases for lease in _leases(item, hosts)]
         self._ended = {lease.id: lease for lease in found
-                       if lease.status == snapshot.ENDED}
+                       if lease.status == core.ENDED}
         found = [lease for lease in found if lease.id not in self._ended]
         if found != self._found:
             self._found = found
@@ -123,10 +123,10 @@ def _leases(item, hosts):
         status = _STATUSES.get(reservation['status'])
         if reservation['resource_type'] != HOSTS or status is None:
             continue
-        yield snapshot.Lease(
+        yield core.Lease(
             reservation['id'], item['project_id'], status, start_s, end_s,
             frozenset(hosts.get(reservation['id'], ())
-                      if status != snapshot.ENDED else ()))
+                      if status != core.ENDED else ()))
 
 
 def _seconds(date):

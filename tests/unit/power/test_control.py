@@ -14,6 +14,7 @@
 import datetime
 
 from nova_preempt.db import booking
+from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import forecasts
 from nova_preempt.power import requests
@@ -43,9 +44,11 @@ class ControlTestCase(world.WorldTestCase):
     def reserve(self, hosts, start_s, end_s=7200):
         start = self.world.naive() + datetime.timedelta(seconds=start_s)
         end = self.world.naive() + datetime.timedelta(seconds=end_s)
+        uuid = f'{hosts[0]} {start}'
         with self.db._writer() as session:
+            changes.raise_generation(session, reservations=(uuid,))
             booking.insert(session, booking.Reservation(
-                uuid=f'{hosts[0]} {start}', project_id='p', quantity=1,
+                uuid=uuid, project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
                 end_action='delete', before_end_s=0, start_at=start,
                 end_at=end, created_at=start, updated_at=start,

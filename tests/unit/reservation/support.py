@@ -13,13 +13,13 @@
 
 import types
 
+from nova_preempt.core import leases as core
 from nova_preempt.reservation import leases
-from nova_preempt.reservation import snapshot
 
 
 def lease(lease_id, start_s, end_s, *hosts, project='p',
-          status=snapshot.PENDING):
-    return snapshot.Lease(lease_id, project, status, start_s, end_s,
+          status=core.PENDING):
+    return core.Lease(lease_id, project, status, start_s, end_s,
                           frozenset(hosts))
 
 
@@ -57,7 +57,7 @@ def options(**values):
         'on_unavailable': 'fail_closed', **values})
 
 
-class Fixed(leases.Leases):
+class Fixed(leases.LeaseCache):
     """Leases without a thread: asks where the thread would be asked to."""
 
     def __init__(self, *answer, now_s=0, monotonic=None, **values):

@@ -23,7 +23,7 @@ from oslo_config import cfg
 
 import nova_preempt.conf
 from nova_preempt.conf import reservation_blazar
-from nova_preempt.reservation import snapshot
+from nova_preempt.core import leases as core
 from nova_preempt.reservation.lease_service import blazar
 from tests.unit.reservation import support
 
@@ -121,7 +121,7 @@ class TestBlazar(unittest.TestCase):
         service = self.service()
         self.assertEqual([
             support.lease('r1', NEW_YEAR_S, NEW_YEAR_S + 3600, 'host1',
-                          'host2', project='p1', status=snapshot.ACTIVE),
+                          'host2', project='p1', status=core.ACTIVE),
             support.lease('r3', NEW_YEAR_S + 86400, NEW_YEAR_S + 2 * 86400,
                           'host1', project='p2'),
         ], service.fetch())
@@ -135,7 +135,7 @@ class TestBlazar(unittest.TestCase):
     def test_an_ended_one(self):
         service = self.service()
         service.fetch()
-        self.assertEqual(snapshot.ENDED, service.get('r4').status)
+        self.assertEqual(core.ENDED, service.get('r4').status)
         self.assertIsNone(service.get('r5'))
 
     def test_gives_the_same_while_nothing_changes(self):

@@ -17,6 +17,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.db import booking
+from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.reservation import chores
 from nova_preempt.termination import terms
@@ -176,6 +177,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         """
         self.now += datetime.timedelta(days=1)
         with self.database._writer() as session:
+            changes.raise_generation(session, reservations=[
+                item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):
                 session.query(model).delete()
         self.events.told.clear()

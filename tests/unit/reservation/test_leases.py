@@ -15,8 +15,8 @@ import threading
 import unittest
 from unittest import mock
 
+from nova_preempt.core import leases as core
 from nova_preempt.reservation import leases
-from nova_preempt.reservation import snapshot
 from tests.unit.reservation import support
 
 LOGGER = 'nova_preempt.reservation.leases'
@@ -80,7 +80,7 @@ class TestAge(unittest.TestCase):
     def test_nothing_known(self):
         self.known._service.answer = DOWN
         view = self.known.view()
-        self.assertIsNone(view.snapshot)
+        self.assertIsNone(view.leases)
         self.assertEqual(0, view.free_s('A'))
         self.assertIn('reservations is nothing', self.warnings()[0])
 
@@ -92,9 +92,9 @@ class TestAge(unittest.TestCase):
         self.assertLess(10 ** 9, self.known.view().free_s('A'))
 
     def test_keeps_what_has_not_changed(self):
-        before = self.known.view().snapshot
+        before = self.known.view().leases
         self.known.ask()
-        self.assertIs(before, self.known.view().snapshot)
+        self.assertIs(before, self.known.view().leases)
         self.fail()
 
 
@@ -103,7 +103,7 @@ class TestAnswer(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.known = support.Fixed(
-            support.lease('r', 100, 200, 'A', status=snapshot.ACTIVE),
+            support.lease('r', 100, 200, 'A', status=core.ACTIVE),
             now_s=150)
         self.service = self.known._service
 
@@ -115,7 +115,7 @@ class TestAnswer(unittest.TestCase):
     def test_a_new_one_is_found_at_once(self):
         self.known.view()
         self.service.answer = (support.lease('s', 100, 200, 'B',
-                                             status=snapshot.ACTIVE),)
+                                             status=core.ACTIVE),)
         self.assertEqual(frozenset('B'), self.known.answer(['s'], 'p').hosts)
         self.assertEqual(2, self.service.asked)
 
@@ -127,7 +127,7 @@ class TestAnswer(unittest.TestCase):
 
     def test_an_ended_one(self):
         self.service.past['s'] = support.lease('s', 100, 140, 'B',
-                                               status=snapshot.ENDED)
+                                               status=core.ENDED)
         self.assertIn('has ended at', self.known.answer(['s'], 'p').reason)
         self.assertIn('no reservation',
                       self.known.answer(['s'], 'other').reason)
@@ -164,7 +164,7 @@ class Waiting(support.Service):
 class TestThread(unittest.TestCase):
 
     def start(self, service, **values):
-        known = leases.Leases(service, support.options(**values))
+        known = leases.LeaseCache(service, support.options(**values))
         self.addCleanup(known.stop)
         return known
 
@@ -175,14 +175,14 @@ class TestThread(unittest.TestCase):
     def test_the_first_request_waits(self):
         service = support.Service(support.lease('r', 0, 10, 'A'))
         self.enable(WAIT_S=LONG_S)
-        self.assertIsNotNone(self.start(service).view().snapshot)
+        self.assertIsNotNone(self.start(service).view().leases)
 
     def test_but_not_for_ever(self):
         self.enable(WAIT_S=0.05)
         service = Waiting()
         known = self.start(service)
         with self.assertLogs(LOGGER, 'WARNING') as logs:
-            self.assertIsNone(known.view().snapshot)
+            self.assertIsNone(known.view().leases)
             self.assertEqual(0, known.view().free_s('A'))
         self.assertIn('no answer yet', logs.output[0])
         service.may_answer.release()

@@ -18,6 +18,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.db import booking
+from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import progress
 from nova_preempt.reservation import moments
@@ -206,5 +207,7 @@ class TestMoments(life.LifeTestCase):
         """Begin the next example a day later."""
         self.now += datetime.timedelta(days=1)
         with self.database._writer() as session:
+            changes.raise_generation(session, reservations=[
+                item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):
                 session.query(model).delete()

@@ -22,11 +22,11 @@ from oslo_config import cfg
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import calendar as core
+from nova_preempt.core import leases as core_leases
 from nova_preempt.db import booking
 from nova_preempt.db import leases
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.reservation import snapshot
 from nova_preempt.reservation.lease_service import native
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -56,45 +56,48 @@ class TestNative(unittest.TestCase):
             lambda calendar: found)
 
     def lease(self, uuid, status, *hosts, start_s=NOW_S):
-        return snapshot.Lease(uuid, 'p', status, start_s, start_s + 3600,
+        return core_leases.Lease(uuid, 'p', status, start_s, start_s + 3600,
                               frozenset(hosts))
 
     def test_open_reservations(self):
-        self.assertEqual((), self.service.fetch())
+        self.assertEqual((), tuple(self.service.fetch()))
         self.grant('r1', 'h1', 'h2')
         self.grant('r2', 'h1', start_s=NOW_S + 3600)
         self.mine.update('r1', status=booking.ACTIVE)
         self.assertEqual(
-            (self.lease('r1', snapshot.ACTIVE, 'h1', 'h2'),
-             self.lease('r2', snapshot.PENDING, 'h1', start_s=NOW_S + 3600)),
-            self.service.fetch())
+            (self.lease('r1', core_leases.ACTIVE, 'h1', 'h2'),
+             self.lease('r2', core_leases.PENDING, 'h1',
+                        start_s=NOW_S + 3600)),
+            tuple(self.service.fetch()))
 
     def test_what_has_ended(self):
         for status in (booking.ENDED, booking.CANCELLED,
                        booking.ERROR):
             self.grant(status, 'h1')
             self.mine.update(status, status=status)
-            self.assertEqual((), self.service.fetch())
-            self.assertEqual(snapshot.ENDED, self.service.get(status).status)
+            self.assertEqual((), tuple(self.service.fetch()))
+            self.assertEqual(core_leases.ENDED,
+                             self.service.get(status).status)
         self.assertIsNone(self.service.get('none'))
 
     def test_a_degraded_one_lacks_the_lost_host(self):
         """It is active as soon as it has started."""
         self.grant('r1', 'h1', 'h2')
         self.mine.replace_host('r1', 'h1')
-        self.assertEqual((self.lease('r1', snapshot.ACTIVE, 'h2'),),
-                         self.service.fetch())
+        self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h2'),),
+                         tuple(self.service.fetch()))
         self.mine.replace_host('r1', 'h2')
-        self.assertEqual((self.lease('r1', snapshot.ACTIVE),),
-                         self.service.fetch())
-        self.assertEqual(self.service.fetch()[0], self.service.get('r1'))
+        self.assertEqual((self.lease('r1', core_leases.ACTIVE),),
+                         tuple(self.service.fetch()))
+        self.assertEqual(self.service.fetch().get('r1'),
+                         self.service.get('r1'))
 
     def test_reads_them_only_where_something_has_changed(self):
         self.grant('r1', 'h1')
         found = self.service.fetch()
-        with mock.patch.object(leases, 'get_open',
+        with mock.patch.object(leases, 'fetch',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
         self.mine.update('r1', status=booking.ACTIVE)
-        self.assertEqual((self.lease('r1', snapshot.ACTIVE, 'h1'),),
-                         self.service.fetch())
+        self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h1'),),
+                         tuple(self.service.fetch()))

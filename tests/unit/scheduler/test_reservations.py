@@ -22,8 +22,8 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import ram
 
+from nova_preempt.core import leases as core
 from nova_preempt.reservation import leases
-from nova_preempt.reservation import snapshot
 from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import request
@@ -125,9 +125,9 @@ class TestFilter(ReservationTestCase):
 
     def test_hinted(self):
         self.use(support.lease('r1', 0, 100, 'A', 'B',
-                               status=snapshot.ACTIVE),
+                               status=core.ACTIVE),
                  support.lease('r2', 50, 100, 'C'),
-                 support.lease('r3', 0, 100, 'D', status=snapshot.ACTIVE),
+                 support.lease('r3', 0, 100, 'D', status=core.ACTIVE),
                  now_s=10)
         self.assertEqual('AB', self.passing(hint('r1')))
         self.assertEqual('ABD', self.passing(hint('r1', 'r3')))
@@ -152,7 +152,7 @@ class TestFilter(ReservationTestCase):
             with self.subTest(mode):
                 monotonic = support.Clock()
                 known = self.use(
-                    support.lease('r1', 0, 100, 'A', status=snapshot.ACTIVE),
+                    support.lease('r1', 0, 100, 'A', status=core.ACTIVE),
                     monotonic=monotonic, on_unavailable=mode)
                 self.assertEqual('BCD', self.passing(spec()))
                 known._service.answer = ConnectionError()
@@ -172,7 +172,7 @@ class TestFilter(ReservationTestCase):
                 self.assertEqual('', self.passing(hint('r1')))
 
     def test_one_host_at_a_time(self):
-        self.use(support.lease('r1', 0, 100, 'A', status=snapshot.ACTIVE))
+        self.use(support.lease('r1', 0, 100, 'A', status=core.ACTIVE))
         one = reservation_filter.ReservationFilter()
         self.assertTrue(one.host_passes(host('A'), hint('r1')))
         self.assertFalse(one.host_passes(host('A'), spec()))
@@ -195,7 +195,7 @@ class TestFilter(ReservationTestCase):
 
 class TestWeigher(ReservationTestCase):
 
-    leases = (support.lease('r1', 0, 100, 'A', status=snapshot.ACTIVE),
+    leases = (support.lease('r1', 0, 100, 'A', status=core.ACTIVE),
               support.lease('r2', 50, 150, 'B'),
               support.lease('r3', 200, 300, 'C'))
 
@@ -268,7 +268,7 @@ class TestAdmission(ReservationTestCase):
     def setUp(self):
         super().setUp()
         self.known = self.use(
-            support.lease('now', 0, 100, 'A', status=snapshot.ACTIVE),
+            support.lease('now', 0, 100, 'A', status=core.ACTIVE),
             support.lease('soon', 50, 100, 'B'), now_s=10)
         self.operation = 'create'
         self.enterContext(mock.patch.object(

@@ -1,0 +1,278 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Who has which hosts for themselves, and when: the leases of hosts.
+
+The scheduler asks where a request may go, power control which hosts have to
+be on, the calendar when a host is free: of one and the same Leases. Times are
+whole seconds since the epoch, intervals half-open: [start, end). Hosts go by
+their node name (hypervisor_hostname).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+import datetime
+import math
+
+from nova_preempt.core import calendar
+
+PENDING = "pending"
+ACTIVE = "active"
+ENDED = "ended"  # only in an answer to a question after one lease
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """The hosts that one project has for itself, from start_s to end_s."""
+
+    id: str
+    project_id: str
+    status: str
+    start_s: int
+    end_s: int
+    hosts: frozenset[str] = frozenset()
+
+
+class Leases:
+    """Leases that are pending or active, by their ids and by their hosts.
+
+    It never changes: updated() returns another one, in which only what has
+    changed is new, so that many may read the one while the other is made.
+
+    :ivar busy: {host: when it is leased}, as calendar.merged() has it
+    """
+
+    __slots__ = ("_by_host", "_by_id", "_past", "busy")
+
+    def __init__(self, leases: Iterable[Lease] = ()) -> None:
+        self._by_id: dict[str, Lease] = {}
+        self._by_host: dict[str, tuple[Lease, ...]] = {}
+        self._past: Mapping[str, Lease] = {}
+        self.busy: dict[str, tuple[calendar.Interval, ...]] = {}
+        self._update({lease.id: lease for lease in leases}, ())
+
+    def updated(
+        self, changed: Iterable[Lease], gone: Iterable[str] = ()
+    ) -> Leases:
+        """Return the same with these instead of those of the same ids.
+
+        :param gone: ids of leases that are none any more
+        """
+        made = self._copy()
+        made._past = {}
+        made._update({lease.id: lease for lease in changed}, gone)
+        return made
+
+    def replaced(self, leases: Iterable[Lease]) -> Leases:
+        """Return the Leases of these alone; what is equal is not new."""
+        found = {lease.id: lease for lease in leases}
+        known = self._by_id
+        return self.updated(
+            [
+                lease
+                for lease in found.values()
+                if known.get(lease.id) is not lease
+                and known.get(lease.id) != lease
+            ],
+            known.keys() - found.keys(),
+        )
+
+    def with_past(self, past: Iterable[Lease]) -> Leases:
+        """Return the same with others that somebody has asked after.
+
+        get() finds them; no host is theirs.
+        """
+        found = {lease.id: lease for lease in past}
+        if not found:
+            return self
+        made = self._copy()
+        made._past = {**self._past, **found}
+        return made
+
+    def _copy(self) -> Leases:
+        made = Leases()
+        made._by_id = dict(self._by_id)
+        made._by_host = dict(self._by_host)
+        made._past = self._past
+        made.busy = dict(self.busy)
+        return made
+
+    def _update(
+        self, changed: Mapping[str, Lease], gone: Iterable[str]
+    ) -> None:
+        old = [
+            self._by_id.pop(lease_id)
+            for lease_id in {*changed, *gone}
+            if lease_id in self._by_id
+        ]
+        self._by_id.update(changed)
+        hosts: dict[str, list[Lease]] = {
+            host: [] for lease in old for host in lease.hosts
+        }
+        for lease in changed.values():
+            for host in lease.hosts:
+                hosts.setdefault(host, []).append(lease)
+        for host, new in hosts.items():
+            self._set(
+                host,
+                (
+                    *(
+                        lease
+                        for lease in self._by_host.get(host, ())
+                        if self._by_id.get(lease.id) is lease
+                    ),
+                    *new,
+                ),
+            )
+
+    def _set(self, host: str, leases: tuple[Lease, ...]) -> None:
+        busy = calendar.merged(
+            (lease.start_s, lease.end_s) for lease in leases
+        )
+        self._by_host[host], self.busy[host] = leases, busy
+        if not leases:
+            del self._by_host[host]
+        if not busy:
+            del self.busy[host]
+
+    def __iter__(self) -> Iterator[Lease]:
+        """Go through the leases by their start."""
+        return iter(
+            sorted(
+                self._by_id.values(),
+                key=lambda lease: (lease.start_s, lease.id),
+            )
+        )
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._by_id)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether they are the same leases on the same hosts."""
+        if not isinstance(other, Leases):
+            return NotImplemented
+        return (self._by_id, self.busy) == (other._by_id, other.busy)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def get(self, lease_id: str) -> Lease | None:
+        """Return the Lease of this id, None if there is none."""
+        return self._by_id.get(lease_id) or self._past.get(lease_id)
+
+    def is_free(self, host: str, start_s: int, end_s: int) -> bool:
+        """Return whether nobody has the host in [start_s, end_s)."""
+        return calendar.is_free(self.busy.get(host, ()), start_s, end_s)
+
+    def free_s(self, host: str, now_s: int) -> float:
+        """Return for how many seconds from now on nobody has the host.
+
+        0 if somebody has it now, infinity if nobody will.
+        """
+        # What is past is hardly ever there: most often this is the first.
+        for start_s, end_s in self.busy.get(host, ()):
+            if end_s > now_s:
+                return max(0, start_s - now_s)
+        return math.inf
+
+    def needed(self, now_s: int, until_s: int) -> dict[str, int]:
+        """Return which hosts somebody has from now until then.
+
+        :returns: {host: from when on, without a break}, both ends included
+        """
+        found = {}
+        for host, intervals in self.busy.items():
+            for start_s, end_s in intervals:
+                if end_s > now_s:
+                    if start_s <= until_s:
+                        found[host] = start_s
+                    break
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """Where a request that names reservations may go.
+
+    :ivar hosts: the names of the nodes
+    :ivar reason: why it may go nowhere, "" if it may
+    :ivar known: whether that is for certain
+    """
+
+    hosts: frozenset[str] = frozenset()
+    reason: str = ""
+    known: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseView:
+    """Leases as they are looked at now.
+
+    :ivar leases: None if none were ever read
+    :ivar fresh: whether they are as new as they must be
+    :ivar fail_open: whether they are forgotten while they are not
+    """
+
+    leases: Leases | None
+    fresh: bool
+    fail_open: bool
+    now_s: int
+
+    def free_s(self, host: str) -> float:
+        """Return the same as Leases for a request that names none."""
+        if not self.fresh and self.fail_open:
+            return math.inf
+        if self.leases is None:
+            return 0
+        return self.leases.free_s(host, self.now_s)
+
+    def answer(self, lease_ids: Iterable[str], project_id: str) -> Answer:
+        """Return the Answer for a request of a project that names these."""
+        if self.leases is None or not (self.fresh or self.fail_open):
+            return Answer(
+                reason="Reservations cannot be looked up: the lease "
+                "service does not answer.",
+                known=False,
+            )
+        hosts: frozenset[str] = frozenset()
+        for lease_id in lease_ids:
+            lease = self.leases.get(lease_id)
+            # NOTE: the same words for both, or an id could be guessed.
+            if lease is None or lease.project_id != project_id:
+                return Answer(
+                    reason=f"There is no reservation {lease_id:.64} of this "
+                    "project."
+                )
+            reason = self._refusal(lease)
+            if reason:
+                return Answer(reason=reason)
+            hosts |= lease.hosts
+        return Answer(hosts)
+
+    def _refusal(self, lease: Lease) -> str:
+        if lease.status == ENDED or lease.end_s <= self.now_s:
+            return f"Reservation {lease.id} has ended at {_iso(lease.end_s)}."
+        if lease.status != ACTIVE or self.now_s < lease.start_s:
+            return (
+                f"Reservation {lease.id} is not active yet: it starts at "
+                f"{_iso(lease.start_s)}."
+            )
+        if not lease.hosts:
+            return f"Reservation {lease.id} has no host left."
+        return ""
+
+
+def _iso(time_s: int) -> str:
+    time = datetime.datetime.fromtimestamp(time_s, datetime.timezone.utc)
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"

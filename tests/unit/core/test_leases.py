@@ -1,0 +1,240 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What leases say of hosts and of requests."""
+
+import dataclasses
+import math
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core import leases
+from tests.unit.core.support import LAW
+from tests.unit.reservation import support
+
+lease = support.lease
+
+
+def view(found=(), now_s=0, fresh=True, fail_open=False):
+    return leases.LeaseView(
+        found if found is None else leases.Leases(found), fresh, fail_open,
+        now_s)
+
+
+class TestFreeTime(unittest.TestCase):
+
+    def test_until_the_next_start(self):
+        """004-e: A is reserved, B until 50, C until 200."""
+        found = leases.Leases((lease('r1', 0, 100, 'A'),
+                               lease('r2', 50, 150, 'B'),
+                               lease('r3', 200, 300, 'C')))
+        self.assertEqual([0, 50, 200, math.inf],
+                         [found.free_s(host, 0) for host in 'ABCD'])
+
+    def test_intervals_are_half_open(self):
+        found = leases.Leases((lease('r1', 10, 20, 'A'),))
+        self.assertEqual([1, 0, 0, math.inf],
+                         [found.free_s('A', now_s)
+                          for now_s in (9, 10, 19, 20)])
+
+    def test_one_after_the_other(self):
+        found = leases.Leases((lease('r2', 20, 30, 'A'),
+                               lease('r1', 10, 20, 'A', 'B'),
+                               lease('r3', 40, 50, 'A')))
+        self.assertEqual(0, found.free_s('A', 25))
+        self.assertEqual(10, found.free_s('A', 30))
+        self.assertEqual(math.inf, found.free_s('B', 25))
+
+    @hypothesis.given(
+        st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)),
+                 max_size=8), st.integers(-5, 45))
+    def test_is_what_counting_gives(self, intervals, now_s):
+        found = leases.Leases(tuple(
+            lease(f'r{number}', start_s, start_s + length_s, 'A')
+            for number, (start_s, length_s) in enumerate(intervals)))
+        taken = {second for start_s, length_s in intervals
+                 for second in range(start_s, start_s + length_s)}
+        expected = next((second - now_s for second in range(now_s, 50)
+                         if second in taken), math.inf)
+        self.assertEqual(expected, found.free_s('A', now_s))
+
+
+TIMES = st.integers(0, 24)
+# Few ids and hosts, so that they meet.
+LEASES = st.lists(st.builds(
+    lease, st.sampled_from('rstuv'), TIMES, TIMES,
+    project=st.sampled_from('pq'),
+    status=st.sampled_from((leases.PENDING, leases.ACTIVE))),
+    max_size=5, unique_by=lambda item: item.id)
+ON_HOSTS = LEASES.flatmap(lambda found: st.tuples(*(
+    st.frozensets(st.sampled_from('ABC')).map(
+        lambda hosts, item=item: dataclasses.replace(item, hosts=hosts))
+    for item in found)))
+CHANGES = st.lists(st.tuples(ON_HOSTS, st.frozensets(
+    st.sampled_from('rstuv'))), max_size=6)
+
+
+class TestChanges(unittest.TestCase):
+
+    @LAW
+    @hypothesis.given(ON_HOSTS, CHANGES)
+    def test_what_changes_is_as_if_all_was_made_anew(self, first, changes):
+        found = leases.Leases(first)
+        expected = {item.id: item for item in first}
+        for changed, gone in changes:
+            before, was = found, leases.Leases(expected.values())
+            found = found.updated(changed, gone)
+            for lease_id in gone:
+                expected.pop(lease_id, None)
+            expected.update({item.id: item for item in changed})
+            self.assert_same(leases.Leases(expected.values()), found)
+            # Somebody else may still be reading it.
+            self.assert_same(was, before)
+
+    @LAW
+    @hypothesis.given(ON_HOSTS, ON_HOSTS)
+    def test_replaced(self, first, then):
+        before = leases.Leases(first)
+        found = before.replaced(then)
+        self.assert_same(leases.Leases(then), found)
+        for item in first:
+            if found.get(item.id) == item:
+                self.assertIs(item, found.get(item.id))
+
+    def assert_same(self, expected, found):
+        self.assertEqual(expected, found)
+        self.assertEqual(list(expected), list(found))
+        self.assertEqual(expected.busy, found.busy)
+        self.assertEqual(
+            {host: set(items) for host, items in expected._by_host.items()},
+            {host: set(items) for host, items in found._by_host.items()})
+
+    def test_leases_differ(self):
+        one = leases.Leases([lease('r', 0, 1, 'A')])
+        self.assertNotEqual(one, leases.Leases([lease('r', 0, 1, 'B')]))
+        self.assertNotEqual(one, leases.Leases())
+        self.assertEqual((1, 0), (len(one), len(leases.Leases())))
+
+    def test_what_was_asked_after_is_forgotten_with_a_change(self):
+        past = lease('gone', 0, 3, 'A', status=leases.ENDED)
+        found = leases.Leases([lease('r', 5, 6, 'A')]).with_past([past])
+        also = found.with_past([lease('too', 0, 3, status=leases.ENDED)])
+        self.assertEqual(past, also.get('gone'))
+        self.assertEqual(1, len(also))
+        self.assertEqual({'A': ((5, 6),)}, also.busy)
+        self.assertIsNone(also.updated([]).get('gone'))
+
+    @LAW
+    @hypothesis.given(ON_HOSTS, TIMES, st.integers(0, 9))
+    def test_hosts_that_are_needed(self, found, now_s, length_s):
+        until_s = now_s + length_s
+        expected = {}
+        for host in 'ABC':
+            taken = {second for item in found if host in item.hosts
+                     for second in range(item.start_s, item.end_s)}
+            if taken.intersection(range(now_s, until_s + 1)):
+                start_s = min(second for second in taken if second >= now_s)
+                while start_s - 1 in taken:
+                    start_s -= 1
+                expected[host] = start_s
+        self.assertEqual(
+            expected, leases.Leases(found).needed(now_s, until_s))
+
+    @LAW
+    @hypothesis.given(ON_HOSTS, TIMES, st.integers(1, 9))
+    def test_is_free(self, found, start_s, length_s):
+        taken = {second for item in found if 'A' in item.hosts
+                 for second in range(item.start_s, item.end_s)}
+        end_s = start_s + length_s
+        self.assertEqual(
+            not taken.intersection(range(start_s, end_s)),
+            leases.Leases(found).is_free('A', start_s, end_s))
+
+
+class TestView(unittest.TestCase):
+
+    leases = (lease('soon', 10, 20, 'A'),
+              lease('now', 0, 20, 'B', 'C', status=leases.ACTIVE),
+              lease('late', 4, 20, 'D', status=leases.PENDING),
+              lease('other', 0, 20, 'E', status=leases.ACTIVE, project='q'),
+              lease('over', 0, 3, 'F', status=leases.ACTIVE),
+              lease('empty', 0, 20, status=leases.ACTIVE))
+
+    def answer(self, *lease_ids, project='p', now_s=5, **kwargs):
+        return view(self.leases, now_s, **kwargs).answer(lease_ids, project)
+
+    def test_hosts_of_an_active_reservation(self):
+        self.assertEqual(leases.Answer(frozenset('BC')),
+                         self.answer('now'))
+        self.assertEqual(leases.Answer(frozenset('E')),
+                         self.answer('other', project='q'))
+
+    def test_of_several_all_must_be_good(self):
+        self.assertEqual(self.answer('soon'), self.answer('now', 'soon'))
+
+    def test_reasons(self):
+        for lease_id, reason in (
+                ('none', 'There is no reservation none of this project.'),
+                ('soon', ('Reservation soon is not active yet: it starts at '
+                         '1970-01-01T00:00:10Z.')),
+                # Its hosts may not be empty yet.
+                ('late', ('Reservation late is not active yet: it starts at '
+                         '1970-01-01T00:00:04Z.')),
+                ('over', ('Reservation over has ended at '
+                         '1970-01-01T00:00:03Z.')),
+                ('empty', 'Reservation empty has no host left.')):
+            with self.subTest(lease_id):
+                self.assertEqual(leases.Answer(reason=reason),
+                                 self.answer(lease_id))
+
+    def test_a_foreign_one_is_as_unknown(self):
+        self.assertEqual(self.answer('none').reason.replace('none', 'other'),
+                         self.answer('other').reason)
+
+    def test_a_long_id_is_not_repeated(self):
+        self.assertLess(len(self.answer('x' * 10 ** 6).reason), 120)
+
+    def test_one_that_was_asked_after(self):
+        past = lease('gone', 0, 3, project='p', status=leases.ENDED)
+        found = leases.Leases(self.leases).with_past([past])
+        self.assertEqual(
+            'Reservation gone has ended at 1970-01-01T00:00:03Z.',
+            leases.LeaseView(found, True, False, 5).answer(
+                ['gone'], 'p').reason)
+        self.assertIs(found, found.with_past([]))
+
+    def test_old_and_fail_closed(self):
+        """What was known last goes on to be obeyed, but nobody gets in."""
+        old = view(self.leases, 5, fresh=False)
+        self.assertEqual(5, old.free_s('A'))
+        self.assertEqual(0, old.free_s('B'))
+        answer = old.answer(['now'], 'p')
+        self.assertFalse(answer.known)
+        self.assertIn('does not answer', answer.reason)
+
+    def test_old_and_fail_open(self):
+        old = view(self.leases, 5, fresh=False, fail_open=True)
+        self.assertEqual(math.inf, old.free_s('A'))
+        self.assertEqual(math.inf, old.free_s('B'))
+        self.assertEqual(leases.Answer(frozenset('BC')),
+                         old.answer(['now'], 'p'))
+
+    def test_nothing_known(self):
+        self.assertEqual(0, view(None, fresh=False).free_s('A'))
+        self.assertEqual(
+            math.inf, view(None, fresh=False, fail_open=True).free_s('A'))
+        for fail_open in (False, True):
+            answer = view(None, fresh=False, fail_open=fail_open).answer(
+                ['now'], 'p')
+            self.assertTrue(answer.reason)
+            self.assertFalse(answer.known)
