@@ -57,7 +57,10 @@ class Gone:
     def add(self, uuids):
         pass
 
-    remove = get = add
+    remove = add
+
+    def get(self, uuid, max_age_s=None):
+        pass
 
 
 class Waiting:
@@ -71,7 +74,7 @@ class Waiting:
         self._scheduler = manager.PreemptibleSchedulerManager()
         self._scheduler.start_preemption()
         preemption = self._scheduler.preemption
-        preemption.nova = preemption.terminator._nova = FakeNova()
+        preemption.nova = preemption.terminator.nova = FakeNova()
         preemption.recovery._nova = FakeNova()
         preemption.refresh()
         cloud.tell(self._scheduler)
@@ -91,7 +94,7 @@ class Waiting:
 
     def end_all(self):
         """All victims are gone; nobody waits any longer."""
-        self._scheduler.preemption.terminator._watch = Gone()
+        self._scheduler.preemption.terminator.watch = Gone()
 
     def preempt(self, request):
         """Wait for the notice of victims."""

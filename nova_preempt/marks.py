@@ -16,6 +16,8 @@ By its flavor: the extra spec ``preemptible:enabled`` or Blazar's
 allows it.
 """
 
+import re
+
 from oslo_utils import strutils
 
 ENABLED = 'preemptible:enabled'
@@ -26,6 +28,9 @@ NOTICE = 'preemptible:notice_s'
 ACTION = 'preemptible:action'
 RESTORE = 'preemptible:restore'
 HINT = 'preemptible'
+
+# resources:VGPU, resources1:VGPU, resources_gpu:VGPU
+_RESOURCES = re.compile('resources[a-zA-Z0-9_-]*:(.+)')
 
 
 def flavor_is_preemptible(extra_specs):
@@ -64,6 +69,15 @@ def action(extra_specs):
 def restore(extra_specs):
     """Whether they come back once there is room."""
     return strutils.bool_from_string(extra_specs.get(RESTORE))
+
+
+def resource_classes(extra_specs):
+    """The resource classes that a flavor names beside Nova's own."""
+    classes = {match[1] for match in map(_RESOURCES.match, extra_specs)
+               if match}
+    if extra_specs.get('accel:device_profile'):
+        classes.add('FPGA')
+    return classes
 
 
 def _seconds(extra_specs, key):

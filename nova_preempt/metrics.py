@@ -40,6 +40,13 @@ REPAIRED = prometheus_client.Counter(
     'Things that a crash left behind and that were put right.', ['kind'])
 RESTORED = prometheus_client.Counter(
     'nova_preempt_restored', 'Shelved victims that came back.')
+OUTCOMES = prometheus_client.Counter(
+    'nova_preempt_outcomes',
+    'What became of the servers for which others have given way.',
+    ['operation', 'outcome'])
+IN_VAIN = prometheus_client.Counter(
+    'nova_preempt_victims_in_vain',
+    'Victims that have ended for a server that was not served.')
 POWER_MOVES = prometheus_client.Counter(
     'nova_preempt_power_moves', 'Hosts that came into a state of power.',
     ['state'])

@@ -51,6 +51,8 @@ def preemption(item, project_id=None, record=False):
         view['record'] = {
             name: value for name, value in item.record.items()
             if everything or (placed and name in _OWN_RECORD)}
+        if placed and item.outcome:
+            view['record']['outcome'] = item.outcome
     return view
 
 

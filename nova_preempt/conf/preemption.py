@@ -235,7 +235,9 @@ not ``migrate``.
 * ``delete``: the server is deleted;
 * ``shelve``: it is shelved and offloaded, and can be unshelved;
 * ``stop``: it is stopped and locked, keeps its disk, and is deleted after
-  ``stop_retention_s``;
+  ``stop_retention_s``. Servers with NUMA cells, pinned processors, PCI devices
+  or virtual GPUs, which Nova does not free of stopped servers, meet the next
+  action of this list instead;
 * ``migrate``: it is live-migrated to a host with room, and meets the default
   action only if that fails. As the first of the list it is tried on every
   victim, whatever its flavor says; what fails to move then meets its own
@@ -332,7 +334,12 @@ waits for the scheduler.
         'poll_interval_s',
         default=0.5,
         min=0.01,
-        help='How often Nova is asked whether a victim is gone, in seconds.'),
+        help="""
+The longest pause between two looks whether a victim is gone, in seconds. The
+first ones after Nova was asked for something come sooner, from 0.05 seconds
+on: each pause is a quarter of what was waited before. All who wait share what
+is read. A longer one spares Nova's databases during long notices.
+"""),
     cfg.IntOpt(
         'refresh_interval_s',
         default=30,

@@ -104,6 +104,8 @@ class Victim:
     restore: bool = False
     tries: int = 0
     next_try_at: datetime.datetime | None = None
+    last_resort: str = ''
+    asked: str = ''
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,6 +37,7 @@ class Decision(Base):
         sa.Index('decisions_request_id_idx', 'request_id'),
         sa.Index('decisions_created_at_idx', 'created_at', 'uuid'),
         sa.Index('decisions_project_id_idx', 'project_id'),
+        sa.Index('decisions_outcome_idx', 'outcome'),
     )
 
     uuid = sa.Column(UUID, primary_key=True)
@@ -56,6 +57,8 @@ class Decision(Base):
     cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
     # JSON: the alternatives with their costs, and why.
     record = sa.Column(JSON_TEXT, nullable=False, default='{}')
+    # What became of the server; NULL: nobody has looked yet.
+    outcome = sa.Column(sa.String(20))
 
     victims = orm.relationship('Victim', order_by='Victim.server_uuid',
                                lazy='joined', cascade='all, delete-orphan')
@@ -95,6 +98,10 @@ class Victim(Base):
     restore = sa.Column(sa.Boolean, nullable=False, default=False)
     tries = sa.Column(sa.Integer, nullable=False, default=0)
     next_try_at = sa.Column(sa.DateTime)
+    # Its action where it cannot be migrated.
+    last_resort = sa.Column(sa.String(20), nullable=False, default='')
+    # What Nova was asked for: "stop", or else what was first.
+    asked = sa.Column(sa.String(20), nullable=False, default='')
 
 
 class Lock(Base):

@@ -63,6 +63,7 @@ class Preemption:
     cost_us: int
     record: dict
     victims: tuple[Victim, ...]
+    outcome: str | None = None
 
 
 def get_preemption(database, uuid, project_id=None):

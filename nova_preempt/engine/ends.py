@@ -22,6 +22,7 @@ import uuid
 
 from oslo_log import log as logging
 
+from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import records
 from nova_preempt.termination import terms
@@ -70,8 +71,9 @@ class Ends:
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
             status=db_api.CLAIMED, owner=preemption.owner.name,
             host=servers[0].host, cost_us=cost_us, reason=reason,
-            victims=tuple(self._make_victim(server, cost_us, restore, leave)
-                          for server in servers),
+            victims=tuple(
+                self._make_victim(server, operation, cost_us, restore, leave)
+                for server in servers),
             record={'operation': operation, 'why': reason})
         preemption.claims.active.add(decision.uuid)
         try:
@@ -90,17 +92,19 @@ class Ends:
         self._pool.submit(self._finish, decision, time.monotonic())
         return decision.uuid
 
-    def _make_victim(self, server, cost_us, restore, leave):
+    def _make_victim(self, server, operation, cost_us, restore, leave):
         preemption = self._preemption
         victim = records.make_victim(server, preemption.conf, cost_us)
-        action = victim.action
+        action, resort = victim.action, victim.last_resort
         if leave:
-            action = terms.leaving_action(server, preemption.conf)
+            action = resort = terms.leaving_action(server, preemption.conf)
+        elif operation in ending.FOR_GOOD:
+            action = resort
         consumer = preemption.placement.get_consumer(server.uuid)
         return dataclasses.replace(
-            victim, action=action, allocations=consumer.allocations,
-            restore=restore and server.restore and terms.last_resort(
-                action, preemption.conf.actions) == 'shelve')
+            victim, action=action, last_resort=resort,
+            allocations=consumer.allocations,
+            restore=restore and server.restore and resort == 'shelve')
 
     def _finish(self, decision, since):
         # It may have waited long for a thread, and been taken over.

@@ -130,8 +130,8 @@ class Emptying:
             server = self._preemption.view.get(resident.uuid)
             if server is None:
                 continue
-            notice_s = terms.get_terms(server,
-                                       self._preemption.conf).notice_s
+            notice_s = terms.notice_rule(
+                self._preemption.conf).length_s(server.notice_s)
             longest_s = max(longest_s, self.lead_s(notice_s))
             if (server.task_state is None
                     and before_s <= self.lead_s(notice_s)):

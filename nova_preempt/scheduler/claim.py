@@ -70,7 +70,9 @@ class Claims:
         decision = dataclasses.replace(
             decision, owner=self._owner, victims=victims,
             status=db_api.INTENT,
-            record={**decision.record, 'surplus': _total(kept.values())})
+            record={**decision.record, 'surplus': _total(kept.values()),
+                    # By which the recovery knows our claim again.
+                    'consumer_generation': (target.generation or 0) + 1})
         self.active.add(decision.uuid)
         try:
             # After the victims' space was read: another scheduler writes its

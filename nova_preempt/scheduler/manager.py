@@ -280,9 +280,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             selections = super()._schedule(context, spec_obj, instance_uuids,
                                            *args, **kwargs)
             attempt.stop_choosing()
-            if attempt.claims:
-                self.preemption.finish(attempt.claims, attempt.since,
-                                       attempt.patience.limit)
+            if attempt.claims and self.preemption.finish(
+                    attempt.claims, attempt.since,
+                    attempt.patience.limit) == len(instance_uuids):
+                raise preemption.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():

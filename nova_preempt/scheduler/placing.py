@@ -29,7 +29,8 @@ LOG = logging.getLogger(__name__)
 
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
-             preemptions.VictimsStuck, db_api.LostDecision,
+             preemptions.VictimsStuck, preemptions.NotWanted,
+             db_api.LostDecision,
              placement_api.PlacementError, db_exc.DBError)
 
 
@@ -97,9 +98,12 @@ class Placing:
 
     def _refused(self, context, instance_uuids, attempt, exc):
         """Keep why preemption could not help, where it was looked at."""
+        cause = exc
         if not isinstance(exc, exception.NoValidHost):
             exc = exception.NoValidHost(reason=str(exc))
         self._observe(context, instance_uuids, attempt, error=exc)
+        if isinstance(cause, preemptions.NotWanted):
+            return
         if attempt.refusal or (attempt.candidates is not None
                                and self._preemption.view):
             reason = attempt.refusal or (

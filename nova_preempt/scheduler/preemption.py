@@ -42,8 +42,10 @@ from nova_preempt.scheduler import records
 from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import view
 from nova_preempt.termination import nova_api
+from nova_preempt.termination import outcomes
 from nova_preempt.termination import owner
 from nova_preempt.termination import recovery
+from nova_preempt.termination import requests
 from nova_preempt.termination import terminator
 from nova_preempt.termination import terms
 from nova_preempt.termination import watch
@@ -52,6 +54,8 @@ LOG = logging.getLogger(__name__)
 
 # How long a victim that did not end is left alone afterwards.
 STUCK_S = 600
+
+NOT_WANTED = 'the server was deleted while its victims had their notice'
 
 # More uuids than this are not asked for one by one.
 _MANY = 500
@@ -96,8 +100,10 @@ class Preemption:
             self.placement, self.nova, self.db, self.owner, self.conf,
             self.claims.active)
         self.terminator = terminator.Terminator(
-            self.nova, watch.Watch(get_cells, self.conf.poll_interval_s),
-            self.placement, self.db, self.owner.name, self.conf, self.events)
+            self.nova, watch.Watch(self.conf.poll_interval_s),
+            requests.Requests(self.conf.poll_interval_s), self.placement,
+            self.db, self.owner.name, self.conf, self.events)
+        self.outcomes = outcomes.Outcomes(self.db)
         self._cost = load_cost(self.conf.cost)
         self._cost_options = model.CostOptions(self.conf.billing_period_s,
                                                self.conf.repeat_cost_s)
@@ -209,6 +215,8 @@ class Preemption:
         :param since: the monotonic time when the first may have been made
         :param limit: the request's nova_preempt.scheduler.deadline.Deadline,
             None where nobody waits for an answer
+        :returns: how many of these were taken back, since the server that
+            the space was for is not wanted any more
         :raises TimeIsUp: who asked has given up
         :raises VictimsStuck: some did not end; everything is taken back, as
             far as victims still live
@@ -219,7 +227,8 @@ class Preemption:
                 [decision.uuid for decision in decisions], self.owner.name):
             raise db_api.LostDecision('before the end of its victims')
         with metrics.PHASES.labels('end').time():
-            stuck = self.terminator.end(decisions, limit and limit.check)
+            ended = self.terminator.end(decisions, limit and limit.check)
+        stuck = ended.stuck
         if stuck:
             now = time.monotonic()
             self._stuck.update(dict.fromkeys(stuck, now))
@@ -234,9 +243,12 @@ class Preemption:
                                           'it did not end in time')
             raise VictimsStuck(stuck)
         for decision in decisions:
-            if not self.db.update_decision(decision.uuid, self.owner.name,
-                                           db_api.DONE, new_owner=''):
+            if decision.uuid in ended.unwanted:
+                self.recovery.roll_back(decision.uuid, NOT_WANTED)
+            elif not self.db.update_decision(decision.uuid, self.owner.name,
+                                             db_api.DONE, new_owner=''):
                 raise db_api.LostDecision(decision.uuid)
+        return len(ended.unwanted)
 
     def give_back(self, decisions, reason):
         """Take claims back: the request that they were for has failed."""
@@ -270,8 +282,20 @@ class Preemption:
             self.providers.refresh(nodes)
 
     def repair(self):
-        """Finish what schedulers that died have left behind."""
-        return self.recovery.repair()
+        """Finish what schedulers that died have left behind.
+
+        And note what became of those that were placed.
+        """
+        repaired = self.recovery.repair()
+        self.outcomes.note()
+        return repaired
+
+
+class NotWanted(Exception):
+    """The servers that the space is for were deleted meanwhile."""
+
+    def __init__(self):
+        super().__init__(NOT_WANTED)
 
 
 class VictimsStuck(Exception):

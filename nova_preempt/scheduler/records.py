@@ -123,7 +123,7 @@ def make_victim(server, options, cost_us=0, notice_limit_s=None):
         server.uuid, server.project_id, server.user_id, server.flavor,
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),
         action=terms.MIGRATE if ends.migrate else ends.action,
-        notice_s=notice_s, restore=ends.restore)
+        notice_s=notice_s, restore=ends.restore, last_resort=ends.action)
 
 
 def _why(state, option, runner_up):

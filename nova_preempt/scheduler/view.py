@@ -30,6 +30,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import marks
+from nova_preempt.core import actions as core_actions
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ LOG = logging.getLogger(__name__)
 # of another host dates may be late by this much.
 OVERLAP_S = 30
 
-_ATTRS = ['flavor', 'numa_topology']
+_ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Server:
     restore: bool = False
     # '' if it is not locked, else "owner" or "admin", as Nova has it.
     locked_by: str = ''
+    # Whether it holds parts of its host that a stopped server keeps.
+    pinned: bool = False
     numa_topology: object = dataclasses.field(default=None, compare=False)
 
     def uptime_us(self, now):
@@ -230,6 +233,20 @@ def _is_marked(instance):
     return marks.flavor_is_preemptible(_extra_specs(instance))
 
 
+def _is_pinned(instance, extra_specs):
+    """Whether Nova frees some of it only once it is deleted or offloaded.
+
+    NUMA cells (with pinned processors and huge pages), PCI devices, and what
+    its flavor has of other resource classes, such as virtual GPUs.
+    """
+    pci_requests = instance.pci_requests
+    return bool(
+        instance.numa_topology is not None
+        or (pci_requests is not None and pci_requests.requests)
+        or instance.resources
+        or not core_actions.is_plain(marks.resource_classes(extra_specs)))
+
+
 def _server(instance, cell_uuid, by_hint):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
@@ -250,6 +267,7 @@ def _server(instance, cell_uuid, by_hint):
         notice_s=marks.notice_s(extra_specs),
         action=marks.action(extra_specs),
         restore=marks.restore(extra_specs),
+        pinned=_is_pinned(instance, extra_specs),
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         numa_topology=instance.numa_topology)

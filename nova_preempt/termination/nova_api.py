@@ -21,6 +21,7 @@ from novaclient import exceptions as nova_exc
 from oslo_log import log as logging
 
 from nova_preempt.conf import preemption
+from nova_preempt.core import ending
 
 LOG = logging.getLogger(__name__)
 
@@ -29,12 +30,6 @@ VERSION = '2.73'
 
 # The key of a server's metadata in which the guest finds its notice.
 NOTICE_KEY = 'preemption'
-
-# The task states of a server that is on its way out.
-_ENDING = frozenset(('deleting', 'soft-deleting'))
-_SHELVING = frozenset((
-    'shelving', 'shelving_image_pending_upload', 'shelving_image_uploading',
-    'shelving_offloading'))
 
 
 class NovaError(Exception):
@@ -48,16 +43,13 @@ class ServerStatus:
     status: str
     task_state: str | None
     host: str | None
+    vm_state: str = ''
+    locked_reason: str | None = None
 
     @property
-    def ending(self):
-        return self.task_state in _ENDING or self.status == 'DELETED'
-
-    @property
-    def is_shelved(self):
-        """Whether it has no host, or will soon have none."""
-        return (self.status == 'SHELVED_OFFLOADED'
-                or self.task_state in _SHELVING)
+    def seen(self):
+        """The same as an ending.Seen."""
+        return ending.Seen(self.vm_state, self.task_state, self.host)
 
 
 class NovaAPI:
@@ -117,11 +109,15 @@ class NovaAPI:
         :raises NovaError: nobody knows
         """
         server = self._call('get', uuid)
-        if server is None:
+        if server is None or server.status == 'DELETED':
             return None
+        if server.status == 'UNKNOWN':
+            raise NovaError(f'get of server {uuid}: its cell is down')
         return ServerStatus(
             server.status, getattr(server, 'OS-EXT-STS:task_state', None),
-            getattr(server, 'OS-EXT-SRV-ATTR:host', None))
+            getattr(server, 'OS-EXT-SRV-ATTR:host', None),
+            getattr(server, 'OS-EXT-STS:vm_state', ''),
+            getattr(server, 'locked_reason', None))
 
     # All of these raise NovaError where Nova does not accept what is asked.
 
@@ -158,6 +154,9 @@ class NovaAPI:
 
     def stop(self, uuid):
         self._call('stop', uuid)
+
+    def start(self, uuid):
+        self._call('start', uuid)
 
     def unpause(self, uuid):
         self._call('unpause', uuid)

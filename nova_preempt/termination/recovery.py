@@ -13,8 +13,9 @@
 
 A decision whose scheduler died was never answered: Nova's conductor has no
 host for the server and will not build it. So the server's claim goes, and the
-victims that live and were not asked to end get their space back. What was
-asked to end, ends.
+victims that are still there get their space back. What was asked to end and is
+on its way, ends; what was stopped is started. Before each act it is looked at
+what became of the victim meanwhile.
 """
 
 from oslo_log import log as logging
@@ -22,10 +23,19 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eligibility
+from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import nova_api
+from nova_preempt.termination import terminator
 
 LOG = logging.getLogger(__name__)
+
+STOP = 'stop'
+
+# After these a server leaves its host.
+_LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
 
 # Changes by others between our reading and our writing, in a row.
 _TRIES = 5
@@ -112,9 +122,10 @@ class Recovery:
 
         Can be done again after it failed half-way.
         """
+        forced = {}
         for _ in range(_TRIES):
-            alive = self._alive(decision)
-            changes = self._release(decision) + self._restored(alive)
+            there = self._there(decision)
+            changes = self._release(decision) + self._restored(there)
             try:
                 if changes:
                     self._placement.post_allocations(changes)
@@ -125,38 +136,68 @@ class Recovery:
             LOG.warning('Preemption %(uuid)s cannot be taken back as a '
                         'whole: %(exc)s',
                         {'uuid': decision.uuid, 'exc': conflict})
-            alive = self._undo_in_parts(decision, alive)
-        self._close_victims(decision, alive)
+            forced = self._undo_in_parts(decision, there)
+        self._close_victims(decision, there, forced)
         if decision.status == db_api.INTENT and not changes:
             return db_api.ABORTED
         return db_api.ROLLED_BACK
 
-    def _close_victims(self, decision, kept):
-        kept = {victim.server_uuid for victim in kept}
-        for victim in decision.victims:
-            if victim.status in db_api.ENDED:
-                continue
-            status = db_api.KEPT
-            if victim.server_uuid not in kept:
-                server = self._nova.get(victim.server_uuid)
-                status = (db_api.SHELVED if server is not None
-                          and server.is_shelved else db_api.GONE)
-            elif victim.notice_s:
-                self._nova.clear_notice(victim.server_uuid)
-            self._db.update_victim(decision.uuid, victim.server_uuid, status,
-                                   ended_at=timeutils.utcnow())
+    def _look(self, victim):
+        """The ServerStatus of a victim and its ending.Seen, or None twice."""
+        server = self._nova.get(victim.server_uuid)
+        return server, server and server.seen
 
-    def _alive(self, decision):
-        """The victims that live, where they were, and will not end."""
-        alive = []
+    def _there(self, decision):
+        """The victims that are where they were.
+
+        Also those that are being deleted or shelved: until that is done they
+        need their space, and who gave it away would promise it twice.
+        """
+        return [victim for victim in decision.victims
+                if victim.status not in db_api.ENDED
+                and ending.is_there(self._look(victim)[1], decision.host)]
+
+    def _close_victims(self, decision, there, forced):
         for victim in decision.victims:
-            if victim.status in db_api.ENDED:
-                continue
-            server = self._nova.get(victim.server_uuid)
-            if server is not None and not (server.ending
-                                           or server.is_shelved):
-                alive.append(victim)
-        return alive
+            if victim.status not in db_api.ENDED:
+                status = forced.get(victim.server_uuid) or self._close(
+                    decision, victim, victim in there)
+                ended_at = None
+                if status != db_api.ENDING:
+                    ended_at = timeutils.utcnow()
+                self._db.update_victim(decision.uuid, victim.server_uuid,
+                                       status, ended_at=ended_at)
+
+    def _close(self, decision, victim, was_there):
+        """Leave a victim as it is to be. Returns its status."""
+        server, seen = self._look(victim)
+        if seen is None and was_there:
+            # It went while it got its space back, and Nova may have freed
+            # that before.
+            self._placement.delete_allocations(victim.server_uuid)
+        status = ending.closing_status(seen, decision.host)
+        if status not in (db_api.KEPT, db_api.MIGRATED):
+            return status
+        if victim.notice_s:
+            self._nova.clear_notice(victim.server_uuid)
+        self._resume(victim, server)
+        return status
+
+    def _resume(self, victim, server):
+        """Let one that we have stopped run on.
+
+        :raises NovaError: not yet
+        """
+        uuid = victim.server_uuid
+        if victim.asked == STOP and server.task_state == 'powering-off':
+            raise nova_api.NovaError(
+                f'server {uuid} is still being stopped')
+        if server.locked_reason == terminator.LOCKED:
+            self._nova.unlock(uuid)
+        if victim.asked == STOP and server.vm_state == 'stopped':
+            LOG.info('Starting server %s, which was stopped to give way and '
+                     'need not.', uuid)
+            self._nova.start(uuid)
 
     def _release(self, decision):
         """What takes the space back from the server."""
@@ -164,7 +205,7 @@ class Recovery:
             return []
         target = self._placement.get_consumer(decision.server_uuid)
         if (not target.resources_on(decision.provider_uuid)
-                or self._is_used(decision)):
+                or self._is_used(decision, target)):
             return []
         return [target.with_allocations(
             {uuid: item for uuid, item in target.allocations.items()
@@ -186,36 +227,75 @@ class Recovery:
                     consumer.generation, victim.project_id, victim.user_id))
         return restored
 
-    def _is_used(self, decision):
-        """Whether the server has come to that host in another way since."""
+    def _is_used(self, decision, target):
+        """Whether the server has come to that host in another way since.
+
+        As long as nobody has changed its allocations since our claim, it has
+        not; that it is there says nothing where it was there before.
+        """
         later = self._db.get_decisions(server_uuid=decision.server_uuid,
                                        provider_uuid=decision.provider_uuid)
         if later[-1].uuid != decision.uuid:
             return True
+        if target.generation == decision.record.get('consumer_generation', -1):
+            return False
         server = self._nova.get(decision.server_uuid)
         return (server is not None and server.host == decision.host
                 and server.status != 'ERROR')
 
     def _undo_in_parts(self, decision, victims):
-        """Restore one by one what fits; a server without space must end."""
+        """Restore one by one what fits; a server without space must end.
+
+        :returns: {uuid: status} of those that have ended by that
+        """
+        forced = {}
         release = self._release(decision)
         if release:
             self._placement.post_allocations(release)
-        kept = []
+        failure = None
         for victim in victims:
             try:
                 restored = self._restored([victim])
                 if restored:
                     self._placement.post_allocations(restored)
-                kept.append(victim)
             except placement_api.Conflict:
-                LOG.error('The space of preemptible server %(server)s was '
-                          'taken before preemption %(uuid)s could be taken '
-                          'back; ending it.',
-                          {'server': victim.server_uuid,
-                           'uuid': decision.uuid})
-                self._nova.force_delete(victim.server_uuid)
-        return kept
+                try:
+                    status = self._end(decision, victim)
+                except nova_api.NovaError as exc:
+                    failure = exc
+                    continue
+                if status:
+                    forced[victim.server_uuid] = status
+        if failure is not None:
+            raise failure
+        return forced
+
+    def _end(self, decision, victim):
+        """End a victim whose space was taken, unless it leaves by itself.
+
+        :returns: its status if it has ended by that
+        :raises NovaError: it will take more than this
+        """
+        _server, seen = self._look(victim)
+        if not ending.is_there(seen, decision.host) or (
+                ending.is_leaving(seen)):
+            return None
+        uuid = victim.server_uuid
+        LOG.error('The space of preemptible server %(server)s was taken '
+                  'before preemption %(uuid)s could be taken back; ending '
+                  'it.', {'server': uuid, 'uuid': decision.uuid})
+        if victim.asked == STOP and seen.vm_state == 'stopped':
+            self._nova.lock(uuid, terminator.LOCKED)
+            terminator.leave_stopped(self._placement, uuid)
+            return db_api.STOPPED
+        action = victim.last_resort or core_actions.last_resort(
+            victim.action, self._options.actions)
+        call = eligibility.next_call(
+            core_actions.leaving(action, seen.vm_state), seen.vm_state)
+        getattr(self._nova, call)(uuid)
+        if call not in _LAST_CALLS:
+            raise nova_api.NovaError(f'server {uuid} is still to be ended')
+        return None
 
 
 def _resources(allocations):

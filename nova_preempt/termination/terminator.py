@@ -9,12 +9,13 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Ending the victims of decisions, and waiting until their space is free.
+
+"""Ends the victims of decisions, each on its terms, all at once.
 
 Each victim first gets notice, where it has a time of notice; then, where its
 flavor or the operator asks for it, Nova is asked to move it; then its action
-is taken. No step is taken for granted: each is seen in Nova's records, the
-last one in Placement too.
+is taken. Which step is next is asked of nova_preempt.core.ending before each
+act, with what Nova's records show then; no step is taken for granted.
 """
 
 import dataclasses
@@ -25,7 +26,8 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import placement as placement_api
-from nova_preempt.core import eligibility
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
@@ -33,14 +35,10 @@ from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
-# How often a sign of life is given, and how often an action that Nova
-# accepted but that did not happen is asked for again.
+# How often a sign of life is given.
 TOUCH_S = 5
-ASK_AGAIN_S = 10
-# After how long a migration that was accepted shows.
-_BEGUN_S = 1
 
-_ENDING = frozenset(('deleting', 'soft-deleting'))
+LOCKED = 'It has given way; it is to be deleted.'
 
 
 @dataclasses.dataclass
@@ -49,19 +47,34 @@ class _End:
 
     decision: db_api.Decision
     victim: db_api.Victim
-    notice_until: float            # monotonic
-    migrate: bool                  # whether that is (still) tried
-    last_resort: str               # what else is done
-    give_up_at: float = 0.0        # monotonic, set when the notice is over
-    acting: bool = False           # whether the notice is over
-    asked: str = ''                # what Nova was asked for last, and when
-    asked_at: float | None = None
-    host: str | None = None        # where it was before it is moved
-    gone_at: float | None = None   # when Nova knew it no more
+    terms: ending.Terms
+    progress: ending.Progress
 
     @property
     def uuid(self):
         return self.victim.server_uuid
+
+    @property
+    def resort(self):
+        """The action where it is not migrated."""
+        return self.terms.action
+
+    def note(self, **values):
+        self.progress = dataclasses.replace(self.progress, **values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """What became of the victims.
+
+    :ivar stuck: the uuids of victims whose space is not free
+        [preemption]termination_timeout_s after their notice
+    :ivar unwanted: the uuids of decisions whose server nobody wants any more;
+        of their victims no more were asked to end
+    """
+
+    stuck: set
+    unwanted: set
 
 
 class Terminator:
@@ -69,6 +82,7 @@ class Terminator:
 
     :param nova: a NovaAPI
     :param watch: a nova_preempt.termination.watch.Watch
+    :param requests: a nova_preempt.termination.requests.Requests
     :param placement: a nova_preempt.placement.Placement
     :param db: a nova_preempt.db.Database
     :param owner: the name under which this process owns decisions
@@ -77,16 +91,17 @@ class Terminator:
     :param monotonic, sleep: the clock to wait by
     """
 
-    def __init__(self, nova, watch, placement, db, owner, options, events,
-                 monotonic=time.monotonic, sleep=time.sleep):
-        self._nova = nova
-        self._watch = watch
-        self._placement = placement
-        self._db = db
-        self._heartbeat = heartbeat.Heartbeat(db, owner, TOUCH_S, monotonic)
-        self._options = options
-        self._events = events
-        self._monotonic = monotonic
+    def __init__(self, nova, watch, requests, placement, db, owner, options,
+                 events, monotonic=time.monotonic, sleep=time.sleep):
+        self.nova = nova
+        self.watch = watch
+        self.requests = requests
+        self.placement = placement
+        self.db = db
+        self.heartbeat = heartbeat.Heartbeat(db, owner, TOUCH_S, monotonic)
+        self.options = options
+        self.events = events
+        self.monotonic = monotonic
         self._sleep = sleep
 
     def end(self, decisions, check=None):
@@ -95,72 +110,176 @@ class Terminator:
         :param decisions: db.Decisions, CLAIMED
         :param check: called before each step of a victim; what it raises
             ends all of this, and nobody else ends
-        :returns: the uuids of victims whose space is not free
-            [preemption]termination_timeout_s after their notice
+        :returns: an Ended
         :raises LostDecision: somebody has taken one over; nobody else ends
         """
-        pending = {victim.server_uuid: self._begin(decision, victim)
-                   for decision in decisions for victim in decision.victims}
-        owned = [decision.uuid for decision in decisions]
-        watched = list(pending)
-        stuck = set()
-        self._heartbeat.add(owned)
-        self._watch.add(watched)
+        work = self.begin(decisions, check)
         try:
-            while True:
-                for end in list(pending.values()):
-                    if check is not None:
-                        check()
-                    if self._step(end):
-                        del pending[end.uuid]
-                    elif end.acting and self._monotonic() >= end.give_up_at:
-                        stuck.add(end.uuid)
-                        del pending[end.uuid]
-                if not pending:
-                    return stuck
-                if not self._heartbeat.keeps(owned):
-                    raise db_api.LostDecision(', '.join(owned))
-                self._sleep(self._options.poll_interval_s)
+            while not work.step():
+                self._sleep(work.pause_s())
+            return work.ended
         finally:
-            self._watch.remove(watched)
-            self._heartbeat.remove(owned)
+            work.close()
+
+    def begin(self, decisions, check=None):
+        """Give notice to all victims of these decisions.
+
+        :returns: a Work, whose step() is called until it returns True, and
+            then close()
+        """
+        return Work(self, decisions, check or (lambda: None))
+
+
+class Work:
+    """The victims of some decisions, on their way out."""
+
+    def __init__(self, terminator, decisions, check):
+        self._terminator = terminator
+        self._options = terminator.options
+        self._monotonic = terminator.monotonic
+        self._check = check
+        self._owned = [decision.uuid for decision in decisions]
+        self._servers = [decision.server_uuid for decision in decisions
+                         if decision.server_uuid]
+        self._watched = [victim.server_uuid for decision in decisions
+                         for victim in decision.victims]
+        self._acted_at = self._monotonic()
+        self._unsure = False      # whether the requests still exist
+        self.ended = Ended(set(), set())
+        self._pending = {}
+        terminator.heartbeat.add(self._owned)
+        terminator.watch.add(self._watched)
+        terminator.requests.add(self._servers)
+        try:
+            for decision in decisions:
+                for victim in decision.victims:
+                    self._pending[victim.server_uuid] = self._begin(
+                        decision, victim)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        """Wait for nobody any more."""
+        self._terminator.requests.remove(self._servers)
+        self._terminator.watch.remove(self._watched)
+        self._terminator.heartbeat.remove(self._owned)
+
+    def step(self):
+        """Do what can be done now.
+
+        :returns: whether that was all
+        :raises LostDecision: somebody has taken a decision over
+        """
+        self._drop_unwanted()
+        for end in list(self._pending.values()):
+            self._check()
+            if self._step(end):
+                del self._pending[end.uuid]
+        if not self._pending:
+            return True
+        if not self._terminator.heartbeat.keeps(self._owned):
+            raise db_api.LostDecision(', '.join(self._owned))
+        return False
+
+    def pause_s(self):
+        """How long to wait until the next step()."""
+        now = self._monotonic()
+        pause_s = self._age_s(now)
+        for end in self._pending.values():
+            if end.progress.acting_since is None:
+                pause_s = min(pause_s, max(
+                    0.0, end.progress.notice_until - now))
+        return pause_s
+
+    def _age_s(self, now):
+        return ending.pause_s(now - self._acted_at,
+                              self._options.poll_interval_s)
+
+    # -- notice ------------------------------------------------------------
 
     def _begin(self, decision, victim):
-        end = _End(decision, victim, self._monotonic() + victim.notice_s,
-                   terms.is_migrated_first(victim.action, self._options),
-                   terms.last_resort(victim.action, self._options.actions))
+        options = self._options
+        for_good = decision.operation in ending.FOR_GOOD
+        end = _End(
+            decision, victim,
+            ending.Terms(
+                decision.host,
+                victim.last_resort or core_actions.last_resort(
+                    victim.action, options.actions),
+                tuple(options.actions),
+                migrate=not for_good and terms.is_migrated_first(
+                    victim.action, options),
+                for_good=for_good, timeout_s=options.termination_timeout_s,
+                migrate_timeout_s=options.migrate_timeout_s),
+            ending.Progress(self._monotonic() + victim.notice_s))
         if victim.notice_s:
-            self._give_notice(decision, victim)
+            self._give_notice(end)
         return end
 
-    def _give_notice(self, decision, victim):
+    def _give_notice(self, end):
         """Tell the guest; it ends all the same if that cannot be done."""
+        decision, victim = end.decision, end.victim
         deadline = timeutils.utcnow() + datetime.timedelta(
             seconds=victim.notice_s)
-        self._db.update_victim(decision.uuid, victim.server_uuid,
-                               db_api.NOTICED, deadline=deadline)
+        self._terminator.db.update_victim(
+            decision.uuid, victim.server_uuid, db_api.NOTICED,
+            deadline=deadline)
         victim = dataclasses.replace(victim, deadline=deadline,
                                      status=db_api.NOTICED)
-        self._events.notice(decision, victim)
+        self._terminator.events.notice(decision, victim)
         try:
-            self._nova.set_notice(
-                victim.server_uuid, victim.action,
-                terms.last_resort(victim.action, self._options.actions),
-                deadline, decision.operation, decision.uuid)
+            self._terminator.nova.set_notice(
+                victim.server_uuid, victim.action, end.resort, deadline,
+                decision.operation, decision.uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
                         {'uuid': victim.server_uuid, 'exc': exc})
 
-    # -- one step of one victim; True once its space is free -------------
+    # -- whether it is wanted ----------------------------------------------
+
+    def _drop_unwanted(self):
+        """Leave the victims alone of whom nobody needs the space any more."""
+        try:
+            gone = self._terminator.requests.unwanted(self._servers)
+        except nova_api.NovaError as exc:
+            LOG.warning('Nobody is asked to end: %s', exc)
+            self._unsure = True
+            return
+        self._unsure = False
+        for end in list(self._pending.values()):
+            decision = end.decision
+            if decision.server_uuid in gone:
+                if decision.uuid not in self.ended.unwanted:
+                    LOG.info('Server %(server)s is not wanted any more: the '
+                             'victims of preemption %(uuid)s stay.',
+                             {'server': decision.server_uuid,
+                              'uuid': decision.uuid})
+                    self.ended.unwanted.add(decision.uuid)
+                del self._pending[end.uuid]
+
+    def _is_wanted(self, end):
+        """Whether it is certain that something may be done to a victim."""
+        return not (self._unsure and end.decision.server_uuid)
+
+    # -- one step of one victim; True once nothing more is to be done ------
 
     def _step(self, end):
+        known, seen = self._look(end)
+        now = self._monotonic()
+        if end.progress.acting_since is None and ending.notice_is_over(
+                end.progress, seen, known, now):
+            end.note(acting_since=now)
+        if known and seen is None and end.progress.gone_at is None:
+            end.note(gone_at=now)
         try:
-            state = self._watch.get(end.uuid)
-            if not end.acting and not self._is_notice_over(end, state):
-                return False
-            if state is None:
-                return self._is_deleted(end)
-            return self._act(end, state)
+            step = ending.next_step(seen, end.terms, end.progress, now,
+                                    known=known)
+            if step.what is ending.What.LOOK:
+                step = ending.next_step(
+                    seen, end.terms, end.progress, now, known=known,
+                    holds=self._holds(end, seen))
+            return _ACTS[step.what](self, end, step.detail)
         except nova_api.NovaError as exc:
             LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
                         {'uuid': end.uuid, 'exc': exc})
@@ -169,138 +288,113 @@ class Terminator:
                         'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
         return False
 
-    def _is_notice_over(self, end, state):
-        """Whether it is late enough, or the guest needs no more time."""
-        now = self._monotonic()
-        if (now < end.notice_until and state is not None
-                and state.vm_state in eligibility.RUNNING):
-            return False
-        end.acting = True
-        end.give_up_at = now + self._options.termination_timeout_s
-        if end.migrate:
-            end.give_up_at += self._options.migrate_timeout_s
-        self._db.update_victim(end.decision.uuid, end.uuid, db_api.ENDING)
-        return True
-
-    def _act(self, end, state):
-        if end.migrate:
-            if state.vm_state == 'active' or end.host:
-                return self._is_migrated(end, state)
-            end.migrate = False
-        if end.last_resort == 'shelve':
-            return self._is_shelved(end, state)
-        if end.last_resort == 'stop':
-            return self._is_stopped(end, state)
-        if state.task_state not in _ENDING:
-            self._ask(end, 'force_delete')
-        return False
-
-    def _ask(self, end, method):
-        """Ask Nova for something, not too often."""
-        now = self._monotonic()
-        if (end.asked_at is None or end.asked != method
-                or now - end.asked_at >= ASK_AGAIN_S):
-            end.asked = method
-            end.asked_at = now
-            getattr(self._nova, method)(end.uuid)
-
-    def _ask_next(self, end, state):
-        """Ask for what brings the server nearer to its end.
-
-        Its owner may have brought it into another state during the notice.
-        """
-        method = eligibility.next_call(end.last_resort, state.vm_state)
-        if method:
-            self._ask(end, method)
-
-    def _is_deleted(self, end):
-        """Nova frees the space of a server just after it knows it no more.
-
-        What it forgets, since Placement was away at that time, we free.
-        """
-        now = self._monotonic()
-        end.gone_at = now if end.gone_at is None else end.gone_at
+    def _look(self, end):
+        """(whether that is known, the ending.Seen of a victim)."""
         try:
-            if self._placement.get_consumer(end.uuid).allocations:
-                if now - end.gone_at < ASK_AGAIN_S:
-                    return False
-                self._placement.delete_allocations(end.uuid)
+            return True, self._terminator.watch.get(
+                end.uuid, self._age_s(self._monotonic()))
+        except nova_api.NovaError as exc:
+            LOG.warning('Cannot see how victim %(uuid)s is: %(exc)s',
+                        {'uuid': end.uuid, 'exc': exc})
+            return False, None
+
+    def _holds(self, end, seen):
+        """Whether a victim that has left has anything on its host still."""
+        try:
+            allocations = self._terminator.placement.get_consumer(
+                end.uuid).allocations
         except placement_api.PlacementError as exc:
+            if seen is not None:
+                raise
             # It does not live any more; that is what the others wait for.
             LOG.warning('Cannot see whether victim %(uuid)s has freed its '
                         'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
-        return self._done(end, db_api.GONE)
+            return False
+        if seen is None or (ending.is_offloaded(seen)
+                            and seen.task_state is None):
+            return bool(allocations)
+        return end.decision.provider_uuid in allocations
 
-    def _is_shelved(self, end, state):
-        if state.vm_state == 'shelved_offloaded':
-            if state.task_state or self._placement.get_consumer(
-                    end.uuid).allocations:
-                return False
-            return self._done(end, db_api.SHELVED)
-        if state.task_state is None:
-            self._ask_next(end, state)
+    def _wait(self, end, detail):
         return False
 
-    def _is_stopped(self, end, state):
-        if state.vm_state == 'shelved_offloaded':
-            return self._is_shelved(end, state)
-        if state.task_state is not None:
+    def _ask(self, end, method):
+        """Ask Nova for something."""
+        if not self._is_wanted(end):
             return False
-        if state.vm_state != 'stopped':
-            self._ask_next(end, state)
-            return False
-        self._nova.lock(end.uuid, 'It has given way; it is to be deleted.')
-        consumer = self._placement.get_consumer(end.uuid)
-        left = {}
-        for uuid, item in consumer.allocations.items():
-            disk = item['resources'].get(terms.DISK)
-            if disk:
-                left[uuid] = {**item, 'resources': {terms.DISK: disk}}
-        if left != consumer.allocations:
-            self._placement.post_allocations(
-                [consumer.with_allocations(left)])
-        return self._done(end, db_api.STOPPED)
-
-    def _is_migrated(self, end, state):
         now = self._monotonic()
-        if end.host is None:
-            end.host = state.host
-            if state.task_state == 'migrating':
-                # Somebody else has asked, or we before a restart.
-                end.asked_at = now
-                return False
-            try:
-                self._nova.live_migrate(end.uuid)
-                end.asked_at = self._monotonic()
-            except nova_api.NovaError as exc:
-                LOG.info('Victim %(uuid)s cannot be migrated: %(exc)s',
-                         {'uuid': end.uuid, 'exc': exc})
-                self._give_up_migration(end)
-            return False
-        if state.task_state is None:
-            if state.host != end.host:
-                self._nova.clear_notice(end.uuid)
-                return self._done(end, db_api.MIGRATED)
-            # What was read before Nova has shown that it has begun says
-            # nothing: who gives up now would end a server on its way.
-            if state.read_at - end.asked_at >= _BEGUN_S:
-                self._give_up_migration(end)
-        elif now - end.asked_at >= self._options.migrate_timeout_s:
-            self._nova.abort_migration(end.uuid)
+        if end.progress.asked != method and (
+                not end.progress.asked or method == 'stop'):
+            self._terminator.db.update_victim(
+                end.decision.uuid, end.uuid, db_api.ENDING, asked=method)
+        end.note(asked=method, asked_at=now)
+        self._acted_at = now
+        try:
+            getattr(self._terminator.nova, method)(end.uuid)
+        except nova_api.NovaError as exc:
+            if method != 'live_migrate':
+                raise
+            LOG.info('Victim %(uuid)s cannot be migrated: %(exc)s',
+                     {'uuid': end.uuid, 'exc': exc})
+            return self._next(end, '')
+        if method == 'live_migrate':
+            # Nova answers when it knows where to.
+            end.note(asked_at=self._monotonic())
         return False
 
-    @staticmethod
-    def _give_up_migration(end):
-        end.migrate = False
-        end.asked_at = None
-        end.host = None
+    def _next(self, end, detail):
+        """It cannot be moved."""
+        end.note(migration_over=True, asked='', asked_at=0.0)
+        self._acted_at = self._monotonic()
+        return self._step(end)
+
+    def _free(self, end, status):
+        self._terminator.placement.delete_allocations(end.uuid)
+        return self._done(end, status)
+
+    def _leave_stopped(self, end, status):
+        if not self._is_wanted(end):
+            return False
+        self._terminator.nova.lock(end.uuid, LOCKED)
+        leave_stopped(self._terminator.placement, end.uuid)
+        return self._done(end, status)
+
+    def _give_up(self, end, detail):
+        self.ended.stuck.add(end.uuid)
+        return True
 
     def _done(self, end, status):
+        if status == db_api.MIGRATED and end.victim.notice_s:
+            self._terminator.nova.clear_notice(end.uuid)
         now = timeutils.utcnow()
         lifetime_s = None
         if end.victim.launched_at is not None:
             lifetime_s = int((now - end.victim.launched_at).total_seconds())
-        self._db.update_victim(end.decision.uuid, end.uuid, status,
-                               ended_at=now, lifetime_s=lifetime_s)
-        self._events.end(end.decision, end.victim, status)
+        self._terminator.db.update_victim(
+            end.decision.uuid, end.uuid, status, ended_at=now,
+            lifetime_s=lifetime_s)
+        self._terminator.events.end(end.decision, end.victim, status)
         return True
+
+
+_ACTS = {
+    ending.What.WAIT: Work._wait,
+    ending.What.ASK: Work._ask,
+    ending.What.NEXT: Work._next,
+    ending.What.FREE: Work._free,
+    ending.What.LEAVE_STOPPED: Work._leave_stopped,
+    ending.What.DONE: Work._done,
+    ending.What.GIVE_UP: Work._give_up,
+}
+
+
+def leave_stopped(placement, uuid):
+    """Leave a stopped server only what it takes while it is stopped."""
+    consumer = placement.get_consumer(uuid)
+    left = {}
+    for provider_uuid, item in consumer.allocations.items():
+        resources = core_actions.kept(item['resources'], core_actions.STOP)
+        if resources:
+            left[provider_uuid] = {**item, 'resources': resources}
+    if left != consumer.allocations:
+        placement.post_allocations([consumer.with_allocations(left)])

@@ -16,13 +16,11 @@ What its flavor says, within the bounds of the operator's options.
 
 import dataclasses
 
+from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
 
-# What a stopped server still takes.
-DISK = 'DISK_GB'
-
-MIGRATE = 'migrate'
+MIGRATE = core_actions.MIGRATE
 
 # How much earlier than it seems necessary a notice is given where a host must
 # be empty at a time, in seconds: the engine looks every few seconds, and Nova
@@ -69,12 +67,12 @@ def get_action(server, actions):
     :param actions: [preemption]actions; a decision asks this of all servers,
         and the configuration is slow to read
     """
-    return last_resort(_asked_action(server, actions), actions)
+    return core_actions.choose(server.action, actions, pinned=server.pinned)
 
 
 def _asked_action(server, actions):
     return (server.action if server.action in actions
-            else _default_action(actions))
+            else core_actions.default(actions))
 
 
 def is_migrated_first(action, options):
@@ -93,11 +91,7 @@ def last_resort(action, actions):
     :param action: of a db.Victim
     :param actions: [preemption]actions
     """
-    return _default_action(actions) if action == MIGRATE else action
-
-
-def _default_action(actions):
-    return next((action for action in actions if action != MIGRATE), 'delete')
+    return core_actions.last_resort(action, actions)
 
 
 def is_possible(server, actions):
@@ -120,13 +114,18 @@ def get_rules(options):
 def may_give_way(server, rules, actions, now):
     """Whether a server may be a victim now.
 
+    One that keeps parts of its host while it is stopped makes no room, where
+    nothing but stopping is allowed.
+
     :param server: a nova_preempt.scheduler.view.Server
     :param rules: see get_rules(); a decision asks this of all servers, and
         the configuration is slow to read
     :param actions: [preemption]actions
     """
-    return rules.may_give_way(server, get_action(server, actions),
-                              server.uptime_us(now))
+    action = get_action(server, actions)
+    if server.pinned and action == core_actions.STOP:
+        return False
+    return rules.may_give_way(server, action, server.uptime_us(now))
 
 
 def why_not(server, options):
@@ -155,19 +154,13 @@ def leaving_action(server, options):
     That of its terms, unless it would keep its disk there or is not possible
     now.
     """
-    action = get_action(server, options.actions)
-    if action == 'stop' or not is_possible(server, options.actions):
-        action = ('delete' if eligibility.next_call(
-            'shelve', server.vm_state) is None else 'shelve')
-    return action
+    return core_actions.leaving(get_action(server, options.actions),
+                                server.vm_state)
 
 
 def freed(resources, action):
     """What of a server's resources its end frees, {class: amount}."""
-    if action != 'stop':
-        return resources
-    return {name: amount for name, amount in resources.items()
-            if name != DISK}
+    return core_actions.freed(resources, action)
 
 
 def least_freed(server, resources, actions):

@@ -16,11 +16,14 @@ import json
 import pathlib
 import threading
 import types
+from unittest import mock
 
 from oslo_messaging.notify import _impl_test
 
 from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
 from nova_preempt.termination import nova_api
+from nova_preempt.termination import terminator
 from tests.functional import base
 from tests.functional import guest
 
@@ -154,6 +157,91 @@ class TestNotice(EndsTestCase):
         self.assertIsNone(inside.read_notice())
         self.assertEqual({other}, self.last_victims())
         self.assert_consistent()
+
+    def test_an_owner_who_shelves_it(self):
+        """It has given way, and is there to be unshelved."""
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.act(cheap, 'shelve')
+        self.wait(normal)
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(cheap)['status'])
+        self.assertEqual(db_api.SHELVED, self.victim().status)
+        self.assert_consistent()
+
+    def test_an_administrator_who_moves_it(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.add_hosts('host2')
+        self.act(cheap, 'os-migrateLive', {'host': None,
+                                           'block_migration': 'auto'})
+        self.assertEqual('host1',
+                         self.wait(normal)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual('host2', self.api.get_server(cheap)[
+            'OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(db_api.MIGRATED, self.victim().status)
+        self.assert_consistent()
+
+    def test_the_new_server_is_deleted_meanwhile(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.api.delete_server(normal)
+        self.wait_for(lambda: not self.db.get_open_decisions(),
+                      'the preemption to be taken back')
+        self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
+        self.assertEqual((db_api.ROLLED_BACK, db_api.KEPT),
+                         (self.last_decision().status, self.victim().status))
+        self.assertNotIn(nova_api.NOTICE_KEY,
+                         self.api.get_server(cheap)['metadata'])
+        self.wait_consistent()
+
+    def test_one_of_two_new_servers_is_deleted_meanwhile(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        self.add_hosts('host2')
+        victims = {*self.fill(**{'preemptible:notice_s': '5'}),
+                   self.boot_spot('c', 'host2', 1, self.big_spot())}
+        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+                                  flavor_id=self.small, networks='none')
+        body.update(min_count=2, max_count=2)
+        first = self.api.post_server({'server': body})['id']
+        self.wait_for(lambda: sum(
+            nova_api.NOTICE_KEY in self.api.get_server(victim)['metadata']
+            for victim in victims) == 2, 'two notices')
+        second, = (server['id'] for server in self.servers()
+                   if server['id'] not in victims | {first})
+        self.api.delete_server(second)
+        self.wait(first)
+        self.assertEqual([db_api.DONE, db_api.ROLLED_BACK], sorted(
+            decision.status for decision in self.db.get_decisions()))
+        self.assertEqual(3, len(self.alive()))
+        self.wait_consistent()
+
+    def big_spot(self):
+        return self.create_flavor('bigspot', 2, 2048, 20, preemptible=True,
+                                  **{'preemptible:notice_s': '5'})
+
+    def test_resize_on_the_same_host_is_taken_back(self):
+        """That the server is on the host does not say that it was resized."""
+        self.flags(allow_resize_to_same_host=True)
+        self.flags(termination_timeout_s=2, notice_s=0, group='preemption')
+        self.add_host('host2', 4, 4096, 40)
+        normal = self.boot_normal('grows', host='host2')['id']
+        spots = {self.boot_spot(name, 'host2') for name in 'abc'}
+        for name in 'de':
+            self.boot_normal(name, host='host1')
+        before = self.alive()
+        with mock.patch.object(terminator.Work, '_is_wanted',
+                               return_value=False):
+            server = self.act(normal, 'resize', {'flavorRef': self.big})
+        self.assertEqual('ACTIVE', server['status'])
+        self.assertEqual(before, self.alive())
+        self.assertLessEqual(spots, self.alive())
+        self.assertEqual({db_api.ROLLED_BACK, db_api.REFUSED}, {
+            decision.status for decision in self.db.get_decisions()})
+        self.wait_consistent()
 
     def test_notifications(self):
         _impl_test.reset()

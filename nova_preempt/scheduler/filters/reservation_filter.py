@@ -11,8 +11,6 @@
 # under the License.
 """Keeps reserved hosts for those who have reserved them."""
 
-import types
-
 import nova.conf
 from nova.scheduler import filters
 from nova.scheduler import utils
@@ -80,10 +78,8 @@ def _lead_s(spec_obj):
         return CONF.reservation.guard_s
     options = CONF.preemption
     extra_specs = spec_obj.flavor.extra_specs or {}
-    notice_s = terms.get_terms(types.SimpleNamespace(
-        action=marks.action(extra_specs),
-        notice_s=marks.notice_s(extra_specs),
-        restore=marks.restore(extra_specs)), options).notice_s
+    notice_s = terms.notice_rule(options).length_s(
+        marks.notice_s(extra_specs))
     # Before that its notice would have to begin, and what it was promised
     # to run for comes before the notice.
     return (max(marks.minimum_runtime_s(extra_specs),

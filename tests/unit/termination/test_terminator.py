@@ -22,6 +22,7 @@ from nova_preempt import placement as placement_api
 from nova_preempt.db import api
 from nova_preempt.scheduler import deadline
 from nova_preempt.termination import nova_api
+from nova_preempt.termination import requests
 from nova_preempt.termination import terminator
 from nova_preempt.termination import watch
 
@@ -89,7 +90,7 @@ class FakeCloud:
     def power_off(self, uuid):
         self.vm_states[uuid] = 'stopped'
 
-    def get(self, uuid):
+    def get(self, uuid, max_age_s=None):
         due, what = self._due.get(uuid, (None, None))
         if what is None:
             return self._state(uuid, None)
@@ -124,6 +125,8 @@ class TestTerminator(unittest.TestCase):
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
         self.watch = mock.Mock(spec=watch.Watch)
+        self.requests = mock.Mock(spec=requests.Requests)
+        self.requests.unwanted.return_value = set()
         self.options = types.SimpleNamespace(
             termination_timeout_s=60, poll_interval_s=1.0,
             migrate_timeout_s=30, actions=['delete'])
@@ -133,13 +136,24 @@ class TestTerminator(unittest.TestCase):
         self.watch.get.side_effect = cloud.get
         return cloud
 
-    def end(self, cloud, *uuids, check=None, **values):
-        decision = db.Decision('d', 's', operation='create', victims=tuple(
-            db.Victim(uuid, **values) for uuid in uuids))
+    def end(self, cloud, *uuids, **values):
+        return self.finish(cloud, *uuids, **values).stuck
+
+    def finish(self, cloud, *uuids, operation='create', check=None,
+               **values):
+        decision = db.Decision(
+            'd', 's', operation=operation, host='host1', victims=tuple(
+                db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
-            cloud, self.watch, self.placement, self.db, 'me', self.options,
-            self.events, lambda: self.clock.now, self.clock.sleep).end(
-                [decision], check)
+            cloud, self.watch, self.requests, self.placement, self.db, 'me',
+            self.options, self.events, lambda: self.clock.now,
+            self.clock.sleep).end([decision], check)
+
+    def assert_soon_after(self, when):
+        """No later than at the next look, which is soon at first."""
+        self.assertGreaterEqual(self.clock.now, when)
+        self.assertLessEqual(self.clock.now,
+                             when + self.options.poll_interval_s)
 
     def statuses(self, uuid):
         return [call.args[2] for call in self.db.update_victim.mock_calls
@@ -162,7 +176,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', 'b'))
         self.assertEqual({'a': [(100.0, 'force_delete')],
                           'b': [(100.0, 'force_delete')]}, cloud.asked)
-        self.assertEqual(107.0, self.clock.now)
+        self.assert_soon_after(107.0)
         self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
         self.assertEqual(2, self.events.end.call_count)
         self.assertEqual({}, cloud.shown)
@@ -182,7 +196,7 @@ class TestTerminator(unittest.TestCase):
     def test_one_that_never_ends(self):
         cloud = self.cloud({'a': 1, 'b': 1000})
         self.assertEqual({'b'}, self.end(cloud, 'a', 'b'))
-        self.assertEqual(160.0, self.clock.now)
+        self.assert_soon_after(160.0)
         self.assertEqual([api.ENDING], self.statuses('b'))
 
     def test_refused_at_first(self):
@@ -193,7 +207,8 @@ class TestTerminator(unittest.TestCase):
     def test_failed_end_is_asked_for_again(self):
         cloud = self.cloud({'a': 1})
         active = watch.State('active', None, 'host1', 100.0)
-        self.watch.get.side_effect = [active] * 12 + [None]
+        self.watch.get.side_effect = lambda uuid, max_age_s: (
+            active if self.clock.now < 112 else None)
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(2, len(cloud.asked['a']))
 
@@ -333,7 +348,7 @@ class TestTerminator(unittest.TestCase):
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 20})
         old = watch.State('active', None, 'host1', self.clock.now)
-        self.watch.get.side_effect = lambda uuid: (
+        self.watch.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 110 else cloud.get(uuid))
         self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
         self.assertEqual(['live_migrate'],
@@ -390,17 +405,121 @@ class TestTerminator(unittest.TestCase):
     def test_waits_until_nova_has_freed_the_space(self):
         self.placement.get_consumer.side_effect = [HOLDING, HOLDING, FREE]
         self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
-        self.assertEqual(103.0, self.clock.now)
+        self.assert_soon_after(101.0)
+        self.assertEqual(3, self.placement.get_consumer.call_count)
         self.placement.delete_allocations.assert_not_called()
 
     def test_space_that_nova_forgets_is_freed(self):
         self.placement.get_consumer.return_value = HOLDING
         self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
         self.placement.delete_allocations.assert_called_once_with('a')
-        self.assertEqual(111.0, self.clock.now)
+        self.assert_soon_after(111.0)
 
     def test_placement_away(self):
         self.placement.get_consumer.side_effect = (
             placement_api.PlacementError('503'))
         self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
         self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
+
+    # -- what became of it meanwhile ---------------------------------------
+
+    def meanwhile(self, cloud, when, vm_state='active', task_state=None,
+                  host='host1'):
+        """Somebody else has done something to it by then."""
+        real = cloud.get
+        self.watch.get.side_effect = lambda uuid, max_age_s: (
+            real(uuid) if self.clock.now < when else watch.State(
+                vm_state, task_state, host, self.clock.now))
+
+    def test_shelved_by_its_owner(self):
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, 'shelved_offloaded', host=None)
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+        self.assertEqual(api.SHELVED, self.statuses('a')[-1])
+        self.assert_soon_after(110)
+
+    def test_moved_by_an_administrator(self):
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, host='host2')
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+        self.assertEqual({}, cloud.shown)
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+
+    def test_on_its_way_when_the_notice_is_over(self):
+        for task_state in ('migrating', 'resize_migrated', 'shelving'):
+            cloud = self.cloud({'a': 1})
+            start = self.clock.now
+            self.watch.get.side_effect = lambda uuid, max_age_s: watch.State(
+                'active', *((task_state, 'host1')            # noqa: B023
+                            if self.clock.now < start + 40   # noqa: B023
+                            else (None, 'host2')), self.clock.now)
+            self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+            self.assertEqual({}, cloud.asked)
+
+    def test_on_its_way_for_too_long(self):
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, task_state='migrating')
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+
+    def test_a_cell_that_is_away_for_too_long(self):
+        cloud = self.cloud({'a': 1})
+        self.watch.get.side_effect = nova_api.NovaError('away')
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+        self.assert_soon_after(190)
+        self.assertEqual({}, cloud.asked)
+
+    def test_who_has_reached_its_maximum_run_time_is_not_moved(self):
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 1})
+        self.finish(cloud, 'a', operation='maximum_runtime', notice_s=5)
+        self.assertEqual(['force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_an_error_during_its_notice(self):
+        """It cannot be shelved: the next action that the operator allows."""
+        cloud = self.cloud({'a': 1})
+        cloud.vm_states['a'] = 'error'
+        self.options.actions = ['stop', 'shelve']
+        self.assertEqual({'a'}, self.end(cloud, 'a', action='shelve'))
+        self.assertEqual({}, cloud.asked)
+        self.options.actions = ['stop', 'shelve', 'delete']
+        self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
+        self.assertEqual(['force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_stop_leaves_what_a_stopped_server_keeps(self):
+        self.placement.get_consumer.return_value = placement_api.Consumer(
+            'a', {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 9}},
+                  'gpu': {'resources': {'VGPU': 1}}}, 1)
+        self.end(self.cloud({'a': 3}), 'a', action='stop')
+        (changes,), _ = self.placement.post_allocations.call_args
+        self.assertEqual({'gpu': {'resources': {'VGPU': 1}}},
+                         changes[0].allocations)
+
+    # -- whether it is wanted ----------------------------------------------
+
+    def test_nobody_needs_the_space_any_more(self):
+        cloud = self.cloud({'a': 1})
+        self.requests.unwanted.side_effect = lambda uuids: (
+            set(uuids) if self.clock.now >= 120 else set())
+        ended = self.finish(cloud, 'a', notice_s=30)
+        self.assertEqual((set(), {'d'}), (ended.stuck, ended.unwanted))
+        self.assertEqual({}, cloud.asked)
+        self.requests.add.assert_called_once_with(['s'])
+        self.requests.remove.assert_called_once_with(['s'])
+
+    def test_nobody_knows_whether_it_is_needed(self):
+        cloud = self.cloud({'a': 1})
+        self.requests.unwanted.side_effect = nova_api.NovaError('away')
+        self.assertEqual({'a'}, self.end(cloud, 'a'))
+        self.assertEqual({}, cloud.asked)
+
+    def test_looks_often_at_first(self):
+        self.assertEqual(set(), self.end(self.cloud({'a': 0.4}), 'a'))
+        self.assertLess(self.clock.now, 100.6)
+        looks = self.watch.get.call_count
+        self.assertEqual(set(), self.end(self.cloud({'a': 50}), 'a'))
+        self.assertLess(self.watch.get.call_count - looks, 80)

@@ -14,13 +14,11 @@
 import datetime
 import types
 import unittest
-from unittest import mock
 
+from nova_preempt.core import eligibility
 from nova_preempt.scheduler import records
 from nova_preempt.scheduler import view
-from nova_preempt.termination import nova_api
 from nova_preempt.termination import terms
-from nova_preempt.termination import watch
 
 
 def server(**values):
@@ -124,72 +122,33 @@ class TestTerms(unittest.TestCase):
                 server(action=action, vm_state=vm_state), self.options),
                 (action, vm_state))
 
+    def test_what_a_stopped_server_keeps_is_not_counted_on(self):
+        """It meets the next action of the list, when chosen as in its end."""
+        self.options.actions = ['delete', 'stop', 'shelve']
+        plain, pinned = (server(action='stop', pinned=value)
+                         for value in (False, True))
+        self.assertEqual('stop', self.victim_of(plain).last_resort)
+        victim = self.victim_of(pinned)
+        self.assertEqual(('shelve', 'shelve'),
+                         (victim.action, victim.last_resort))
+        resources = {'VCPU': 1, 'VGPU': 1, 'DISK_GB': 1}
+        self.assertEqual({'VCPU': 1}, terms.least_freed(
+            plain, resources, self.options.actions))
+        self.assertEqual(resources, terms.least_freed(
+            pinned, resources, self.options.actions))
+
+    def test_where_nothing_but_stop_is_allowed(self):
+        rules = eligibility.Rules()
+        now = datetime.datetime(2026, 1, 2)
+        for pinned in (False, True):
+            self.assertEqual(not pinned, terms.may_give_way(
+                server(pinned=pinned), rules, ['stop'], now))
+
+    def victim_of(self, item):
+        return records.make_victim(item, self.options)
+
     def test_what_is_freed(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
         for action in ('delete', 'shelve'):
             self.assertEqual(resources, terms.freed(resources, action))
         self.assertEqual({'VCPU': 1}, terms.freed(resources, 'stop'))
-
-
-class TestWatch(unittest.TestCase):
-    """One reading for all, as often as the interval says."""
-
-    def setUp(self):
-        super().setUp()
-        self.now = 0.0
-        self.processor_s = 0.0
-        self.watch = watch.Watch(dict, 1.0, lambda: self.now,
-                                 lambda: self.processor_s)
-        self.read = mock.Mock(side_effect=lambda uuids: {
-            uuid: watch.State('active', None, 'h', 0.0) for uuid in uuids})
-        self.watch._read = self.read
-
-    def test_shared(self):
-        self.watch.add(['a', 'b'])
-        self.watch.add(['b'])
-        for uuid in 'abab':
-            self.assertEqual('active', self.watch.get(uuid).vm_state)
-        self.read.assert_called_once_with(['a', 'b'])
-        self.now = 1.0
-        self.watch.get('a')
-        self.assertEqual(2, self.read.call_count)
-
-    def test_new_ones_are_read_at_once(self):
-        self.watch.add(['a'])
-        self.watch.get('a')
-        self.watch.add(['b', 'c'])
-        for uuid in 'abc':
-            self.assertIsNotNone(self.watch.get(uuid))
-        self.assertEqual([mock.call(['a']), mock.call(['b', 'c'])],
-                         self.read.mock_calls)
-        # It came back: what was known of it is old.
-        self.watch.remove(['b'])
-        self.watch.add(['b'])
-        self.watch.get('b')
-        self.assertEqual(mock.call(['b']), self.read.mock_calls[-1])
-
-    def test_what_takes_long_is_read_less_often(self):
-        def read(uuids):
-            self.processor_s += 0.2
-            return {}
-
-        self.read.side_effect = read
-        self.watch.add(['a'])
-        self.watch.get('a')
-        for seconds, calls in ((3.9, 1), (0.2, 2), (3.9, 2)):
-            self.now += seconds
-            self.watch.get('a')
-            self.assertEqual(calls, self.read.call_count)
-
-    def test_a_cell_that_is_away_is_tried_again(self):
-        self.read.side_effect = nova_api.NovaError('away')
-        self.watch.add(['a'])
-        for _ in range(2):
-            self.assertRaises(nova_api.NovaError, self.watch.get, 'a')
-
-    def test_forgotten_by_the_last_one(self):
-        self.watch.add(['a'])
-        self.watch.add(['a', 'b'])
-        self.watch.remove(['a', 'b'])
-        self.watch.get('a')
-        self.read.assert_called_once_with(['a'])

@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What happens to a preemptible server, and what that frees.
+
+One rule for whoever chooses victims and for whoever ends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import Resources
+
+DELETE = "delete"
+SHELVE = "shelve"
+STOP = "stop"
+MIGRATE = "migrate"
+
+#: What a stopped server needs no more. All else is on the host still: its
+#: disk, and what Nova frees of a deleted or offloaded server only.
+_FREED_BY_STOP = frozenset(("VCPU", "MEMORY_MB"))
+
+#: What servers have that hold nothing but processor time, memory and disk.
+_PLAIN = _FREED_BY_STOP | {"DISK_GB"}
+
+
+def default(actions: Sequence[str]) -> str:
+    """Return what happens to servers that ask for nothing allowed.
+
+    ``actions``: what the operator allows, [preemption]actions.
+    """
+    return next((a for a in actions if a != MIGRATE), DELETE)
+
+
+def last_resort(action: str, actions: Sequence[str]) -> str:
+    """Return what happens where it cannot be, or is not to be, migrated."""
+    return default(actions) if action == MIGRATE else action
+
+
+def choose(
+    asked: str, actions: Sequence[str], *, pinned: bool = False
+) -> str:
+    """Return the action of a server other than migrate.
+
+    ``asked``: what its flavor says, "" for nothing. ``pinned``: whether it
+    holds parts of its host that a stopped server keeps: then to stop it would
+    not make room, and the next action in the operator's list is taken. Where
+    he allows nothing else it is ``stop`` all the same.
+    """
+    plain = asked in actions and asked != MIGRATE
+    action = asked if plain else default(actions)
+    if action == STOP and pinned:
+        return next(
+            (a for a in _following(STOP, actions) if a != MIGRATE), STOP
+        )
+    return action
+
+
+def _following(action: str, actions: Sequence[str]) -> list[str]:
+    """Return the others in the operator's list, those after it first."""
+    if action not in actions:
+        return list(actions)
+    place = actions.index(action)
+    return [*actions[place + 1:], *actions[:place]]
+
+
+def next_call(
+    action: str, actions: Sequence[str], vm_state: str
+) -> str | None:
+    """Return the call of Nova's API that is next on the way to an end.
+
+    That of the action, or else of the next one in the operator's list for
+    which there is one. Never ``stop`` in place of another: it would free less
+    than was counted on. See eligibility.next_call().
+    """
+    call = eligibility.next_call(action, vm_state)
+    if call is not None:
+        return call
+    for other in _following(action, actions):
+        if other not in (MIGRATE, STOP):
+            call = eligibility.next_call(other, vm_state)
+            if call is not None:
+                return call
+    return None
+
+
+def leaving(action: str, vm_state: str) -> str:
+    """Return the action after which nothing of a server is on its host.
+
+    Its own, unless it would keep its disk there or is not possible now.
+    """
+    if action != STOP and eligibility.next_call(action, vm_state) is not None:
+        return action
+    shelved = eligibility.next_call(SHELVE, vm_state)
+    return DELETE if shelved is None else SHELVE
+
+
+def freed(resources: Resources, action: str) -> dict[str, int]:
+    """Return what of a server's resources its end frees."""
+    if action != STOP:
+        return dict(resources)
+    return {
+        name: amount
+        for name, amount in resources.items()
+        if name in _FREED_BY_STOP
+    }
+
+
+def kept(resources: Resources, action: str) -> dict[str, int]:
+    """Return what of a server's resources stays with it after its end."""
+    gone = freed(resources, action)
+    return {
+        name: amount
+        for name, amount in resources.items()
+        if amount and name not in gone
+    }
+
+
+def is_plain(resource_classes: Sequence[str]) -> bool:
+    """Tell whether these are things of which a stopped server frees some."""
+    return _PLAIN.issuperset(resource_classes)

@@ -1,0 +1,346 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The next step with a victim, given what Nova shows of it now.
+
+Asked before every act upon a victim, by whoever ends it and by whoever takes
+a preemption back. During a notice a server may become anything: its owner
+shelves, resizes or deletes it, an administrator moves it. Who is off the host
+and holds nothing there has given way, however that came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+import enum
+
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eligibility
+
+#: Operations whose servers end wherever they are: to be somewhere else is not
+#: what they get their notice for.
+FOR_GOOD = frozenset(("maximum_runtime",))
+
+#: Of a server that is being deleted.
+DELETING = frozenset(("deleting", "soft-deleting"))
+#: Of a server that is being shelved, or shelved already and offloaded.
+SHELVING = frozenset(
+    (
+        "shelving",
+        "shelving_image_pending_upload",
+        "shelving_image_uploading",
+        "shelving_offloading",
+    )
+)
+#: Of a server that will be elsewhere, or here, but is not yet either.
+MOVING = frozenset(
+    (
+        "migrating",
+        "resize_prep",
+        "resize_migrating",
+        "resize_migrated",
+        "resize_finish",
+        "resize_reverting",
+        "resize_confirming",
+        "rebuilding",
+        "rebuild_block_device_mapping",
+        "rebuild_spawning",
+    )
+)
+_LEAVING = DELETING | SHELVING | MOVING
+
+_OFFLOADED = "shelved_offloaded"
+
+#: How often an action that Nova accepted but that did not happen is asked
+#: for again, and what Nova forgets to free is looked at.
+ASK_AGAIN_S = 10.0
+#: After how long a migration that was accepted shows.
+BEGUN_S = 1.0
+
+#: The shortest pause between two looks at a victim.
+SHORTEST_S = 0.05
+#: A pause is this share of what was waited already.
+_SHARE = 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """A server as Nova's record of it says.
+
+    ``read_at``: when it was read, by the clock of whoever waits.
+    """
+
+    vm_state: str
+    task_state: str | None
+    host: str | None
+    read_at: float = dataclasses.field(default=0.0, compare=False)
+
+
+class What(enum.Enum):
+    """Kinds of steps."""
+
+    WAIT = "wait"
+    #: look whether it holds anything on its host, and ask anew
+    LOOK = "look"
+    #: ask Nova for ``Step.detail``
+    ASK = "ask"
+    #: free what Nova has forgotten to; then it is done
+    FREE = "free"
+    #: it is stopped: lock it and leave it what it needs; then it is done
+    LEAVE_STOPPED = "leave_stopped"
+    #: it has given way; ``Step.detail`` says how
+    DONE = "done"
+    #: it cannot be migrated: ask anew for what follows
+    NEXT = "next"
+    #: it has not given way in time
+    GIVE_UP = "give_up"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """What to do with a victim."""
+
+    what: What
+    detail: str = ""
+
+
+WAIT = Step(What.WAIT)
+_LOOK = Step(What.LOOK)
+_NEXT = Step(What.NEXT)
+
+# How a victim has given way: the words of the records.
+GONE = "gone"
+SHELVED = "shelved"
+STOPPED = "stopped"
+MIGRATED = "migrated"
+KEPT = "kept"
+ENDING = "ending"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """How a victim ends.
+
+    ``host``: where it has to give way; ``action``: delete, shelve or stop;
+    ``allowed``: what else the operator allows; ``migrate``: whether it is
+    moved if it can be; ``for_good``: whether it ends wherever it is.
+    """
+
+    host: str
+    action: str
+    allowed: Sequence[str] = ()
+    migrate: bool = False
+    for_good: bool = False
+    timeout_s: float = 0.0
+    migrate_timeout_s: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the end of a victim is; times are of one clock.
+
+    ``acting_since``: when its notice was over. ``asked``, ``asked_at``: what
+    Nova was asked for last. ``migration_over``: whether it cannot be moved.
+    ``gone_at``: when Nova was first seen to know it no more.
+    """
+
+    notice_until: float
+    acting_since: float | None = None
+    asked: str = ""
+    asked_at: float = 0.0
+    migration_over: bool = False
+    gone_at: float | None = None
+
+
+def notice_is_over(
+    progress: Progress, seen: Seen | None, known: bool, now: float
+) -> bool:
+    """Tell whether it is late enough, or nobody needs more time."""
+    if progress.acting_since is not None or now >= progress.notice_until:
+        return True
+    return known and (
+        seen is None or seen.vm_state not in eligibility.RUNNING
+    )
+
+
+def next_step(
+    seen: Seen | None,
+    terms: Terms,
+    progress: Progress,
+    now: float,
+    *,
+    known: bool = True,
+    holds: bool | None = None,
+) -> Step:
+    """Return the next step with a victim.
+
+    ``seen``: None if Nova knows it no more. ``known``: False if nobody can
+    tell. ``holds``: whether it has anything on its host (or anywhere, where
+    it is gone), in Placement; None if nobody has looked.
+    """
+    if known:
+        step = (
+            _gone(progress, now, holds)
+            if seen is None
+            else _away(seen, terms, progress, now, holds)
+        )
+        if step != WAIT or seen is None:
+            return step
+    if progress.acting_since is None:
+        return WAIT
+    patience = terms.timeout_s
+    if terms.migrate:
+        patience += terms.migrate_timeout_s
+    if now - progress.acting_since >= patience:
+        return Step(What.GIVE_UP)
+    if not known or seen is None or is_away(seen, terms):
+        return WAIT
+    return _act(seen, terms, progress, now)
+
+
+def is_away(seen: Seen, terms: Terms) -> bool:
+    """Tell whether it has left its host, as far as Nova's record says."""
+    if is_offloaded(seen):
+        return True
+    return (
+        not terms.for_good
+        and seen.host != terms.host
+        and seen.task_state is None
+    )
+
+
+def is_offloaded(seen: Seen) -> bool:
+    """Tell whether it has no host, or has none any more while it returns."""
+    return seen.vm_state == _OFFLOADED and seen.task_state in (
+        None, "unshelving")
+
+
+def _gone(progress: Progress, now: float, holds: bool | None) -> Step:
+    if holds is None:
+        return _LOOK
+    if not holds:
+        return Step(What.DONE, GONE)
+    # Nova frees the space of a server just after it knows it no more.
+    if progress.gone_at is None or now - progress.gone_at < ASK_AGAIN_S:
+        return WAIT
+    return Step(What.FREE, GONE)
+
+
+def _away(
+    seen: Seen,
+    terms: Terms,
+    progress: Progress,
+    now: float,
+    holds: bool | None,
+) -> Step:
+    if not is_away(seen, terms):
+        return WAIT
+    if seen.vm_state == "resized":
+        # What is left of it here is kept for the case that it comes back.
+        return _ask("confirm_resize", progress, now)
+    if holds is None:
+        return _LOOK
+    if holds:
+        return WAIT
+    return Step(What.DONE, SHELVED if is_offloaded(seen) else MIGRATED)
+
+
+def _ask(what: str, progress: Progress, now: float) -> Step:
+    """Ask Nova for something, not too often."""
+    if progress.asked == what and now - progress.asked_at < ASK_AGAIN_S:
+        return WAIT
+    return Step(What.ASK, what)
+
+
+def _follow_migration(
+    seen: Seen, terms: Terms, progress: Progress, now: float
+) -> Step:
+    if seen.task_state is not None:
+        late = now - progress.asked_at >= terms.migrate_timeout_s
+        return Step(What.ASK, "abort_migration") if late else WAIT
+    # What was read before Nova has shown that it has begun says nothing: who
+    # gives up now would end a server on its way.
+    if seen.read_at - progress.asked_at >= BEGUN_S:
+        return _NEXT
+    return WAIT
+
+
+def _act(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
+    if progress.asked in ("live_migrate", "abort_migration"):
+        return _follow_migration(seen, terms, progress, now)
+    if seen.task_state in _LEAVING:
+        # What it will be is not known yet.
+        return WAIT
+    if terms.migrate and not progress.migration_over:
+        if seen.vm_state == "active":
+            return Step(What.ASK, "live_migrate")
+        return _NEXT
+    return _end(seen, terms, progress, now)
+
+
+def _end(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
+    call = core_actions.next_call(
+        terms.action, terms.allowed, seen.vm_state
+    )
+    if call == "force_delete":
+        return _ask(call, progress, now)
+    if call is None or seen.task_state is not None:
+        return WAIT
+    if call != eligibility.THERE:
+        return _ask(call, progress, now)
+    if seen.vm_state == "stopped":
+        return Step(What.LEAVE_STOPPED, STOPPED)
+    return WAIT
+
+
+def pause_s(waited_s: float, interval_s: float) -> float:
+    """Return how long to wait until victims are looked at again.
+
+    Short at first, when much happens, then ever longer.
+
+    ``waited_s``: since something was asked for last; ``interval_s``: the
+    longest.
+    """
+    return min(interval_s, max(SHORTEST_S, waited_s * _SHARE))
+
+
+# -- when a preemption is taken back --------------------------------------
+
+
+def is_there(seen: Seen | None, host: str) -> bool:
+    """Tell whether a victim is on the host, and needs its space there.
+
+    That it is being deleted or shelved changes nothing: nobody knows when, or
+    whether, that comes to an end.
+    """
+    return (
+        seen is not None
+        and not is_offloaded(seen)
+        and seen.host == host
+    )
+
+
+def is_leaving(seen: Seen) -> bool:
+    """Tell whether a server is on its way out already."""
+    return seen.task_state in DELETING | SHELVING
+
+
+def closing_status(seen: Seen | None, host: str) -> str:
+    """Return what became of a victim whose preemption is taken back."""
+    if seen is None:
+        return GONE
+    if is_offloaded(seen) or seen.task_state in SHELVING:
+        return SHELVED
+    if seen.task_state in DELETING:
+        return ENDING
+    return KEPT if seen.host == host else MIGRATED

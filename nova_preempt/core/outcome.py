@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What became of a server for which others have given way."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from nova_preempt.core import ending
+
+#: It is on the host that was cleared for it, as was asked for.
+SERVED = "served"
+#: It is on another host.
+ELSEWHERE = "elsewhere"
+#: It is in ERROR, or still what it was: nobody needed to end.
+FAILED = "failed"
+#: It was deleted before it was seen to be there.
+DELETED = "deleted"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server as Nova's record of it says.
+
+    ``deleted``: whether it was deleted; ``ran``: whether it has run ever;
+    ``flavor``: its name.
+    """
+
+    vm_state: str
+    task_state: str | None
+    host: str | None
+    deleted: bool = False
+    ran: bool = True
+    flavor: str = ""
+
+
+def outcome(
+    server: Server | None, host: str, operation: str, flavor: str
+) -> str | None:
+    """Return what became of it, None if nobody can tell yet.
+
+    ``server``: None if Nova knows nothing of it; ``host``: that was cleared
+    for it; ``flavor``: the name of the one that it was to have.
+    """
+    if server is None:
+        return DELETED
+    if server.deleted:
+        served = server.ran and server.host == host
+        return SERVED if served else DELETED
+    if server.vm_state == "error":
+        return FAILED
+    if server.task_state is not None or server.vm_state == "building":
+        return None
+    if ending.is_offloaded(
+        ending.Seen(server.vm_state, server.task_state, server.host)
+    ):
+        return FAILED
+    if operation == "resize" and server.flavor != flavor:
+        return FAILED
+    return SERVED if server.host == host else ELSEWHERE

@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The decisions of which nobody knows yet what became of their servers."""
+
+import dataclasses
+import json
+
+import sqlalchemy as sa
+
+from nova_preempt.db import api
+from nova_preempt.db import models
+
+# So many are looked at in one go.
+LIMIT = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Unknown:
+    """A decision that is closed.
+
+    :ivar in_vain: how many victims have ended if the server was not served
+    """
+
+    uuid: str
+    server_uuid: str
+    status: str
+    host: str
+    operation: str
+    flavor: str
+    in_vain: int
+
+
+def get_unknown(database):
+    """The Unknowns, the oldest first."""
+    row = models.Decision
+    query = (sa.select(row).where(row.outcome.is_(None))
+             .where(row.status.not_in(api.OPEN))
+             .order_by(row.created_at, row.uuid).limit(LIMIT))
+    with database._reader() as session:
+        return [_unknown(item) for item in
+                session.execute(query).unique().scalars()]
+
+
+def set_outcome(database, uuid, outcome):
+    """Remember it.
+
+    :returns: False if somebody else was faster
+    """
+    row = models.Decision
+    query = (sa.update(row.__table__).where(row.uuid == uuid)
+             .where(row.outcome.is_(None)).values(outcome=outcome))
+    with database._writer() as session:
+        return session.execute(query).rowcount == 1
+
+
+def get_ending(database):
+    """[(decision uuid, server uuid)] of victims of closed decisions that
+    were still on their way out then.
+    """
+    victim, decision = models.Victim, models.Decision
+    query = (sa.select(victim.decision_uuid, victim.server_uuid)
+             .join(decision, decision.uuid == victim.decision_uuid)
+             .where(victim.status == api.ENDING)
+             .where(decision.status.not_in(api.OPEN)))
+    with database._reader() as session:
+        return [tuple(item) for item in session.execute(query)]
+
+
+def _unknown(row):
+    return Unknown(
+        row.uuid, row.server_uuid, row.status, row.host, row.operation,
+        json.loads(row.record).get('flavor', ''),
+        sum(victim.status in _ENDED for victim in row.victims))
+
+
+_ENDED = (api.GONE, api.SHELVED, api.STOPPED, api.ENDING)

@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What happens to a server that has to go, and what that frees."""
+
+import unittest
+
+from nova_preempt.core import actions
+
+STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
+          'error', 'shelved', 'soft-delete')
+
+
+class TestChoose(unittest.TestCase):
+
+    def test_what_the_flavor_asks_for_if_it_is_allowed(self):
+        for asked, allowed, chosen in (
+                ('', ['shelve', 'stop'], 'shelve'),
+                ('stop', ['shelve', 'stop'], 'stop'),
+                ('delete', ['shelve', 'stop'], 'shelve'),
+                ('migrate', ['migrate', 'stop'], 'stop'),
+                ('stop', ['migrate'], 'delete'), ('', [], 'delete')):
+            self.assertEqual(chosen, actions.choose(asked, allowed))
+
+    def test_what_keeps_parts_of_its_host_is_not_stopped(self):
+        for asked, allowed, chosen in (
+                ('stop', ['delete', 'shelve', 'stop'], 'delete'),
+                ('stop', ['stop', 'shelve', 'delete'], 'shelve'),
+                ('stop', ['delete', 'stop', 'migrate', 'shelve'], 'shelve'),
+                ('', ['stop', 'delete'], 'delete'),
+                ('migrate', ['stop', 'migrate', 'shelve'], 'shelve'),
+                ('shelve', ['stop', 'shelve'], 'shelve'),
+                # Nothing else is allowed.
+                ('', ['migrate', 'stop'], 'stop')):
+            self.assertEqual(chosen, actions.choose(asked, allowed,
+                                                    pinned=True))
+
+
+class TestNextCall(unittest.TestCase):
+
+    def test_its_own_action_as_long_as_it_is_possible(self):
+        allowed = ['delete', 'shelve', 'stop']
+        for vm_state in STATES:
+            if vm_state not in ('error', 'soft-delete'):
+                self.assertNotEqual('force_delete', actions.next_call(
+                    'shelve', allowed, vm_state), vm_state)
+
+    def test_the_next_one_that_the_operator_allows(self):
+        for allowed, call in ((['shelve', 'delete'], 'force_delete'),
+                              (['delete', 'shelve'], 'force_delete'),
+                              (['shelve', 'stop', 'migrate'], None),
+                              ([], None)):
+            self.assertEqual(call, actions.next_call('shelve', allowed,
+                                                     'error'))
+
+
+class TestFreed(unittest.TestCase):
+
+    def test_everything_unless_it_is_stopped(self):
+        resources = {'VCPU': 1, 'MEMORY_MB': 2, 'DISK_GB': 3, 'PCPU': 4,
+                     'VGPU': 5, 'NET_BW_EGR_KILOBIT_PER_SEC': 6}
+        for action in ('delete', 'shelve'):
+            self.assertEqual(resources, actions.freed(resources, action))
+            self.assertEqual({}, actions.kept(resources, action))
+
+    def test_of_a_stopped_one_what_nova_does_not_keep(self):
+        resources = {'VCPU': 1, 'MEMORY_MB': 2, 'DISK_GB': 3, 'PCPU': 4,
+                     'VGPU': 5, 'CUSTOM_PCI': 0}
+        self.assertEqual({'VCPU': 1, 'MEMORY_MB': 2},
+                         actions.freed(resources, 'stop'))
+        self.assertEqual({'DISK_GB': 3, 'PCPU': 4, 'VGPU': 5},
+                         actions.kept(resources, 'stop'))
+
+    def test_plain(self):
+        self.assertTrue(actions.is_plain(['VCPU', 'MEMORY_MB', 'DISK_GB']))
+        self.assertTrue(actions.is_plain([]))
+        self.assertFalse(actions.is_plain(['VCPU', 'VGPU']))

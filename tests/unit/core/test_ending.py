@@ -1,0 +1,199 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The next step with a victim, in every state that it may be in."""
+
+import dataclasses
+import itertools
+import unittest
+
+from nova_preempt.core import ending
+from nova_preempt.core.ending import What
+
+STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
+          'error', 'shelved', 'soft-delete', 'shelved_offloaded', 'building')
+TASKS = (None, 'deleting', 'shelving', 'shelving_offloading', 'migrating',
+         'resize_prep', 'resize_finish', 'rebuilding', 'powering-off',
+         'image_snapshot', 'unshelving')
+HOSTS = ('here', 'there', None)
+
+TERMS = ending.Terms('here', 'delete', ('delete', 'shelve', 'stop'),
+                     timeout_s=60, migrate_timeout_s=30)
+NOTICED = ending.Progress(notice_until=100.0)
+ACTING = ending.Progress(notice_until=100.0, acting_since=100.0)
+
+
+def step(vm_state='active', task_state=None, host='here', terms=TERMS,
+         progress=ACTING, now=100.0, **kwargs):
+    return ending.next_step(ending.Seen(vm_state, task_state, host, now),
+                            terms, progress, now, **kwargs)
+
+
+def every_state():
+    return itertools.product(STATES, TASKS, HOSTS)
+
+
+class TestNextStep(unittest.TestCase):
+
+    def test_nobody_is_asked_for_anything_during_its_notice(self):
+        for state in every_state():
+            found = step(*state, progress=NOTICED, now=90.0)
+            self.assertIn(found.what, (What.WAIT, What.LOOK, What.ASK))
+            if found.what is What.ASK:
+                # It is elsewhere already.
+                self.assertEqual('confirm_resize', found.detail)
+                self.assertNotEqual('here', state[2])
+
+    def test_who_is_elsewhere_is_never_ended(self):
+        for action, migrate in itertools.product(
+                ('delete', 'shelve', 'stop'), (True, False)):
+            terms = dataclasses.replace(TERMS, action=action,
+                                        migrate=migrate)
+            for vm_state, task_state in itertools.product(STATES, TASKS):
+                if task_state in (None, *ending.MOVING):
+                    found = step(vm_state, task_state, 'there', terms)
+                    self.assertNotIn(found.detail, (
+                        'force_delete', 'shelve', 'stop', 'shelve_offload'))
+
+    def test_off_the_host_and_holding_nothing_there(self):
+        for vm_state, host, status in (
+                ('active', 'there', 'migrated'),
+                ('stopped', 'there', 'migrated'),
+                ('shelved_offloaded', None, 'shelved')):
+            self.assertEqual(What.LOOK, step(vm_state, None, host).what)
+            for progress in (NOTICED, ACTING):
+                self.assertEqual(
+                    ending.Step(What.DONE, status),
+                    step(vm_state, None, host, progress=progress,
+                         holds=False))
+            self.assertEqual(What.WAIT,
+                             step(vm_state, None, host, holds=True).what)
+            self.assertEqual(What.GIVE_UP, step(
+                vm_state, None, host, now=160.0, holds=True).what)
+
+    def test_a_resize_away_is_confirmed(self):
+        self.assertEqual(ending.Step(What.ASK, 'confirm_resize'),
+                         step('resized', None, 'there'))
+
+    def test_gone(self):
+        def gone(progress=ACTING, now=100.0, **kwargs):
+            return ending.next_step(None, TERMS, progress, now, **kwargs)
+
+        self.assertEqual(What.LOOK, gone().what)
+        self.assertEqual(ending.Step(What.DONE, 'gone'), gone(holds=False))
+        since = dataclasses.replace(ACTING, gone_at=100.0)
+        self.assertEqual(What.WAIT, gone(since, 109.9, holds=True).what)
+        self.assertEqual(ending.Step(What.FREE, 'gone'),
+                         gone(since, 110.0, holds=True))
+
+    def test_who_leaves_by_itself_is_let(self):
+        for task_state in ('deleting', 'shelving', 'migrating',
+                           'resize_prep', 'rebuilding'):
+            for now, what in ((159.0, What.WAIT), (160.0, What.GIVE_UP)):
+                self.assertEqual(what, step(task_state=task_state,
+                                            now=now).what)
+
+    def test_nobody_is_asked_when_it_is_too_late(self):
+        for state in every_state():
+            for action in ('delete', 'shelve', 'stop'):
+                found = step(*state, now=160.0, terms=dataclasses.replace(
+                    TERMS, action=action))
+                if state[2] == 'here':
+                    self.assertIn(found.what, (What.GIVE_UP, What.LOOK))
+
+    def test_nothing_is_known(self):
+        for progress, now, what in (
+                (NOTICED, 90.0, What.WAIT), (ACTING, 159.0, What.WAIT),
+                (ACTING, 160.0, What.GIVE_UP)):
+            self.assertEqual(what, ending.next_step(
+                None, TERMS, progress, now, known=False).what)
+
+    def test_asked_again_now_and_then(self):
+        asked = dataclasses.replace(ACTING, asked='force_delete',
+                                    asked_at=100.0)
+        for now, what in ((109.0, What.WAIT), (110.0, What.ASK)):
+            self.assertEqual(what, step(progress=asked, now=now).what)
+
+    def test_a_server_that_ends_for_good(self):
+        """To be elsewhere is no end."""
+        terms = dataclasses.replace(TERMS, for_good=True)
+        for host in ('here', 'there'):
+            self.assertEqual(ending.Step(What.ASK, 'force_delete'),
+                             step(host=host, terms=terms))
+        self.assertEqual(ending.Step(What.DONE, 'shelved'), step(
+            'shelved_offloaded', None, None, terms, holds=False))
+
+    def test_notice(self):
+        def over(vm_state, now=90.0, known=True):
+            seen = vm_state and ending.Seen(vm_state, None, 'here')
+            return ending.notice_is_over(NOTICED, seen, known, now)
+
+        for vm_state in ('active', 'paused', 'rescued'):
+            self.assertFalse(over(vm_state))
+            self.assertTrue(over(vm_state, now=100.0))
+        for vm_state in ('stopped', 'error', None):
+            self.assertTrue(over(vm_state))
+        self.assertFalse(over(None, known=False))
+
+    def test_every_state_has_an_answer(self):
+        for action, migrate, asked, holds in itertools.product(
+                ('delete', 'shelve', 'stop'), (True, False),
+                ('', 'live_migrate'), (None, True)):
+            terms = dataclasses.replace(TERMS, action=action,
+                                        migrate=migrate)
+            progress = dataclasses.replace(ACTING, asked=asked,
+                                           asked_at=100.0)
+            for state in every_state():
+                self.assertIsInstance(
+                    step(*state, terms, progress, 135.0, holds=holds),
+                    ending.Step)
+
+
+class TestPause(unittest.TestCase):
+
+    def test_short_at_first(self):
+        now, looks = 0.0, 0
+        while now < 2.0:
+            pause_s = ending.pause_s(now, 0.5)
+            self.assertLessEqual(pause_s, max(0.05, now / 4))
+            now += pause_s
+            looks += 1
+        self.assertLess(looks, 16)
+        self.assertEqual(0.5, ending.pause_s(100.0, 0.5))
+        self.assertEqual(0.01, ending.pause_s(0.0, 0.01))
+
+
+class TestTakenBack(unittest.TestCase):
+
+    def test_who_needs_its_space(self):
+        for vm_state, task_state, host, there in (
+                ('active', None, 'here', True),
+                ('active', 'deleting', 'here', True),
+                ('active', 'shelving', 'here', True),
+                ('shelved', None, 'here', True),
+                ('stopped', None, 'here', True),
+                ('shelved_offloaded', None, None, False),
+                ('active', None, 'there', False)):
+            self.assertEqual(there, ending.is_there(ending.Seen(
+                vm_state, task_state, host), 'here'))
+        self.assertFalse(ending.is_there(None, 'here'))
+
+    def test_what_became_of_it(self):
+        for vm_state, task_state, host, status in (
+                ('active', None, 'here', 'kept'),
+                ('active', None, 'there', 'migrated'),
+                ('active', 'deleting', 'here', 'ending'),
+                ('active', 'shelving', 'here', 'shelved'),
+                ('shelved_offloaded', None, None, 'shelved')):
+            self.assertEqual(status, ending.closing_status(ending.Seen(
+                vm_state, task_state, host), 'here'))
+        self.assertEqual('gone', ending.closing_status(None, 'here'))

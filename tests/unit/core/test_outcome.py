@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What became of a server for which others have given way."""
+
+import unittest
+
+from nova_preempt.core import outcome
+
+
+class TestOutcome(unittest.TestCase):
+
+    def outcome(self, vm_state='active', task_state=None, host='h',
+                operation='create', **values):
+        return outcome.outcome(
+            outcome.Server(vm_state, task_state, host,
+                           **{'flavor': 'f', **values}),
+            'h', operation, 'f')
+
+    def test_what_became_of_it(self):
+        for expected, args, values in (
+                (outcome.SERVED, ('active',), {}),
+                (outcome.SERVED, ('resized',), {'operation': 'resize'}),
+                (outcome.SERVED, ('stopped',), {'operation': 'evacuate'}),
+                (outcome.ELSEWHERE, ('active', None, 'other'), {}),
+                (outcome.FAILED, ('error',), {}),
+                (outcome.FAILED, ('error', None, None), {}),
+                (outcome.FAILED, ('shelved_offloaded', None, None),
+                 {'operation': 'unshelve'}),
+                # Its flavor is the old one.
+                (outcome.FAILED, ('active',),
+                 {'operation': 'resize', 'flavor': 'small'}),
+                (outcome.SERVED, ('deleted',), {'deleted': True}),
+                (outcome.DELETED, ('deleted',),
+                 {'deleted': True, 'ran': False}),
+                (outcome.DELETED, ('deleted', None, None),
+                 {'deleted': True}),
+                (None, ('building', 'spawning'), {}),
+                (None, ('building',), {}),
+                (None, ('active', 'resize_migrating'),
+                 {'operation': 'resize'})):
+            self.assertEqual(expected, self.outcome(*args, **values),
+                             (args, values))
+        self.assertEqual(outcome.DELETED,
+                         outcome.outcome(None, 'h', 'create', 'f'))
