@@ -19,6 +19,8 @@ CONSTRAINTS = constraints/$(NOVA).txt
 REQUIREMENTS = requirements.txt test-requirements.txt doc/requirements.txt
 # Says what the environment was made for, and when.
 STAMP = $(VENV)/.nova-$(NOVA)
+DEMO_VENV ?= $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
+DEMO_STAMP = $(DEMO_VENV)/.nova-$(NOVA)
 
 # Warnings of our own code are errors, see there.
 TEST_ENV = PYTHONPATH=tools/strict
@@ -41,17 +43,21 @@ help:
 
 venv: $(STAMP)
 
-# The environment of the tree is made anew, one from elsewhere is added to.
+# What only the demo needs is a third, and so it has an environment of its own
+# where there is none for all.
 $(STAMP): $(REQUIREMENTS) $(CONSTRAINTS) setup.cfg pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
-		"Python 3.11 or newer is needed")'
-	$(PYTHON) -m venv $(if $(filter .venv,$(VENV)),--clear) $(VENV)
+	tools/make_venv.sh $(PYTHON) $(VENV) $(CONSTRAINTS) \
+		$(REQUIREMENTS:%=--requirement %) --editable '.[embedded]'
 	rm -f $(VENV)/.nova-*
-	$(BIN)/pip install --constraint $(CONSTRAINTS) pbr setuptools
-	$(BIN)/pip install --constraint $(CONSTRAINTS) \
-		$(REQUIREMENTS:%=--requirement %) \
-		--no-build-isolation --editable '.[embedded]'
 	touch $@
+
+ifneq ($(DEMO_VENV),$(VENV))
+$(DEMO_STAMP): requirements.txt $(CONSTRAINTS) setup.cfg pyproject.toml
+	tools/make_venv.sh $(PYTHON) $(DEMO_VENV) $(CONSTRAINTS) \
+		--editable '.[embedded]'
+	rm -f $(DEMO_VENV)/.nova-*
+	touch $@
+endif
 
 test: $(STAMP)
 	@rm -rf $(RESULTS)
@@ -78,10 +84,8 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build -q -W --keep-going -b html releasenotes/source \
 		releasenotes/build/html
 
-demo: $(STAMP)
-	@status=0; for scenario in $(SCENARIOS); do \
-		$(BIN)/nova-preempt-demo --scenario $$scenario || status=1; \
-	done; exit $$status
+demo: $(DEMO_STAMP)
+	@$(DEMO_VENV)/bin/nova-preempt-demo $(SCENARIOS:%=--scenario %)
 
 bench: $(STAMP)
 	@status=0; for bench in $(BENCHES); do \
@@ -96,7 +100,7 @@ genconfig: $(STAMP)
 		--config-file etc/nova-preempt/nova-preempt-config-generator.conf
 
 clean:
-	rm -rf .venv build doc/build releasenotes/build doc/source/_static
+	rm -rf .venv .venv-demo build doc/build releasenotes/build doc/source/_static
 	rm -rf .mypy_cache .ruff_cache .hypothesis .stestr *.egg-info
 	rm -f AUTHORS ChangeLog etc/nova-preempt/*.sample
 	find nova_preempt tests tools bench -name __pycache__ -prune \

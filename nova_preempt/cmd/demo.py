@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""nova-preempt-demo: play a scenario on a cloud in this process."""
+"""nova-preempt-demo: play scenarios on a cloud in this process."""
 
 import argparse
 import contextlib
@@ -36,7 +36,7 @@ def main(argv=None):
         _list()
         return 0
     try:
-        scenario = load(args.scenario)
+        known = [(name, load(name)) for name in args.scenario or [DEFAULT]]
     except nodes.BadFile as exc:
         _complain(exc)
         return 2
@@ -44,18 +44,21 @@ def main(argv=None):
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         # Standard output is for the demo alone, whatever Nova has to say.
         warnings.simplefilter('ignore')
-        return _run(args, scenario, out)
+        return max([_run(name, scenario, args.json, out)
+                    for name, scenario in known])
 
 
 def _parse_args(argv):
     parser = argparse.ArgumentParser(
-        prog=PROG, description='Play a scenario on a whole Nova, with '
+        prog=PROG, description='Play scenarios on a whole Nova, with '
         'Placement and the preempting scheduler, in this process.')
     parser.add_argument(
-        '--scenario', metavar='NAME|FILE', default=DEFAULT,
-        help='one of --list, or a YAML file (default: %(default)s)')
+        '--scenario', metavar='NAME|FILE', action='append',
+        help='one of --list, or a YAML file; may be given several times '
+             f'(default: {DEFAULT})')
     parser.add_argument('--json', action='store_true',
-                        help='print one JSON document instead of text')
+                        help='print one JSON document for each scenario '
+                             'instead of text')
     parser.add_argument('--list', action='store_true',
                         help='print the known scenarios')
     return parser.parse_args(argv)
@@ -94,22 +97,22 @@ def load(name):
     return scenarios.parse(content, name)
 
 
-def _run(args, scenario, out):
+def _run(name, scenario, as_json, out):
     # Here and not above: these load all of Nova, which takes seconds.
     from nova_preempt.embedded import cloud
     from nova_preempt.embedded import report
 
     def tell(lines):
-        if not args.json:
+        if not as_json:
             print('\n'.join(lines), file=out, flush=True)
 
-    tell(report.title(args.scenario, scenario))
+    tell(report.title(name, scenario))
     try:
         outcomes, wrong = _play(scenario, tell)
     except cloud.CloudError as exc:
         _complain(exc)
         return 1
-    if args.json:
+    if as_json:
         print(json.dumps(report.as_json(outcomes), indent=2), file=out)
     for expectation, result in zip(scenario.expect, outcomes, strict=False):
         wrong += [f'{result.request.name}: {text}' for text in

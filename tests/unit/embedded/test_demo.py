@@ -14,6 +14,7 @@
 import contextlib
 import io
 import os
+from unittest import mock
 
 import fixtures
 import testtools
@@ -68,6 +69,22 @@ class TestCommand(testtools.TestCase):
         status, out, err = self.run_demo('--help')
         self.assertEqual((0, ''), (status, err))
         self.assertIn('--scenario', out)
+
+    def test_one_after_the_other(self):
+        with mock.patch.object(demo, '_run', side_effect=[1, 0]) as run:
+            status, _out, _err = self.run_demo(
+                '--scenario', 'fgcs-2', '--scenario', 'fgcs-1')
+        # One that did not come as expected is not forgotten.
+        self.assertEqual(1, status)
+        self.assertEqual(['fgcs-2', 'fgcs-1'],
+                         [call.args[0] for call in run.call_args_list])
+
+    def test_all_are_known_before_any_is_played(self):
+        with mock.patch.object(demo, '_run') as run:
+            self.assert_bad(
+                f'there is no scenario fgcs-5; known are: {KNOWN}',
+                '--scenario', 'fgcs-1', '--scenario', 'fgcs-5')
+        run.assert_not_called()
 
     def test_bad_arguments(self):
         status, out, err = self.run_demo('--what')
