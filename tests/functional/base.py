@@ -55,13 +55,19 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         """Boot a server that gets NoValidHost, and nobody ends for it."""
         before = self.alive()
         server = self.boot(name, flavor or self.small, **kwargs)
-        exc = self.assertRaises(cloud.CloudError, self.wait, server)
-        self.assertIn('No valid host', str(exc))
-        # Nova lists it as being built a moment longer.
-        self.wait_for(lambda: server not in self.alive(), f'{name} to fail')
+        self.assertIn('No valid host', str(self.wait_failed(server)))
         self.assertEqual(before, self.alive())
         self.assert_consistent()
         return server
+
+    def wait_failed(self, server_id):
+        """Wait until a server has failed and return the error."""
+        exc = self.assertRaises(cloud.CloudError, self.wait, server_id)
+        # Nova lists it as being built a moment longer.
+        self.wait_for(lambda: server_id not in {
+            server['id'] for server in self.servers()
+            if server['status'] != 'ERROR'}, f'{server_id} to fail')
+        return exc
 
     def alive(self):
         """The ids of the servers that exist and have not failed."""

@@ -52,7 +52,7 @@ class TestCreate(base.PreemptionTestCase):
         self.boot_normal('n1')
         spot = self.boot_spot('a', 'host1')
         server = self.boot('n2', self.big)
-        self.assertRaises(cloud.CloudError, self.wait, server)
+        self.wait_failed(server)
         self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
         decision, = self.db.get_decisions()
         self.assertEqual(db_api.REFUSED, decision.status)
@@ -62,7 +62,7 @@ class TestCreate(base.PreemptionTestCase):
         self.boot_spot('a', 'host1')
         self.boot_spot('b', 'host1')
         server = self.boot('c', self.spot)
-        self.assertRaises(cloud.CloudError, self.wait, server)
+        self.wait_failed(server)
         self.assertEqual([], self.db.get_decisions())
 
     def test_multi_create(self):
