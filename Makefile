@@ -5,8 +5,9 @@
 NOVA ?= 2026.2
 VENV ?= .venv
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Each functional test starts a cloud of its own in the worker's process.
-FUNCTIONAL_WORKERS ?= 2
+# Each functional test starts a cloud of its own in the worker's process, and
+# now and then all of it waits.
+FUNCTIONAL_WORKERS ?= 3
 
 # All but bench/notice.py, which takes ten minutes.
 BENCHES = bench/victims.py bench/schedule.py bench/energy.py \
@@ -29,11 +30,12 @@ STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help venv test unit functional lint types docs demo bench nova-tests \
-	genconfig clean
+.PHONY: help venv test test-slow unit functional slow lint types docs demo \
+	bench nova-tests genconfig clean
 
 help:
 	@echo 'make test        lint, types, unit, functional and docs'
+	@echo 'make test-slow   the tests that take longest'
 	@echo 'make demo        run the scenarios in an embedded cloud'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make nova-tests  run tests of Nova itself with our scheduler'
@@ -64,11 +66,15 @@ test: $(STAMP)
 	@MAKE='$(MAKE)' $(BIN)/python tools/run_parts.py $(RESULTS) \
 		lint types unit functional docs
 
+test-slow: $(STAMP)
+	@rm -rf $(RESULTS)
+	@MAKE='$(MAKE)' $(BIN)/python tools/run_parts.py $(RESULTS) slow
+
 unit: $(STAMP)
 	@mkdir -p $(RESULTS)/$@
 	$(STESTR)
 
-functional: $(STAMP)
+functional slow: $(STAMP)
 	@mkdir -p $(RESULTS)/$@
 	$(STESTR) --concurrency $(FUNCTIONAL_WORKERS)
 
