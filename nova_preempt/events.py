@@ -21,7 +21,7 @@ from nova_preempt import metrics
 
 # Of the payload; the minor part counts what is added, the major part what is
 # taken away or means something else.
-VERSION = '1.0'
+VERSION = '1.1'
 
 # By default a notification waits for ever until the bus is there again.
 _RETRIES = 1
@@ -88,6 +88,7 @@ def make_payload(decision, victim=None, status=None, reason=None):
         'decision_id': decision.uuid,
         'request_id': decision.request_id,
         'operation': decision.operation,
+        'asked_by': decision.record.get('asked_by', {}),
         'server': {'uuid': decision.server_uuid or None,
                    'project_id': decision.project_id,
                    'host': decision.host},

@@ -28,6 +28,8 @@ NOTICE = 'preemptible:notice_s'
 ACTION = 'preemptible:action'
 RESTORE = 'preemptible:restore'
 HINT = 'preemptible'
+#: Of extra specs.
+NAMESPACE = 'preemptible'
 
 # resources:VGPU, resources1:VGPU, resources_gpu:VGPU
 _RESOURCES = re.compile('resources[a-zA-Z0-9_-]*:(.+)')

@@ -11,8 +11,11 @@
 # under the License.
 """Who is asking."""
 
+from keystoneauth1 import loading as ks_loading
+from keystonemiddleware import audit
 from keystonemiddleware import auth_token
 from nova import context as nova_context
+from nova import exception
 from oslo_log import log as logging
 import webob.dec
 
@@ -21,14 +24,48 @@ from nova_preempt.api import errors
 LOG = logging.getLogger(__name__)
 
 
+_GROUP = 'keystone_authtoken'
+
+
 def authenticated(app, conf):
-    """The application behind a check of tokens, with a context each."""
+    """The application behind a check of tokens, with a context each.
+
+    :raises InvalidConfiguration: nothing says how tokens are checked
+    """
     app = _context(app)
+    if conf.preemption_api.audit_map_file:
+        app = _audited(app, conf)
     if conf.preemption_api.auth_strategy == 'keystone':
+        _check(conf)
         return auth_token.AuthProtocol(app, {'oslo_config_config': conf})
     LOG.warning('[preemption_api]auth_strategy is noauth: anybody may be '
                 'anybody')
     return _noauth(app)
+
+
+def _check(conf):
+    """Without credentials of its own every token would end in a 500."""
+    conf.register_opts(ks_loading.get_auth_common_conf_options(), _GROUP)
+    if not (conf[_GROUP].auth_type or conf[_GROUP].auth_section):
+        raise exception.InvalidConfiguration(
+            f'[{_GROUP}]auth_type is not set: tokens cannot be checked. It '
+            'takes what that section of nova-api has: auth_type, auth_url, '
+            'username, password, project_name, user_domain_name, '
+            'project_domain_name. ([preemption_api]auth_strategy = noauth is '
+            'for tests.)')
+
+
+def _audited(app, conf):
+    try:
+        return audit.AuditMiddleware(
+            app, audit_map_file=conf.preemption_api.audit_map_file,
+            service_name='preemption', oslo_config_config=conf)
+    except Exception as exc:
+        # Whatever keystonemiddleware and the parser of the file raise.
+        raise exception.InvalidConfiguration(
+            '[preemption_api]audit_map_file '
+            f'{conf.preemption_api.audit_map_file} cannot be used: '
+            f'{exc}') from exc
 
 
 @webob.dec.wsgify.middleware

@@ -23,6 +23,7 @@ from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import validation
 from nova_preempt.api import views
+from nova_preempt.db import api as db_api
 from nova_preempt.db import queries
 
 
@@ -49,11 +50,13 @@ def list_preemptions(call):
     """A page of preemptions, newest first."""
     call.require(policy.LIST)
     query = dict(call.query)
-    sees_all = call.allows(policy.ALL_PROJECTS)
+    project_id = query.get('project_id')
+    # That of one project is asked for that one.
+    owner = project_id and (project_id, '')
+    sees_all = call.allows(policy.ALL_PROJECTS, owner)
     if (query.keys() & {'host', 'project_id'} or query.get('all_projects') or
             query.get('status') == 'refused'):
-        call.require(policy.ALL_PROJECTS)
-    project_id = query.get('project_id')
+        call.require(policy.ALL_PROJECTS, owner)
     if project_id is None and not query.get('all_projects'):
         project_id = call.context.project_id
     viewer = None if sees_all else project_id
@@ -83,13 +86,24 @@ def _marker(call, viewer):
 def show_preemption(call):
     """One preemption with its record; 404 if it is not the project's."""
     call.require(policy.SHOW)
-    viewer = call.viewer(policy.ALL_PROJECTS)
+    call.require(policy.SHOW)
     uuid = call.path['preemption_id']
     found = validation.is_uuid(uuid) and queries.get_preemption(
-        call.services.database, uuid, viewer)
-    if not found:
+        call.services.database, uuid)
+    sees_all = found and call.sees_all(
+        policy.SHOW, policy.ALL_PROJECTS, _sides(found))
+    if not found or sees_all is None or (
+            found.status == db_api.REFUSED and not sees_all):
         raise webob.exc.HTTPNotFound('There is no such preemption.')
-    return {'preemption': views.preemption(found, viewer, record=True)}
+    return {'preemption': views.preemption(
+        found, None if sees_all else call.context.project_id, record=True)}
+
+
+def _sides(item):
+    """[(project id, user id)] of the servers of a preemption."""
+    placed = [(item.project_id, item.user_id)] if item.project_id else []
+    return placed + [(victim.project_id, victim.user_id)
+                     for victim in item.victims] or [('', '')]
 
 
 def explain(call):

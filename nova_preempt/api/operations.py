@@ -38,6 +38,7 @@ class Operation:
     :param errors: codes that only this operation has
     :param since: the microversion that brought it, None if there has always
         been one
+    :param asks: whether a POST only asks, and changes nothing
     """
 
     method: str
@@ -53,6 +54,12 @@ class Operation:
     success: int = 200
     errors: tuple[int, ...] = ()
     since: str | None = None
+    asks: bool = False
+
+    @property
+    def changes(self):
+        """Whether something is different afterwards."""
+        return self.method not in ('GET', 'HEAD') and not self.asks
 
 
 def _document(call):
@@ -89,7 +96,7 @@ OPERATIONS = (
     Operation('POST', '/v1/explain', 'explain',
               'Ask who would end for a new server; nobody does',
               handlers.explain, schemas.EXPLAIN_ANSWER,
-              body=schemas.EXPLAIN, errors=(503,)),
+              body=schemas.EXPLAIN, errors=(503,), asks=True),
     Operation('POST', '/v1/simulate', 'simulate',
               'End a preemptible server as a preemption would',
               handlers.simulate, schemas.SIMULATE_ANSWER,
@@ -127,7 +134,8 @@ OPERATIONS = (
               'Ask when and where hosts could be reserved; none are',
               reservations.preview_reservation,
               reservation_schemas.PREVIEW_ANSWER,
-              body=reservation_schemas.CREATE, errors=(503,), since='1.1'),
+              body=reservation_schemas.CREATE, errors=(503,), since='1.1',
+              asks=True),
     Operation('GET', _RESERVATION, 'show_reservation',
               'Show a reservation with its hosts',
               reservations.show_reservation,

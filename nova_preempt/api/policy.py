@@ -169,17 +169,21 @@ class Policy:
     def __init__(self, conf):
         self._enforcer = _enforcer(conf)
 
-    def allows(self, context, rule):
-        """Whether whoever is asking may do this in the own project."""
-        target = {'project_id': context.project_id,
-                  'user_id': context.user_id}
+    def allows(self, context, rule, owner=None):
+        """Whether whoever is asking may do this.
+
+        :param owner: (project id, user id) of what it is done to; the user
+            is '' where it is nobody's in particular. Without one, of who asks
+        """
+        project_id, user_id = owner or (context.project_id, context.user_id)
+        target = {'project_id': project_id, 'user_id': user_id}
         try:
             return bool(self._enforcer.authorize(rule, target, context))
         except policy.InvalidScope:
             return False
 
-    def require(self, context, rule):
+    def require(self, context, rule, owner=None):
         """Refuse with 403 if not."""
-        if not self.allows(context, rule):
+        if not self.allows(context, rule, owner):
             raise webob.exc.HTTPForbidden(
                 f'Policy does not allow {rule} to be performed.')

@@ -113,14 +113,13 @@ def show_limits(call):
     call.require(policy.LIMITS_SHOW)
     project_id = pages.name(call, 'project_id', 'project')
     if project_id != call.context.project_id:
-        call.require(policy.LIMITS_SHOW_ALL)
+        call.require(policy.LIMITS_SHOW_ALL, (project_id, ''))
     return _limits(call, project_id)
 
 
 def set_limits(call):
     """Give a project limits of its own."""
-    call.require(policy.LIMITS_UPDATE)
-    project_id = pages.name(call, 'project_id', 'project')
+    project_id = _limited(call)
     reservable.set_limits(call.services.database, project_id,
                           call.body['reservation_limits'])
     return _limits(call, project_id)
@@ -128,9 +127,15 @@ def set_limits(call):
 
 def delete_limits(call):
     """Take a project's own limits from it."""
+    reservable.set_limits(call.services.database, _limited(call), {})
+
+
+def _limited(call):
+    """The project whose limits are to change, if they may."""
     call.require(policy.LIMITS_UPDATE)
-    reservable.set_limits(call.services.database,
-                          pages.name(call, 'project_id', 'project'), {})
+    project_id = pages.name(call, 'project_id', 'project')
+    call.require(policy.LIMITS_UPDATE, (project_id, ''))
+    return project_id
 
 
 def _limits(call, project_id):

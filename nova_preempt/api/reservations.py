@@ -32,9 +32,10 @@ def list_reservations(call):
     """A page of reservations, newest first."""
     call.require(policy.RESERVATION_LIST)
     query = dict(call.query)
-    if query.keys() & {'host', 'project_id'} or query.get('all_projects'):
-        call.require(policy.RESERVATION_ALL_PROJECTS)
     project_id = query.get('project_id')
+    if query.keys() & {'host', 'project_id'} or query.get('all_projects'):
+        call.require(policy.RESERVATION_ALL_PROJECTS,
+                     project_id and (project_id, ''))
     if project_id is None and not query.get('all_projects'):
         project_id = call.context.project_id
     status = query.get('status')
@@ -61,10 +62,19 @@ def _marker(call):
 
 def show_reservation(call):
     """One reservation with its hosts; 404 if it is not the project's."""
-    call.require(policy.RESERVATION_SHOW)
     return {'reservation': views.reservation(
-        call.services.schedule.reservations.get(
-            _uuid(call), call.viewer(policy.RESERVATION_ALL_PROJECTS)))}
+        _get(call, policy.RESERVATION_SHOW))}
+
+
+def _get(call, rule):
+    """The reservation that is meant, if this may be done to it."""
+    call.require(rule)
+    item = call.services.schedule.reservations.get(_uuid(call))
+    if call.sees_all(rule, policy.RESERVATION_ALL_PROJECTS,
+                     [(item.project_id, item.user_id)]) is None:
+        raise exceptions.ReservationNotFound(
+            f'There is no reservation {item.uuid}.')
+    return item
 
 
 def create_reservation(call):
@@ -130,21 +140,19 @@ def _naming_fields():
 
 def update_reservation(call):
     """Change a reservation, or let it end earlier or later."""
-    call.require(policy.RESERVATION_UPDATE)
+    item = _get(call, policy.RESERVATION_UPDATE)
     changes = dict(call.body['reservation'])
     end_at = _time(changes, 'end_at')
     changes.pop('end_at', None)
     with _naming_fields():
         return {'reservation': views.reservation(call.services.schedule.change(
-            _uuid(call), call.viewer(policy.RESERVATION_ALL_PROJECTS),
-            end_at=end_at, **changes))}
+            item.uuid, item.project_id, end_at=end_at, **changes))}
 
 
 def delete_reservation(call):
     """Cancel a reservation; one that is under way ends now."""
-    call.require(policy.RESERVATION_DELETE)
-    call.services.schedule.cancel(
-        _uuid(call), call.viewer(policy.RESERVATION_ALL_PROJECTS))
+    item = _get(call, policy.RESERVATION_DELETE)
+    call.services.schedule.cancel(item.uuid, item.project_id)
 
 
 def _uuid(call):

@@ -13,6 +13,7 @@
 
 import dataclasses
 import json
+import math
 from typing import Any
 
 import routes
@@ -21,6 +22,7 @@ import webob.dec
 import webob.exc
 
 from nova_preempt import exceptions
+from nova_preempt.api import changes
 from nova_preempt.api import errors
 from nova_preempt.api import microversion
 from nova_preempt.api import validation
@@ -63,11 +65,30 @@ class Call:
     def context(self):
         return self.request.environ['nova_preempt.context']
 
-    def allows(self, rule):
-        return self.services.policy.allows(self.context, rule)
+    def allows(self, rule, owner=None):
+        return self.services.policy.allows(self.context, rule, owner)
 
-    def require(self, rule):
-        self.services.policy.require(self.context, rule)
+    def require(self, rule, owner=None):
+        self.services.policy.require(self.context, rule, owner)
+
+    def sees_all(self, rule, everywhere, owners):
+        """Check a rule for something that was found.
+
+        :param everywhere: the rule for what is of other projects
+        :param owners: [(project id, user id)] of it, at least one
+        :returns: True if it is to be seen as a whole, False if only its own
+            project's side is, None if it must not even be known
+        :raises HTTPForbidden: it may be known, but this not be done to it
+        """
+        if all(self.allows(everywhere, owner) for owner in owners):
+            return True
+        own = [owner for owner in owners
+               if owner[0] == self.context.project_id]
+        if not own:
+            return None
+        if not any(self.allows(rule, owner) for owner in own):
+            self.require(rule, own[0])
+        return False
 
     def viewer(self, rule):
         """The project whose side is shown, None if that is everything."""
@@ -98,7 +119,7 @@ class Router:
     @webob.dec.wsgify
     def __call__(self, request):
         try:
-            return self._answer(request)
+            return self._logged(request)
         except tuple(_CODES) as exc:
             # One that came over RPC is of a class of its own.
             code = next(code for kind, code in _CODES.items()
@@ -110,7 +131,8 @@ class Router:
                 {'Allow': exc.headers['Allow']} if 'Allow' in exc.headers
                 else {})
 
-    def _answer(self, request):
+    def _logged(self, request):
+        """Answer, and log who has changed what, or was not let."""
         found = self.match(request.environ)
         if found is None:
             raise webob.exc.HTTPNotFound('There is no such resource.')
@@ -119,13 +141,25 @@ class Router:
             self._services, request, found[1],
             validation.query(operation.query, request.query_string),
             _body(operation, request))
+        if not operation.changes:
+            return self._answer(operation, call)
+        try:
+            answer = self._answer(operation, call)
+        except Exception as exc:
+            changes.log(call, operation, refusal=exc)
+            raise
+        changes.log(call, operation, answer.json if answer.body else None)
+        return answer
+
+    @staticmethod
+    def _answer(operation, call):
         answer = operation.handler(call)
         if answer is None:
             return webob.Response(status=operation.success,
                                   content_type=None)
         return webob.Response(
             status=operation.success, content_type=errors.JSON,
-            body=json.dumps(answer).encode())
+            body=_json(answer))
 
     def _methods(self, request, path):
         """{method: operation} of the path in the version of the request."""
@@ -157,4 +191,28 @@ def _body(operation, request):
     if request.content_type != errors.JSON:
         raise webob.exc.HTTPUnsupportedMediaType(
             f'The body must be {errors.JSON}.')
-    return validation.body(operation.body, request.body)
+    try:
+        raw = request.body
+    except OSError:
+        # Whoever sent it has gone, or has said that it is longer than it is.
+        raise webob.exc.HTTPBadRequest(
+            'The body ended before its announced length.') from None
+    return validation.body(operation.body, raw)
+
+
+def _json(answer):
+    try:
+        return json.dumps(answer, allow_nan=False).encode()
+    except ValueError:
+        # JSON knows neither infinity nor NaN.
+        return json.dumps(_finite(answer), allow_nan=False).encode()
+
+
+def _finite(value):
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -13,6 +13,7 @@
 
 import datetime
 import json
+import math
 import re
 import urllib.parse
 
@@ -26,6 +27,9 @@ _INTEGER = re.compile(r'-?[0-9]{1,18}')
 _BOOLEANS = {'true': True, 'false': False}
 # No request of ours needs more.
 _MAX_PARAMETERS = 100
+# Of objects and lists in a body; what is in it is looked at by functions that
+# call themselves for each of these.
+_MAX_NESTING = 32
 _MAX_SHOWN = 200
 
 _formats = jsonschema.FormatChecker(formats=())
@@ -127,16 +131,35 @@ def body(schema, raw):
         value = json.loads(raw.decode('utf-8'), parse_float=_number,
                            parse_constant=_no_constant)
     except RecursionError:
-        raise _refusal('The body is nested too deeply.') from None
+        raise _too_deep() from None
     except ValueError:
         raise _refusal('The body is not valid JSON.') from None
+    _check_nesting(value)
     _validate(schema, value, 'field')
     return value
+
+
+def _check_nesting(value):
+    level = [value]
+    for _depth in range(_MAX_NESTING):
+        level = [item for part in level
+                 for item in (part.values() if isinstance(part, dict)
+                              else part if isinstance(part, list) else ())]
+    if level:
+        raise _too_deep()
+
+
+def _too_deep():
+    return _refusal('The body is nested too deeply: more than '
+                    f'{_MAX_NESTING} objects and lists in one another.')
 
 
 def _number(text):
     # To a schema 60.0 is an integer.
     value = float(text)
+    if not math.isfinite(value):
+        raise _refusal(f'The body has a number that is too large: '
+                       f'{_cut(text)}.')
     exact = abs(value) < 2 ** 53 and value.is_integer()
     return int(value) if exact else value
 

@@ -19,9 +19,10 @@ import socketserver
 import sys
 from wsgiref import simple_server
 
+from nova import exception
 import nova.conf
 
-from nova_preempt.api import wsgi
+from nova_preempt.api import entry
 
 CONF = nova.conf.CONF
 
@@ -44,8 +45,12 @@ def make_server(host, port, application,
 
 
 def main(argv=None):
-    application = wsgi.make_application(
-        sys.argv[1:] if argv is None else argv)
+    try:
+        application = entry.make_application(
+            sys.argv[1:] if argv is None else argv)
+    except exception.InvalidConfiguration as exc:
+        print(f'nova-preempt-api: {exc}', file=sys.stderr)
+        return 1
     options = CONF.preemption_api
     with make_server(options.bind_host, options.bind_port,
                      application) as server:

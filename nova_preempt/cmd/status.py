@@ -11,6 +11,8 @@
 # under the License.
 """nova-preempt-status: whether this host's schedulers may be started."""
 
+import difflib
+import functools
 import os
 
 # As nova-scheduler and nova-conductor do from 2026.2 on.
@@ -29,9 +31,12 @@ from nova.scheduler import filters
 from nova.scheduler import weights
 from oslo_db import exception as db_exc
 from oslo_upgradecheck import upgradecheck
+from oslo_utils import importutils
 import sqlalchemy.exc
 
 from nova_preempt import db
+from nova_preempt import marks
+from nova_preempt import validators
 import nova_preempt.conf
 from nova_preempt.core import headroom
 from nova_preempt.db import schema
@@ -48,6 +53,9 @@ CONF = nova.conf.CONF
 
 FILTER = 'PreemptibleFilter'
 WEIGHERS = ('PreemptionWeigher', 'PreemptionCostWeigher')
+
+# Faults of flavors that are named.
+_MOST_SHOWN = 10
 
 _DB_AWAY = (db_exc.DBError, db_exc.CantStartEngineError,
             sqlalchemy.exc.SQLAlchemyError, ImportError)
@@ -114,6 +122,21 @@ class Checks(upgradecheck.UpgradeCommands):
             return _success()
         return _failure('[preemption]auth_type is not set: without '
                         'credentials for Nova no server can be ended.')
+
+    def _check_flavors(self):
+        try:
+            flavors = _flavors()
+        except (*_DB_AWAY, exception.NovaException) as exc:
+            return _warning(f'Flavors cannot be read: {_line(exc)}')
+        faults = [f'{name} of flavor {flavor} {fault}'
+                  for flavor, specs in sorted(flavors)
+                  for name, value in sorted(specs.items())
+                  if (fault := _spec_fault(name, value))]
+        if not faults:
+            return _success()
+        more = len(faults) - _MOST_SHOWN
+        return _warning('; '.join(faults[:_MOST_SHOWN])
+                        + (f'; and {more} more' if more > 0 else '') + '.')
 
     def _check_figures(self):
         options = self._conf.energy
@@ -214,6 +237,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Database', _check_database),
         ('Database of several schedulers', _check_schedulers),
         ('Credentials', _check_credentials),
+        ('Extra specs of flavors', _check_flavors),
         ('Figures of hosts', _check_figures),
         ('Power of hosts', _check_power),
         ('Filter', _check_filter),
@@ -237,17 +261,56 @@ def _line(exc):
     return (str(exc).strip() or type(exc).__name__).splitlines()[0]
 
 
+@functools.cache
+def _context():
+    """A context with which Nova's databases can be read."""
+    profiler = importutils.try_import('osprofiler.opts')
+    if profiler:
+        # As nova.config does, which reads command lines of its own: where
+        # osprofiler is installed, Nova's databases ask for its options.
+        profiler.set_defaults(CONF)
+    rpc.init(CONF)  # has options without which cells cannot be read
+    main_db_api.configure(CONF)
+    api_db_api.configure(CONF)
+    objects.register_all()
+    return nova_context.get_admin_context()
+
+
+def _flavors():
+    """[(name, extra specs)] of all flavors."""
+    return [(flavor.name, flavor.extra_specs) for flavor in
+            objects.FlavorList.get_all(_context(),
+                                       filters={'is_public': None})]
+
+
+def _spec_fault(name, value):
+    """What is wrong with an extra spec of a flavor, '' if nothing is.
+
+    nova-api refuses these with microversion 2.86 or later only, and where
+    this package is installed beside it.
+    """
+    namespace, colon, _key = name.partition(':')
+    known = {item.name: item for item in validators.register()}
+    if not colon or not difflib.get_close_matches(
+            namespace, [marks.NAMESPACE], cutoff=0.8):
+        return ''
+    if name not in known:
+        meant = difflib.get_close_matches(name, known, 1)
+        return 'is no extra spec' + (f'; {meant[0]} is' if meant else '')
+    try:
+        known[name].validate(name, value)
+    except exception.ValidationError as exc:
+        return f'has the value {value!r}: {_line(exc)}'
+    return ''
+
+
 def _scheduler_hosts():
     """The hosts of nova-scheduler in Nova's service table.
 
     The table is in the database that [database]connection of the schedulers
     names, which is that of cell0 or of a cell.
     """
-    rpc.init(CONF)  # has options without which cells cannot be read
-    main_db_api.configure(CONF)
-    api_db_api.configure(CONF)
-    objects.register_all()
-    context = nova_context.get_admin_context()
+    context = _context()
     hosts = set()
     for cell in objects.CellMappingList.get_all(context):
         with nova_context.target_cell(context, cell) as cell_context:

@@ -38,6 +38,18 @@ listen where they are told to.
         ],
         help='How users are told apart. With ``noauth`` the user ``admin`` '
              'may do everything.'),
+    cfg.StrOpt(
+        'audit_map_file',
+        default='',
+        help="""
+The map of keystonemiddleware's audit, by which each request to the API is
+told to the bus as a CADF event, as ``[audit_middleware_notifications]`` and
+``[oslo_messaging_notifications]`` say. One is in
+``etc/nova-preempt/preemption_api_audit_map.conf``.
+
+Empty, the default, sends none, as in other services. Changes are in the log
+of the API all the same, each with who has asked for it.
+"""),
     cfg.IntOpt(
         'max_limit',
         default=1000,

@@ -22,6 +22,7 @@ import uuid
 
 from oslo_log import log as logging
 
+from nova_preempt import requester
 from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import records
@@ -43,7 +44,7 @@ class Ends:
             threads, thread_name_prefix='ends')
 
     def begin(self, server, operation, reason, restore=True, cost_us=0,
-              within_budgets=False):
+              within_budgets=False, asked_by=requester.ENGINE):
         """Give a server notice; its end follows.
 
         :param server: a nova_preempt.scheduler.view.Server
@@ -51,15 +52,17 @@ class Ends:
         :param restore: False if it must not come back
         :param within_budgets: whether it may only end if the budgets of its
             project and of its server groups allow it
+        :param asked_by: who has asked for it, see requester
         :returns: the uuid of the decision
         :raises AlreadyEnding: it does
         :raises OverBudget: the budgets do not allow it
         """
         return self.begin_all([server], operation, reason, restore, cost_us,
-                              within_budgets)
+                              within_budgets, asked_by=asked_by)
 
     def begin_all(self, servers, operation, reason, restore=True, cost_us=0,
-                  within_budgets=False, leave=False):
+                  within_budgets=False, leave=False,
+                  asked_by=requester.ENGINE):
         """The same for servers of one host, as one decision.
 
         :param leave: whether they must leave nothing behind: where one would
@@ -71,10 +74,12 @@ class Ends:
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
             status=db_api.CLAIMED, owner=preemption.owner.name,
             host=servers[0].host, cost_us=cost_us, reason=reason,
+            request_id=asked_by.get('request_id', ''),
             victims=tuple(
                 self._make_victim(server, operation, cost_us, restore, leave)
                 for server in servers),
-            record={'operation': operation, 'why': reason})
+            record={'operation': operation, 'why': reason,
+                    'asked_by': asked_by})
         preemption.claims.active.add(decision.uuid)
         try:
             preemption.db.create_decision(
@@ -84,10 +89,11 @@ class Ends:
             preemption.claims.active.discard(decision.uuid)
             raise
         LOG.info('Server %(servers)s on host %(host)s ends: %(reason)s '
-                 '(%(operation)s %(uuid)s)',
+                 '(%(operation)s %(uuid)s; asked by %(asked_by)s)',
                  {'servers': ', '.join(server.uuid for server in servers),
                   'host': decision.host, 'reason': reason,
-                  'operation': operation, 'uuid': decision.uuid})
+                  'operation': operation, 'uuid': decision.uuid,
+                  'asked_by': requester.text(asked_by)})
         preemption.events.start(decision)
         self._pool.submit(self._finish, decision, time.monotonic())
         return decision.uuid

@@ -14,6 +14,7 @@
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
+from nova_preempt import requester
 from nova_preempt.db import api as db_api
 
 TOPIC = 'nova_preempt_engine'
@@ -49,8 +50,12 @@ class Requests:
             raise exceptions.AlreadyEnding(
                 f'Server {server_uuid} cannot end now: {why_not}.')
         try:
-            return self._ends.begin(server, SIMULATE,
-                                    reason or 'its owner asked for it')
+            return self._ends.begin(
+                server, SIMULATE,
+                reason or ('its owner asked for it' if context.project_id
+                           == server.project_id else
+                           'an administrator asked for it'),
+                asked_by=requester.describe(context))
         except db_api.AlreadyEnding:
             raise exceptions.AlreadyEnding(
                 f'Server {server_uuid} ends already.') from None

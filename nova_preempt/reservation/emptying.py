@@ -22,6 +22,7 @@ import datetime
 
 from oslo_log import log as logging
 
+from nova_preempt import requester
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import terms
 
@@ -149,7 +150,8 @@ class Emptying:
             self._ends.begin_all(
                 servers, OPERATION,
                 f'host {host.name} is reserved from '
-                f'{reservation.start_at.isoformat()}Z on', leave=True)
+                f'{reservation.start_at.isoformat()}Z on', leave=True,
+                asked_by=requester.of_reservation(reservation))
         except db_api.AlreadyEnding as exc:
             LOG.debug('On host %(host)s servers %(exc)s',
                       {'host': host.name, 'exc': exc})

@@ -15,6 +15,7 @@ import uuid
 
 from oslo_log import log as logging
 
+from nova_preempt import requester
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import terms
 
@@ -39,9 +40,9 @@ class Records:
                  user_id):
         """The db.Decision to end the option's victims for a server.
 
-        Its record is JSON: {operation, flavor, resources, consider, cost,
-        missing, surplus, optimal, steps, considered: [{host, node, victims,
-        cost_us}], runner_up, why}.
+        Its record is JSON: {operation, asked_by, flavor, resources, consider,
+        cost, missing, surplus, optimal, steps, considered: [{host, node,
+        victims, cost_us}], runner_up, why}.
         """
         costs = {victim.uuid: victim.cost
                  for victim in option.victim_set.victims}
@@ -64,13 +65,15 @@ class Records:
         LOG.info(
             'Preemption %(uuid)s: request_id=%(request_id)s '
             'operation=%(operation)s server=%(server)s host=%(host)s '
-            'victims=%(victims)s cost_s=%(cost)s runner_up=%(runner_up)s',
+            'victims=%(victims)s cost_s=%(cost)s runner_up=%(runner_up)s '
+            'asked by %(asked_by)s',
             {'uuid': decision.uuid, 'request_id': decision.request_id,
              'operation': decision.operation,
              'server': decision.server_uuid, 'host': decision.host,
              'victims': ','.join(victim.server_uuid
                                  for victim in decision.victims),
              'cost': decision.cost_us / 1e6,
+             'asked_by': requester.text(decision.record['asked_by']),
              'runner_up': 'none' if runner_up is None else
              f'{runner_up["host"]}:{runner_up["cost_us"] / 1e6}'})
 
@@ -90,6 +93,7 @@ class Records:
     def _basics(self, attempt):
         return {
             'operation': attempt.operation,
+            'asked_by': requester.describe(attempt.context),
             'flavor': attempt.spec_obj.flavor.name
             if 'name' in attempt.spec_obj.flavor else '',
             'resources': dict(attempt.resources or {}),

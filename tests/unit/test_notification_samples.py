@@ -44,7 +44,12 @@ DECISION = db_api.Decision(
     server_uuid='85c95c04-94be-4630-ab8f-a5ae68aa56c0',
     project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
     request_id='req-5a989aa9-47f6-405e-9b9a-8c922b481693',
-    operation='create', host='host-B', victims=(VICTIM,))
+    operation='create', host='host-B', victims=(VICTIM,),
+    record={'asked_by': {
+        'user_id': '5d0c7a1b3e9f4c628d4ab17f60e2935c',
+        'project_id': 'c3d1f0a95b7e4c26a8e4d90b1f6372e5',
+        'request_id': 'req-5a989aa9-47f6-405e-9b9a-8c922b481693',
+        'roles': ['member', 'reader'], 'is_admin': False}})
 
 
 RESERVATION = booking.Reservation(

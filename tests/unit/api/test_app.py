@@ -11,15 +11,21 @@
 # under the License.
 """What all resources have in common."""
 
+import io
 import json
 import os
+import subprocess
+import sys
 from unittest import mock
 
 from keystoneauth1 import fixture as ks_fixture
 from keystonemiddleware import fixture as auth_fixture
+from nova import exception
 from oslo_db import exception as db_exc
+import webob
 
-from nova_preempt.api import wsgi
+from nova_preempt.api import app
+from nova_preempt.api import entry
 from nova_preempt.db import queries
 from tests.unit.api import base
 
@@ -113,6 +119,20 @@ class TestErrors(base.ApiTestCase):
             environ={'wsgi.input_terminated': True, 'CONTENT_LENGTH': None})
         self.assertIn(response.status_int, (400, 413))
 
+    def test_body_that_ends_early(self):
+        # As servers say that whoever sends it has gone.
+        for error in (OSError('read'), ConnectionResetError(), TimeoutError(),
+                      webob.request.DisconnectionError()):
+            body = mock.Mock(read=mock.Mock(side_effect=error))
+            self.assertIn('ended', self.aborted(body))
+        self.assertIn('ended', self.aborted(io.BytesIO(b'{}')))
+
+    def aborted(self, body):
+        response = self.request(
+            '/v1/explain', 'POST', content_type='application/json',
+            environ={'wsgi.input': body, 'CONTENT_LENGTH': '100'})
+        return self.checked(response, 400)['error']['message']
+
     def test_trouble_with_the_database(self):
         for error, code in ((db_exc.DBConnectionError('secret'), 503),
                             (RuntimeError('secret'), 500)):
@@ -205,6 +225,12 @@ class TestKeystone(base.AnsweringTestCase):
         self.patch(path, {'reservation': {'name': 'x'}}, 'member')
         self.delete(path, 'member')
 
+    def test_nothing_about_tokens(self):
+        self.conf.set_override('auth_type', None, 'keystone_authtoken')
+        with self.assertRaisesRegex(exception.InvalidConfiguration,
+                                    r'\[keystone_authtoken\]auth_type'):
+            app.make_app(self.conf, self.services)
+
     def test_without_a_good_token(self):
         for token in (None, 'bad'):
             response = self.request('/v1/preemptions', token=token)
@@ -235,24 +261,53 @@ class TestPolicyFile(base.AnsweringTestCase):
 
 class TestEntry(base.DatabaseTestCase):
 
-    def test_first_request_reads_the_configuration(self):
-        made = []
+    options = '[preemption_api]\nauth_strategy = noauth\n'
+    #: What a WSGI server does with the module.
+    SERVER = '''
+import sys
+import webob
+from nova_preempt.api import wsgi
+for path in sys.argv[1:]:
+    print(path, webob.Request.blank(path).get_response(
+        wsgi.application).status_int)
+'''
 
-        def app(environ, start_response):
-            start_response('200 OK', [])
-            return [b'']
+    def arguments(self, **environ):
+        return entry.arguments({f'OS_NOVA_CONFIG_{name}': value
+                                for name, value in environ.items()})
 
-        def make(arguments):
-            made.append(arguments)
-            return app
+    def test_where_the_configuration_is(self):
+        (self.directory / 'more.conf').touch()
+        here = str(self.directory)
+        self.assertEqual([], entry.arguments({}))
+        self.assertEqual([f'--config-file={here}/nova.conf'],
+                         self.arguments(DIR=here))
+        self.assertEqual([f'--config-file={here}/nova.conf',
+                          f'--config-file={here}/more.conf'],
+                         self.arguments(DIR=here,
+                                        FILES='nova.conf; more.conf;'))
+        for environ in ({'DIR': f'{here}/x'}, {'DIR': here, 'FILES': 'x'},
+                        {'FILES': 'nova-preempt-no-such-file'}):
+            with self.assertRaisesRegex(exception.InvalidConfiguration,
+                                        'cannot be read'):
+                self.arguments(**environ)
 
-        with mock.patch.object(wsgi, 'make_application', make), \
-                mock.patch.object(wsgi, '_app', None), \
-                mock.patch.dict(os.environ, {
-                    'OS_NOVA_CONFIG_DIR': '/etc/x',
-                    'OS_NOVA_CONFIG_FILES': 'a.conf; b.conf'}):
-            for _number in range(2):
-                wsgi.application({}, lambda *_args: None)
-        self.assertEqual([['--config-file=/etc/x/a.conf',
-                           '--config-file=/etc/x/b.conf']], made)
-        self.assertEqual([], wsgi._arguments({}))
+    def serve(self, *paths, directory=None):
+        return subprocess.run(
+            [sys.executable, '-c', self.SERVER, *paths],
+            capture_output=True, text=True, timeout=120, check=False, env={
+                **os.environ,
+                'OS_NOVA_CONFIG_DIR': str(directory or self.directory)})
+
+    def test_a_server_that_names_the_directory_only(self):
+        done = self.serve('/healthcheck', '/v1')
+        self.assertIn('/healthcheck 200\n/v1 200\n', done.stdout,
+                      done.stderr)
+
+    def test_a_server_that_lacks_something_does_not_start(self):
+        path = self.directory / 'nova.conf'
+        path.write_text(path.read_text().replace('noauth', 'keystone'))
+        done = self.serve('/healthcheck')
+        self.assertNotIn('/healthcheck', done.stdout)
+        self.assertIn('InvalidConfiguration: [keystone_authtoken]auth_type '
+                      'is not set', done.stdout + done.stderr)

@@ -69,6 +69,23 @@ class TestBody(base.ApiTestCase):
                      b'\xef\xbb\xbf{}', b'{"explain": {"flavor": "\n"}}'):
             self.refused('/v1/explain', body)
 
+    def test_numbers_that_are_none(self):
+        for number in (b'Infinity', b'-Infinity', b'NaN', b'1e999', b'-1e400',
+                       b'1' * 400 + b'.5'):
+            for field in (b'flavor', b'other'):
+                self.refused('/v1/explain',
+                             b'{"explain": {"%b": %b}}' % (field, number))
+
+    def test_nested(self):
+        for depth in (31, 33, 100, 500, 850, 900, 918, 930, 950, 980, 1000,
+                      5000):
+            for value in (b'[' * depth + b']' * depth,
+                          b'{"a":' * depth + b'1' + b'}' * depth):
+                for field in (b'flavor', b'other'):
+                    body = b'{"explain": {"%b": %b}}' % (field, value)
+                    self.refused('/v1/explain', body,
+                                 'nested' if depth > 31 else '')
+
     def test_umlauts_are_fine(self):
         schema = schemas.EXPLAIN
         for text in ('größe', '小', '\uffff', ' ', '%s', "'; --"):

@@ -12,6 +12,9 @@
 """nova-preempt-status upgrade check, on options of its own."""
 
 import os
+import pathlib
+import subprocess
+import sys
 from unittest import mock
 
 import fixtures
@@ -51,6 +54,13 @@ class TestChecks(testtools.TestCase):
                             'nova_preempt.scheduler.weights.all_weighers'])
         self.hosts = self.useFixture(fixtures.MockPatchObject(
             status, '_scheduler_hosts', return_value={'host1'})).mock
+        self.flavors = self.useFixture(fixtures.MockPatchObject(
+            status, '_flavors', return_value=[
+                ('spot', {'preemptible:enabled': 'true',
+                          'preemptible:action': 'shelve',
+                          'preemptible:notice_s': '30',
+                          'hw:cpu_policy': 'dedicated',
+                          'blazar:preemptible': 'x'}), ('small', {})])).mock
         self.checks = status.Checks(self.conf)
 
     def set(self, group=None, **values):
@@ -85,6 +95,23 @@ class TestChecks(testtools.TestCase):
     def test_credentials(self):
         self.set(auth_type=None, group='preemption')
         self.assert_found('Credentials', 'FAILURE', 'auth_type')
+
+    def test_misspelt_extra_specs(self):
+        name = 'Extra specs of flavors'
+        for specs, text in (
+                ({'preemptible:minimum_runtime': '3600'},
+                 'extra spec; preemptible:minimum_runtime_s is.'),
+                ({'preemptable:enabled': 'true'},
+                 'preemptible:enabled is.'),
+                ({'preemptible:x': '1'}, 'flavor spot is no extra spec'),
+                ({'preemptible:action': 'reboot'}, "'reboot'"),
+                ({'preemptible:notice_s': '2m'}, "'2m'"),
+                ({f'preemptible:x{number}': '1' for number in range(12)},
+                 'and 2 more')):
+            self.flavors.return_value = [('spot', specs)]
+            self.assert_found(name, 'WARNING', text)
+        self.flavors.side_effect = db_exc.DBConnectionError('no')
+        self.assert_found(name, 'WARNING', 'cannot be read')
 
     def test_figures(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
@@ -176,3 +203,37 @@ class TestChecks(testtools.TestCase):
     def test_headroom(self):
         self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')
         self.assert_found('Headroom', 'FAILURE', "'MEMORY_MB'")
+
+
+class TestProcess(testtools.TestCase):
+    """The command as it is, in an environment that has osprofiler."""
+
+    PROFILER = {
+        '__init__': '',
+        'opts': (
+            'from oslo_config import cfg\n'
+            'def set_defaults(conf):\n'
+            '    conf.register_opts([cfg.BoolOpt("enabled", default=False),\n'
+            '        cfg.BoolOpt("trace_sqlalchemy")], group="profiler")\n'),
+        'sqlalchemy': '',
+    }
+
+    def test_a_single_host_with_the_defaults(self):
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        package = folder / 'osprofiler'
+        package.mkdir()
+        for name, text in self.PROFILER.items():
+            (package / f'{name}.py').write_text(text)
+        (folder / 'nova.conf').write_text(
+            f'[DEFAULT]\nstate_path = {folder}\n'
+            f'transport_url = fake:/\n'
+            f'[database]\nconnection = sqlite:///{folder}/nova.sqlite\n'
+            f'[api_database]\nconnection = sqlite:///{folder}/api.sqlite\n')
+        done = subprocess.run(
+            [sys.executable, '-m', 'nova_preempt.cmd.status',
+             '--config-file', str(folder / 'nova.conf'), 'upgrade', 'check'],
+            capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, 'PYTHONPATH': str(folder)})
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertIn('no such table: cell_mappings', done.stdout)
+        self.assertNotIn('NoSuchOptError', done.stdout + done.stderr)

@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""From a process's environment and arguments to the application."""
+
+import os
+
+from nova import config
+from nova import exception
+import nova.conf
+from oslo_log import log as logging
+
+from nova_preempt.api import app
+import nova_preempt.conf
+
+CONF = nova.conf.CONF
+
+DIRECTORY = 'OS_NOVA_CONFIG_DIR'
+FILES = 'OS_NOVA_CONFIG_FILES'
+
+
+def make_application(arguments=()):
+    """Read the configuration and return the application.
+
+    Nothing is connected yet: a server may fork after this.
+
+    :param arguments: of the command line
+    :raises InvalidConfiguration: there is none, or something is missing in it
+    """
+    nova_preempt.conf.register_opts(CONF)
+    config.parse_args(['nova-preempt-api', *arguments], configure_db=False,
+                      init_rpc=False)
+    if not (CONF.config_file or CONF.config_dir):
+        raise exception.InvalidConfiguration(
+            'There is no nova.conf where Nova looks for it, such as in '
+            f'/etc/nova: name its directory in {DIRECTORY}, or it with '
+            '--config-file.')
+    logging.setup(CONF, 'nova')
+    return app.make_app(CONF)
+
+
+def arguments(environ):
+    """What stands for a command line, for WSGI servers, which have none.
+
+    The variables are those of nova-api; see there, too, that files are
+    looked for in /etc/nova where only they are named.
+
+    :raises InvalidConfiguration: there is no such file
+    """
+    names = [name.strip() for name in environ.get(FILES, '').split(';')]
+    names = [name for name in names if name]
+    directory = environ.get(DIRECTORY, '').strip()
+    if not (names or directory):
+        return []
+    paths = [os.path.join(directory or '/etc/nova', name)
+             for name in names or ['nova.conf']]
+    for path in paths:
+        if not os.access(path, os.R_OK):
+            raise exception.InvalidConfiguration(
+                f'{path}, where {DIRECTORY} and {FILES} say that the '
+                'configuration is, cannot be read.')
+    return [f'--config-file={path}' for path in paths]
