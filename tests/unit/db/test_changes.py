@@ -166,7 +166,7 @@ class TestChanges(test_api.TestSQLite):
                              {item.id: item
                               for item in leases.fetch(session)})
 
-    @hypothesis.settings(max_examples=25, deadline=None,
+    @hypothesis.settings(max_examples=12, deadline=None,
                          derandomize=True, database=None,
                          suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(STEPS)
