@@ -31,6 +31,10 @@ class AlreadyEnding(PreemptError):
     """The server is on its way out."""
 
 
+class Paused(PreemptError):
+    """An operator has stopped it for now; says what, and why."""
+
+
 class FlavorNotFound(PreemptError):
     """There is no such flavor, or the project may not use it."""
 

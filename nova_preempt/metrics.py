@@ -11,6 +11,8 @@
 # under the License.
 """Prometheus metrics of one process, on an endpoint of its own."""
 
+import json
+
 from oslo_log import log as logging
 import prometheus_client
 
@@ -65,6 +67,18 @@ POWER_WATTS = prometheus_client.Gauge(
 DEMAND_WAITS = prometheus_client.Counter(
     'nova_preempt_demand_waits',
     'Requests that waited for sleeping hosts, by how it ended.', ['outcome'])
+ENGINE_ACTS = prometheus_client.Gauge(
+    'nova_preempt_engine_acts',
+    'Whether this engine is the one of several that acts.')
+ENGINE_DONE = prometheus_client.Gauge(
+    'nova_preempt_engine_task_done_timestamp_seconds',
+    'When each task of this engine went well last.', ['task'])
+ENGINE_FAILURES = prometheus_client.Counter(
+    'nova_preempt_engine_task_failures',
+    'Failures of tasks of this engine.', ['task'])
+PAUSED = prometheus_client.Gauge(
+    'nova_preempt_paused', 'Whether an operator has stopped it for now.',
+    ['what'])
 PHASES = prometheus_client.Histogram(
     'nova_preempt_phase_seconds', 'Duration of the parts of a preemption.',
     ['phase'], buckets=_SECONDS)
@@ -81,15 +95,20 @@ RESERVATIONS_LATE = prometheus_client.Histogram(
     'How late reservations start and end.', ['event'], buckets=_SECONDS)
 
 
-def serve(port, address):
+def serve(port, address, report=None):
     """Serve them at http://address:port/metrics, unless the port is 0.
 
     Another worker, or the scheduler of this host, may have the port.
+
+    :param report: returns whether this process is well, and what to tell of
+        it as JSON; served at /healthcheck, with 503 if it is not
     """
     if not port:
         return None
     try:
         server = prometheus_client.start_http_server(port, address)
+        if report is not None:
+            server[0].set_app(_with_health(server[0].get_app(), report))
     except OSError as exc:
         LOG.warning('No metrics of this process at %(address)s:%(port)s: '
                     '%(exc)s',
@@ -98,3 +117,16 @@ def serve(port, address):
     LOG.info('Metrics at http://%(address)s:%(port)s/metrics',
              {'address': address, 'port': port})
     return server
+
+
+def _with_health(application, report):
+    """A WSGI application that answers /healthcheck besides."""
+    def answer(environ, start_response):
+        if environ.get('PATH_INFO') != '/healthcheck':
+            return application(environ, start_response)
+        is_well, told = report()
+        start_response('200 OK' if is_well else '503 Service Unavailable',
+                       [('Content-Type', 'application/json')])
+        return [json.dumps(told, sort_keys=True).encode()]
+
+    return answer

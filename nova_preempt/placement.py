@@ -27,6 +27,9 @@ from nova_preempt.core import model
 # type (< 1.38), exactly as Nova's own allocations.
 VERSION = '1.36'
 
+# On how many hosts it is looked for room at once.
+_ROOMS = 100
+
 
 class PlacementError(Exception):
     """Placement could not be reached or gave an answer we cannot use."""
@@ -195,16 +198,27 @@ class Placement:
                         body.get('consumer_generation'),
                         body.get('project_id', ''), body.get('user_id', ''))
 
-    def has_room(self, resources):
-        """Whether some provider has this free now.
+    def get_room(self, resources):
+        """What is free now on hosts that have room for this.
+
+        On some of them, where there are very many.
 
         :param resources: {class: amount}
+        :returns: {uuid of the root provider: {class: amount}}
         """
         url = '/allocation_candidates?' + urllib.parse.urlencode({
-            'limit': 1, 'resources': ','.join(
+            'limit': _ROOMS, 'resources': ','.join(
                 f'{name}:{amount}'
                 for name, amount in sorted(resources.items()))})
-        return bool(self._call('get', url).json()['allocation_requests'])
+        room = {}
+        summaries = self._call('get', url).json()['provider_summaries']
+        for uuid, summary in summaries.items():
+            free = room.setdefault(
+                summary.get('root_provider_uuid') or uuid, {})
+            for name, item in summary['resources'].items():
+                free[name] = (free.get(name, 0) + item['capacity']
+                              - item['used'])
+        return room
 
     def post_allocations(self, consumers):
         """Make these the allocations of these consumers, all or none.

@@ -143,6 +143,9 @@ def simulate(call):
     except exceptions.AlreadyEnding:
         raise webob.exc.HTTPConflict(
             'The server is already ending.') from None
+    except exceptions.Paused:
+        raise webob.exc.HTTPConflict(
+            'The operator has paused preemption.') from None
     return {'preemption': {'id': uuid}}
 
 

@@ -21,9 +21,9 @@ HEADER = 'OpenStack-API-Version'
 # Where the version of a request is in its WSGI environment.
 ENVIRON = 'nova_preempt.microversion'
 
-#: All there are, the oldest first. 1.1 adds reservations and energy. A request
-#: that names none gets the oldest.
-VERSIONS = ('1.0', '1.1')
+#: All there are, the oldest first. 1.1 adds reservations and energy, 1.2
+#: pauses. A request that names none gets the oldest.
+VERSIONS = ('1.0', '1.1', '1.2')
 
 
 @webob.dec.wsgify.middleware

@@ -18,6 +18,7 @@ from nova_preempt.api import energy
 from nova_preempt.api import energy_schemas
 from nova_preempt.api import handlers
 from nova_preempt.api import openapi
+from nova_preempt.api import pauses
 from nova_preempt.api import reservable
 from nova_preempt.api import reservation_schemas
 from nova_preempt.api import reservations
@@ -177,6 +178,16 @@ OPERATIONS = (
     Operation('DELETE', _LIMITS, 'delete_reservation_limits',
               "Take a project's own limits from it", reservable.delete_limits,
               None, path_parameters=_PROJECT_ID, success=204, since='1.1'),
+    Operation('GET', '/v1/pauses', 'list_pauses',
+              'List what is stopped for now', pauses.list_pauses,
+              pauses.PAUSES_ANSWER, since='1.2'),
+    Operation('PUT', '/v1/pauses/{what}', 'pause',
+              'Stop preemption, reservations or power control for now',
+              pauses.pause, pauses.PAUSE_ANSWER, body=pauses.PAUSE,
+              path_parameters=pauses.PATH, since='1.2'),
+    Operation('DELETE', '/v1/pauses/{what}', 'resume',
+              'Go on with what was stopped', pauses.resume, None,
+              success=204, path_parameters=pauses.PATH, since='1.2'),
     Operation('GET', '/v1/energy', 'show_energy',
               'Show what the cloud draws, and what was saved', energy.show,
               energy_schemas.ENERGY_ANSWER, query=energy_schemas.INTERVAL,

@@ -50,6 +50,8 @@ ENERGY = 'preemption:energy'
 ENERGY_FIGURES = 'preemption:energy:figures'
 ENERGY_RETRY = 'preemption:energy:retry'
 STATISTICS = 'preemption:statistics'
+PAUSE = 'preemption:pause'
+PAUSE_LIST = 'preemption:pause:list'
 
 _RESERVATION = '/v1/reservations/{reservation_id}'
 _LIMITS = '/v1/reservation-limits/{project_id}'
@@ -108,6 +110,11 @@ _DOCUMENTED = [
           'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
           'GET', '/v1/statistics'),
+    _rule(PAUSE_LIST, ADMIN, 'See what is paused, why, and who asked for it.',
+          'GET', '/v1/pauses'),
+    _rule(PAUSE, ADMIN,
+          'Stop preemption, reservations or power control at once, and go on '
+          'with them.', 'PUT', '/v1/pauses/{what}'),
     _rule(RESERVATION_LIST, READER, 'List reservations of the project.',
           'GET', '/v1/reservations'),
     _rule(RESERVATION_SHOW, READER, 'Show a reservation of the project.',

@@ -21,6 +21,7 @@ MICROVERSION = '1.0'
 #: That of reservations, hosts, properties and limits.
 RESERVATIONS = '1.1'
 ENERGY = '1.1'
+PAUSES = '1.2'
 
 
 class Client:
@@ -169,6 +170,20 @@ class Client:
         """Have a host booted again that has failed."""
         self._adapter.post(f'{_path("energy/hosts", host)}/retry',
                            microversion=ENERGY)
+
+    def list_pauses(self):
+        """What is stopped for now, as dicts."""
+        return self._get('/pauses', version=PAUSES)['pauses']
+
+    def pause(self, what, reason):
+        """Stop preemption, reservations or power; the pause as a dict."""
+        return self._adapter.put(
+            _path('pauses', what), json={'pause': {'reason': reason}},
+            microversion=PAUSES).json()['pause']
+
+    def resume(self, what):
+        """Go on with what was stopped."""
+        self._adapter.delete(_path('pauses', what), microversion=PAUSES)
 
     def _pages(self, name, limit, filters, version=MICROVERSION, key='id'):
         query = _query(filters, limit=limit)

@@ -21,6 +21,7 @@ os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
 
 import signal
 import sys
+import threading
 
 from nova import config
 from nova import context as nova_context
@@ -28,6 +29,7 @@ from nova import objects
 from nova import rpc as nova_rpc
 import nova.conf
 from nova.scheduler.client import report
+from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
@@ -66,6 +68,7 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
     """
     parts = preemption.Preemption(
         conf, conf.host, report.report_client_singleton, cells, clock)
+    parts.start()
     options = conf[conf_engine.GROUP]
     power = power_service.Power(conf, parts, driver)
     inventory = lifecycle.make_inventory(
@@ -89,6 +92,27 @@ def make_server(conf, engine):
         serializer=nova_rpc.RequestContextSerializer(None))
 
 
+def reload(conf):
+    """Read what may change while the engine runs.
+
+    In a thread of its own: whatever the signal has interrupted may hold a
+    lock that is needed here.
+    """
+    threading.Thread(target=_reload, args=(conf,), name='reload').start()
+
+
+def _reload(conf):
+    try:
+        changed = conf.mutate_config_files()
+    except cfg.Error:
+        LOG.exception('The configuration cannot be read; the engine goes on '
+                      'with what it has.')
+        return
+    for (group, name), (old, new) in changed.items():
+        LOG.info('[%(group)s]%(name)s is now %(new)r, no longer %(old)r.',
+                 {'group': group, 'name': name, 'new': new, 'old': old})
+
+
 def main():
     nova_preempt.conf.register_opts(CONF)
     config.parse_args(sys.argv)
@@ -102,13 +126,15 @@ def main():
     engine = make_engine(CONF)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_args: engine.stop())
+    signal.signal(signal.SIGHUP, lambda *_args: reload(CONF))
     server = make_server(CONF, engine)
     server.start()
     metrics.serve(CONF.preemption.metrics_port,
-                  CONF.preemption.metrics_address)
+                  CONF.preemption.metrics_address, engine.health.report)
     LOG.info('nova-preempt-engine %s works.', CONF.host)
     engine.run()
     server.stop()
+    engine.preemption.close()
     return 0
 
 

@@ -32,6 +32,7 @@ import sqlalchemy.exc
 
 from nova_preempt import db
 from nova_preempt import placement as placement_api
+from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge
 from nova_preempt.cmd import verify
 import nova_preempt.conf
@@ -112,6 +113,7 @@ def _parser():
     show.set_defaults(run=_show)
 
     verify.add_parser(groups)
+    pause.add_parsers(groups)
     return parser
 
 

@@ -29,6 +29,7 @@ one host. For engines on several hosts name what all of them reach, such as
 """),
     cfg.IntOpt(
         'interval_s',
+        mutable=True,
         default=10,
         min=1,
         help='How often the engine looks for something to do, in seconds. '
@@ -38,16 +39,30 @@ one host. For engines on several hosts name what all of them reach, such as
         'threads',
         default=64,
         min=1,
-        help='How many ends of servers the engine waits for at once: those '
-             'at a maximum run time, for headroom, and simulated ones.'),
+        help='How many ends of servers the engine works on at the same '
+             'moment: those at a maximum run time, for headroom and '
+             'reservations, and simulated ones. Any number of them waits '
+             'besides, without a thread; all get their notice at once. What '
+             'bounds is how much of Nova\'s API is used at a time.'),
     cfg.IntOpt(
         'restore_interval_s',
+        mutable=True,
         default=60,
         min=1,
         help='How long after a failed return of a shelved server the next is '
              'tried, in seconds; twice as long each time, an hour at most.'),
     cfg.IntOpt(
+        'restore_at_once',
+        mutable=True,
+        default=10,
+        min=1,
+        help='How many shelved servers may be on their way back at once, as '
+             'far as there is room for them. What this bounds is the load of '
+             'their images. One that takes longer than until its next try '
+             'does not count any more.'),
+    cfg.IntOpt(
         'restore_timeout_s',
+        mutable=True,
         default=7 * 86400,
         min=1,
         help='How long after its end a shelved server is tried to be '

@@ -25,6 +25,7 @@ ACTIONS = ('delete', 'shelve', 'stop', 'migrate')
 OPTS = [
     cfg.BoolOpt(
         'enabled',
+        mutable=True,
         default=True,
         help="""
 Whether normal servers may take the place of preemptible ones.
@@ -142,6 +143,7 @@ are ending now.
 """),
     cfg.IntOpt(
         'minimum_runtime_s',
+        mutable=True,
         default=0,
         min=0,
         help="""
@@ -184,6 +186,7 @@ many, which end again.
 """),
     cfg.IntOpt(
         'maximum_runtime_s',
+        mutable=True,
         default=0,
         min=0,
         help="""
@@ -194,6 +197,7 @@ time; 86400 is the classic product of a day.
 """),
     cfg.IntOpt(
         'notice_s',
+        mutable=True,
         default=30,
         min=0,
         help="""
@@ -206,6 +210,7 @@ The default is the shortest notice that public clouds give.
 """),
     cfg.IntOpt(
         'minimum_notice_s',
+        mutable=True,
         default=0,
         min=0,
         help='The shortest notice that a flavor may give, in seconds. A '
@@ -224,6 +229,7 @@ is cut short.
 """),
     cfg.ListOpt(
         'actions',
+        mutable=True,
         default=['delete', 'shelve', 'stop'],
         item_type=cfg.types.String(choices=ACTIONS),
         help="""
@@ -248,6 +254,7 @@ and takes longer than an end.
 """),
     cfg.IntOpt(
         'migrate_timeout_s',
+        mutable=True,
         default=60,
         min=1,
         help='How long a live migration of a victim may take before its own '
@@ -255,12 +262,14 @@ and takes longer than an end.
              'the notice.'),
     cfg.IntOpt(
         'stop_retention_s',
+        mutable=True,
         default=86400,
         min=0,
         help='How long a stopped victim is kept before it is deleted, in '
              'seconds. A day lets its owner save what is on its disk.'),
     cfg.ListOpt(
         'preempting_operations',
+        mutable=True,
         default=list(OPERATIONS),
         item_type=cfg.types.String(choices=OPERATIONS),
         help="""
@@ -280,6 +289,7 @@ outweighs the cost, or decides ties, is only compared among these.
 """),
     cfg.IntOpt(
         'max_attempts',
+        mutable=True,
         default=10,
         min=1,
         help="""
@@ -362,9 +372,12 @@ seconds. Its own are also repaired when it starts.
         default=60,
         min=10,
         help="""
-After how long without a sign of life from its scheduler a preemption of
-another host is taken to be left behind, in seconds. A live scheduler gives a
-sign every few seconds.
+After how long without a sign of life from its scheduler or engine a
+preemption is taken to be left behind, in seconds. A live one gives a sign six
+times as often, by a lease in the database that is dated by the database's own
+clock. So long may the database be away without any preemption coming to
+nothing. Of processes on the same machine that share a state path it is known
+at once that they are dead.
 """),
 ]
 

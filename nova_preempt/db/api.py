@@ -21,10 +21,12 @@ import dataclasses
 import datetime
 import json
 
+from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
+from nova_preempt.db import clock
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -152,7 +154,6 @@ class Database:
 
     # -- decisions -------------------------------------------------------
 
-    @retries.retried
     def create_decision(self, decision, check=None, since=None):
         """Write a new decision.
 
@@ -162,11 +163,19 @@ class Database:
         :param since: see get_ending()
         :raises AlreadyEnding: an open one has a victim of it already
         """
-        now = timeutils.utcnow()
+        try:
+            self._create_decision(decision, check, since)
+        except db_exc.DBDuplicateEntry:
+            # A connection was lost at the commit, which had happened.
+            if self.get_decision(decision.uuid) is None:
+                raise
+
+    @retries.retried
+    def _create_decision(self, decision, check, since):
         values = _columns(decision)
         values.pop('victims')
         values['record'] = json.dumps(decision.record, sort_keys=True)
-        values.update(created_at=now, updated_at=now)
+        values.update(created_at=timeutils.utcnow(), updated_at=clock.now())
         victims = [{**_columns(victim), 'decision_uuid': decision.uuid,
                     'allocations': json.dumps(victim.allocations,
                                               sort_keys=True)}
@@ -178,7 +187,7 @@ class Database:
                 session.execute(sa.update(_LOCKS).where(
                     models.Lock.name == _BUDGETS_LOCK).values(
                         name=_BUDGETS_LOCK))
-            session.execute(sa.insert(_DECISIONS), values)
+            session.execute(sa.insert(_DECISIONS).values(**values))
             if victims:
                 session.execute(sa.insert(_VICTIMS), victims)
             if decision.victims and decision.status in OPEN:
@@ -213,32 +222,32 @@ class Database:
                  .where(models.Decision.owner == owner))
         if from_status is not None:
             query = query.where(models.Decision.status == from_status)
-        values.update(status=status, updated_at=timeutils.utcnow())
-        if new_owner is not None:
-            values['owner'] = new_owner
-        with self._writer() as session:
-            return session.execute(query.values(**values)).rowcount == 1
+        values.update(status=status, updated_at=clock.now(),
+                      owner=owner if new_owner is None else new_owner)
+        tries = []
 
-    def touch(self, uuids, owner):
-        """Give a sign of life for decisions that are being worked on.
+        @retries.retried
+        def update():
+            tries.append(uuid)
+            with self._writer() as session:
+                return session.execute(query.values(**values)).rowcount == 1
 
-        :returns: False if some of them are not ours any more
-        """
-        query = (sa.update(_DECISIONS)
-                 .where(models.Decision.uuid.in_(list(uuids)))
-                 .where(models.Decision.owner == owner)
-                 .values(updated_at=timeutils.utcnow()))
-        with self._writer() as session:
-            return session.execute(query).rowcount == len(uuids)
+        if update():
+            return True
+        # A connection may have been lost at the commit, which had happened:
+        # nobody else writes our name, or this status for a status of ours.
+        return len(tries) > 1 and self._is(uuid, status, values['owner'])
 
-    def get_owned(self, uuids, owner):
-        """The set of those of these decisions that belong to the owner."""
+    @retries.retried
+    def _is(self, uuid, status, owner):
         query = (sa.select(models.Decision.uuid)
-                 .where(models.Decision.uuid.in_(list(uuids)))
+                 .where(models.Decision.uuid == uuid)
+                 .where(models.Decision.status == status)
                  .where(models.Decision.owner == owner))
         with self._reader() as session:
-            return set(session.execute(query).scalars())
+            return session.execute(query).first() is not None
 
+    @retries.retried
     def update_victim(self, decision_uuid, server_uuid, status, **values):
         query = (sa.update(_VICTIMS)
                  .where(models.Victim.decision_uuid == decision_uuid)
@@ -247,12 +256,14 @@ class Database:
         with self._writer() as session:
             session.execute(query)
 
+    @retries.retried
     def get_decision(self, uuid):
         """A Decision, None if there is none."""
         with self._reader() as session:
             row = session.get(models.Decision, uuid)
             return row and _decision(row)
 
+    @retries.retried
     def get_decisions(self, *, statuses=None, server_uuid=None,
                       request_id=None, provider_uuid=None,
                       victim_uuid=None):
@@ -310,16 +321,18 @@ class Database:
         with self._reader() as session:
             return dict(session.execute(query).tuples().all())
 
+    @retries.retried
     def get_open_decisions(self):
         """[(Decision, age_s)]: those that somebody must finish, oldest first.
 
-        age_s is the time since its owner's last sign of life.
+        age_s is the time since its owner's last sign of life, or since it was
+        given up, by the database's clock.
         """
-        now = timeutils.utcnow()
         query = (sa.select(models.Decision)
                  .where(models.Decision.status.in_(OPEN))
                  .order_by(models.Decision.created_at, models.Decision.uuid))
         with self._reader() as session:
+            now = session.execute(sa.select(clock.now())).scalar_one()
             return [(_decision(row), (now - row.updated_at).total_seconds())
                     for row in session.execute(query).unique().scalars()]
 

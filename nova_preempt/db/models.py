@@ -43,7 +43,7 @@ class Decision(Base):
     uuid = sa.Column(UUID, primary_key=True)
     created_at = sa.Column(sa.DateTime, nullable=False)
     updated_at = sa.Column(sa.DateTime, nullable=False)
-    # Who works on it: "host/token", empty once nobody does.
+    # Who works on it: the name of an Owner, empty once nobody does.
     owner = sa.Column(sa.String(300), nullable=False)
     status = sa.Column(sa.String(20), nullable=False)
     reason = sa.Column(sa.Text, nullable=False, default='')
@@ -110,6 +110,32 @@ class Lock(Base):
     __tablename__ = 'locks'
 
     name = sa.Column(sa.String(20), primary_key=True)
+
+
+class Owner(Base):
+    """A process that owns decisions; it is alive until its lease runs out.
+
+    Both times are the database's.
+    """
+
+    __tablename__ = 'owners'
+
+    name = sa.Column(sa.String(300), primary_key=True)
+    started_at = sa.Column(sa.DateTime, nullable=False)
+    expires_at = sa.Column(sa.DateTime, nullable=False)
+
+
+class Pause(Base):
+    """What an operator has stopped for now, and who asked for it."""
+
+    __tablename__ = 'pauses'
+
+    what = sa.Column(sa.String(20), primary_key=True)
+    since = sa.Column(sa.DateTime, nullable=False)
+    reason = sa.Column(sa.Text, nullable=False)
+    user_id = sa.Column(sa.String(255), nullable=False, default='')
+    project_id = sa.Column(sa.String(255), nullable=False, default='')
+    request_id = sa.Column(sa.String(255), nullable=False, default='')
 
 
 class PreemptibleServer(Base):

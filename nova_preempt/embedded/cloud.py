@@ -148,7 +148,10 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             self.flags(group='preemption',
                        endpoint=self.api_fixture.base_url,
                        token=f'admin:{self.api_fixture.project_id}')
-        return super().start_service(name, host, cell_name, **kwargs)
+        started = super().start_service(name, host, cell_name, **kwargs)
+        if name == 'scheduler' and started.manager.preemption:
+            self.addCleanup(started.manager.preemption.close)
+        return started
 
     def _set_options(self):
         for group, values in OPTIONS.items():

@@ -15,33 +15,37 @@ At a maximum run time, for headroom, or as a simulation. They are decisions
 too, with a record, but without a server that takes the space.
 """
 
-import concurrent.futures
 import dataclasses
-import time
 import uuid
 
 from oslo_log import log as logging
 
+from nova_preempt import pauses
 from nova_preempt import requester
 from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
+from nova_preempt.engine import stepper
 from nova_preempt.scheduler import records
 from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
+# As many ends are looked after at the pace of [preemption]poll_interval_s.
+_OFTEN = 100
+
 
 class Ends:
-    """Ends servers, each in a thread of its own.
+    """Ends servers: all of them at once, however few threads there are.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param threads: how many at once
+    :param threads: how many ends are worked on at the same moment; none of
+        them waits
     """
 
     def __init__(self, preemption, threads):
         self._preemption = preemption
-        self._pool = concurrent.futures.ThreadPoolExecutor(
-            threads, thread_name_prefix='ends')
+        self._open = set()        # uuids of the decisions
+        self._stepper = stepper.Stepper(threads, 'ends')
 
     def begin(self, server, operation, reason, restore=True, cost_us=0,
               within_budgets=False, asked_by=requester.ENGINE):
@@ -55,6 +59,7 @@ class Ends:
         :param asked_by: who has asked for it, see requester
         :returns: the uuid of the decision
         :raises AlreadyEnding: it does
+        :raises Paused: an operator has stopped it for now
         :raises OverBudget: the budgets do not allow it
         """
         return self.begin_all([server], operation, reason, restore, cost_us,
@@ -70,9 +75,10 @@ class Ends:
             is shelved if that is possible, and else deleted
         """
         preemption = self._preemption
+        preemption.pauses.check(pauses.of_operation(operation))
         decision = db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
-            status=db_api.CLAIMED, owner=preemption.owner.name,
+            status=db_api.CLAIMED, owner=preemption.owner.acquire(),
             host=servers[0].host, cost_us=cost_us, reason=reason,
             request_id=asked_by.get('request_id', ''),
             victims=tuple(
@@ -95,7 +101,7 @@ class Ends:
                   'operation': operation, 'uuid': decision.uuid,
                   'asked_by': requester.text(asked_by)})
         preemption.events.start(decision)
-        self._pool.submit(self._finish, decision, time.monotonic())
+        self._stepper.add(_End(preemption, decision, self._open).step)
         return decision.uuid
 
     def _make_victim(self, server, operation, cost_us, restore, leave):
@@ -111,19 +117,6 @@ class Ends:
             victim, action=action, last_resort=resort,
             allocations=consumer.allocations,
             restore=restore and server.restore and resort == 'shelve')
-
-    def _finish(self, decision, since):
-        # It may have waited long for a thread, and been taken over.
-        try:
-            self._preemption.finish([decision], since)
-        except Exception as exc:  # noqa: BLE001 (a thread's last resort)
-            LOG.warning('The end of %(servers)s came to nothing: %(exc)s',
-                        {'servers': ', '.join(
-                            victim.server_uuid
-                            for victim in decision.victims), 'exc': exc})
-            self._preemption.give_back([decision], str(exc))
-        finally:
-            self._preemption.claims.active.discard(decision.uuid)
 
     def ending(self, operation):
         """The db.Victims that are ending for this now."""
@@ -142,4 +135,55 @@ class Ends:
 
     def close(self):
         """Wait for nobody: what is open is for the next engine to repair."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._stepper.close()
+
+
+class _End:
+    """One decision, from the notice of its victims to their end.
+
+    :param among: the uuids of the decisions that are open, for this one to be
+        added and to be removed
+    """
+
+    def __init__(self, preemption, decision, among):
+        self._preemption = preemption
+        self._decision = decision
+        self._work = None
+        self._among = among
+        among.add(decision.uuid)
+
+    def step(self):
+        """See nova_preempt.engine.stepper."""
+        try:
+            wait_s = self._step()
+        except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
+            LOG.warning('The end of %(servers)s came to nothing: %(exc)s',
+                        {'servers': ', '.join(
+                            victim.server_uuid
+                            for victim in self._decision.victims),
+                         'exc': exc})
+            try:
+                self._preemption.give_back([self._decision], str(exc))
+            finally:
+                self._close()
+            return None
+        if wait_s is None:
+            self._close()
+        return wait_s
+
+    def _step(self):
+        if self._work is None:
+            # Notice first, to all of them: who has none ends no earlier.
+            self._work = self._preemption.terminator.begin([self._decision])
+            return 0
+        if not self._work.step():
+            # The more there are, the longer each look at all of them takes.
+            return self._work.pause_s() * (1 + len(self._among) / _OFTEN)
+        self._preemption.settle([self._decision], self._work.ended)
+        return None
+
+    def _close(self):
+        if self._work is not None:
+            self._work.close()
+        self._among.discard(self._decision.uuid)
+        self._preemption.claims.active.discard(self._decision.uuid)

@@ -20,6 +20,7 @@ from oslo_log import log as logging
 from nova_preempt.core import model
 from nova_preempt.core import victims as core_victims
 from nova_preempt.db import api as db_api
+from nova_preempt.db import pauses
 from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +44,8 @@ class Headroom:
 
     def keep(self):
         """Give notice to as few and cheap servers as headroom needs."""
+        if self._preemption.pauses.why(pauses.PREEMPTION):
+            return
         for group in self._preemption.headroom.groups():
             self._keep(group)
 

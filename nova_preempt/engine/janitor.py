@@ -16,6 +16,7 @@ from nova import objects
 from nova.scheduler import utils
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
@@ -87,7 +88,7 @@ class Janitor:
                 self._ends.begin(server, 'repair',
                                  'it ran without an allocation, and its '
                                  'space was taken')
-            except db_api.AlreadyEnding:
+            except (db_api.AlreadyEnding, exceptions.Paused):
                 return False
         return True
 

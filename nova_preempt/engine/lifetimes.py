@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.db import api as db_api
+from nova_preempt.db import pauses
 from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ class Lifetimes:
     def end_old_servers(self):
         """Give notice to servers that have reached their maximum run time."""
         preemption = self._preemption
+        if preemption.pauses.why(pauses.PREEMPTION):
+            return
         now = preemption.clock()
         for server in preemption.view.servers():
             limit_s = server.maximum_runtime_s
@@ -57,6 +60,8 @@ class Lifetimes:
 
     def delete_stopped(self):
         """Delete victims that were stopped long enough ago."""
+        if self._preemption.pauses.why(pauses.PREEMPTION):
+            return
         kept = datetime.timedelta(
             seconds=self._preemption.conf.stop_retention_s)
         for decision_uuid, victim in self._preemption.db.get_victims(

@@ -33,12 +33,15 @@ class Punctual:
         again
     :param leadership: a nova_preempt.engine.service.Leadership, if only the
         engine that acts does it
+    :param run: given name and work, does it
     """
 
-    def __init__(self, name, work, leadership=None):
+    def __init__(self, name, work, leadership=None,
+                 run=lambda name, work: work()):
         self._name = name
         self._work = work
         self._leadership = leadership
+        self._do = run
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name=name, daemon=True)
@@ -72,4 +75,4 @@ class Punctual:
     def _turn(self):
         if self._leadership is not None and not self._leadership.holds():
             return RETRY_S
-        return self._work()
+        return self._do(self._name, self._work)

@@ -17,8 +17,10 @@ import time
 from oslo_log import log as logging
 from tooz import coordination
 
+from nova_preempt.db import pauses
 from nova_preempt.engine import ends
 from nova_preempt.engine import headroom
+from nova_preempt.engine import health
 from nova_preempt.engine import janitor
 from nova_preempt.engine import lifetimes
 from nova_preempt.engine import punctual
@@ -112,16 +114,18 @@ class Engine:
         self._leadership = leadership
         self._monotonic = monotonic
         self._stop = threading.Event()
+        self.health = health.Health(monotonic)
         self.ends = ends.Ends(preemption, options.threads)
         self.power = power
         self.lifecycle = make_lifecycle(self.ends)
         self._punctual = (
-            punctual.Punctual('inventory', inventory.keep),
-            punctual.Punctual('reservations: moments',
-                              self.lifecycle.moments.run, leadership),
-            punctual.Punctual('reservations: chores',
-                              self.lifecycle.chores.run, leadership),
-            *(punctual.Punctual(name, work, leadership)
+            punctual.Punctual('inventory', inventory.keep,
+                              run=self.health.run),
+            self._make_punctual('reservations: moments', self._unless_paused(
+                self.lifecycle.moments.run)),
+            self._make_punctual('reservations: chores', self._unless_paused(
+                self.lifecycle.chores.run)),
+            *(self._make_punctual(name, work)
               for name, work in (power.works if power else ())))
         old = lifetimes.Lifetimes(preemption, self.ends)
         cleaner = janitor.Janitor(preemption, self.ends, audit.Audit(
@@ -138,6 +142,19 @@ class Engine:
             (returns.Returns(preemption, options).restore, 0),
         )
         self._done_at = {}
+
+    def _make_punctual(self, name, work):
+        """What only the engine that acts does."""
+        return punctual.Punctual(name, work, self._leadership,
+                                 self.health.run)
+
+    def _unless_paused(self, work):
+        def run():
+            if self.preemption.pauses.why(pauses.RESERVATIONS):
+                return punctual.RETRY_S
+            return work()
+
+        return run
 
     def run(self):
         """Until stop() is called."""
@@ -160,7 +177,9 @@ class Engine:
         What fails, since a service is away, does not keep the others from
         their work, and is tried again the next time.
         """
-        if not self._leadership.holds():
+        holds = self._leadership.holds()
+        self.health.leads(holds)
+        if not holds:
             return
         now = self._monotonic()
         for task, pause_s in self._tasks:
@@ -169,7 +188,7 @@ class Engine:
                 continue
             self._done_at[task] = now
             try:
-                task()
+                self.health.run(task.__qualname__, task)
             except Exception:
                 LOG.exception('%s failed; it is tried again.',
                               task.__qualname__)

@@ -17,6 +17,7 @@ import oslo_messaging as messaging
 
 from nova_preempt.core import efficiency
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import pauses
 from nova_preempt.rpc import ENERGY
 
 _DEMAND = 'a request finds no other host'
@@ -29,19 +30,23 @@ class Requests:
     :param control: a control.Control
     :param switcher: its switching.Switcher
     :param database: a db.Database
+    :param stopped: a nova_preempt.pauses.Pauses
     """
 
     target = messaging.Target(namespace=ENERGY, version='1.0')
 
-    def __init__(self, control, switcher, database):
+    def __init__(self, control, switcher, database, stopped):
         self._control = control
         self._switcher = switcher
         self._db = database
+        self._pauses = stopped
         self._lock = threading.Lock()
         self._promised = {}     # host: {request: servers}
 
     def wake(self, context, request, servers, hosts):
         """See nova_preempt.rpc.EngineClient."""
+        if self._pauses.why(pauses.POWER):
+            return {'hosts': [], 'boot_s': 0.0}
         with self._lock:
             states = db_energy.get_power(self._db)
             self._forget(states)

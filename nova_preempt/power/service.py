@@ -14,6 +14,7 @@
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import pauses
 from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
 from nova_preempt.power import fleet
@@ -41,6 +42,7 @@ class Power:
         hosts = fleet.Fleet(parts.placement, parts.get_cells)
         self.table = table.Table(options, lambda: parts.db)
         self._db = parts.db
+        self._pauses = parts.pauses
         self.works = []
         self.endpoints = []
         self.switcher = None
@@ -54,7 +56,7 @@ class Power:
                 forecasts.Forecast(options, parts.db), self.efficiencies,
                 self._pause_s)
             self.endpoints.append(requests.Requests(
-                self.control, self.switcher, parts.db))
+                self.control, self.switcher, parts.db, parts.pauses))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
@@ -88,7 +90,8 @@ class Power:
                 in self.table.all().items() if item.idle_watts is not None}
 
     def _step(self):
-        self.control.step()
+        if not self._pauses.why(pauses.POWER):
+            self.control.step()
         return self._pause_s
 
     def _observe(self):

@@ -26,6 +26,7 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
 from nova_preempt.db import hints
+from nova_preempt.db import pauses
 from nova_preempt.scheduler import choice
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import request
@@ -130,7 +131,9 @@ class Attempt:
         self.note_room(resources, summaries)
         self.choice.ask_for(self.resources,
                             request.provider_query(resources))
-        self.refusal = request.why_not_served(self.spec_obj, resources)
+        self.refusal = (
+            self._preemption.pauses.why(pauses.PREEMPTION)
+            or request.why_not_served(self.spec_obj, resources))
         if requests and not self._look_beside_room():
             return offered
         self._refuse_hinted()

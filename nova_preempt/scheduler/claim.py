@@ -26,7 +26,7 @@ class Claims:
 
     :param placement: a nova_preempt.placement.Placement
     :param db: a nova_preempt.db.Database
-    :param owner: the name under which this process owns decisions
+    :param owner: the nova_preempt.termination.owner.Owner of this process
     :param budgets: a nova_preempt.scheduler.budgets.Budgets
     """
 
@@ -68,7 +68,7 @@ class Claims:
         changes.append(target)
 
         decision = dataclasses.replace(
-            decision, owner=self._owner, victims=victims,
+            decision, owner=self._owner.acquire(), victims=victims,
             status=db_api.INTENT,
             record={**decision.record, 'surplus': _total(kept.values()),
                     # By which the recovery knows our claim again.
@@ -83,17 +83,17 @@ class Claims:
         try:
             self._placement.post_allocations(changes)
         except placement_api.Conflict as exc:
-            self._db.update_decision(decision.uuid, self._owner,
+            self._db.update_decision(decision.uuid, decision.owner,
                                      db_api.ABORTED, reason=str(exc))
             raise
         except placement_api.PlacementError as exc:
             # It may still arrive: leave it to the recovery to look later.
-            self._db.update_decision(decision.uuid, self._owner,
+            self._db.update_decision(decision.uuid, decision.owner,
                                      db_api.INTENT, new_owner='',
                                      reason=str(exc))
             raise
         if not self._db.update_decision(
-                decision.uuid, self._owner, db_api.CLAIMED,
+                decision.uuid, decision.owner, db_api.CLAIMED,
                 from_status=db_api.INTENT):
             raise db_api.LostDecision(decision.uuid)
         return dataclasses.replace(decision, status=db_api.CLAIMED)

@@ -108,6 +108,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
+        self.preemption.start()
         self.demand = demand.make(CONF, self.preemption,
                                   lambda: self.host_manager)
         self.placing = placing.Placing(self.preemption, self.host_manager,
@@ -281,7 +282,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                            *args, **kwargs)
             attempt.stop_choosing()
             if attempt.claims and self.preemption.finish(
-                    attempt.claims, attempt.since,
+                    attempt.claims,
                     attempt.patience.limit) == len(instance_uuids):
                 raise preemption.NotWanted
             return selections

@@ -17,6 +17,7 @@ from nova import exception
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import attempt as attempts
@@ -30,8 +31,8 @@ LOG = logging.getLogger(__name__)
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
              preemptions.VictimsStuck, preemptions.NotWanted,
-             db_api.LostDecision,
-             placement_api.PlacementError, db_exc.DBError)
+             db_api.LostDecision, placement_api.PlacementError,
+             db_exc.DBError, exceptions.Paused)
 
 
 class Placing:

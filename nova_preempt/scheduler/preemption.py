@@ -18,6 +18,7 @@ import time
 
 from nova import exception
 from oslo_concurrency import lockutils
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 import stevedore
@@ -26,6 +27,7 @@ from nova_preempt import db as database
 from nova_preempt import events
 from nova_preempt import headroom
 from nova_preempt import metrics
+from nova_preempt import pauses
 from nova_preempt import placement as placement_api
 from nova_preempt.core import costs
 from nova_preempt.core import model
@@ -41,6 +43,7 @@ from nova_preempt.scheduler import providers
 from nova_preempt.scheduler import records
 from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import view
+from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import outcomes
 from nova_preempt.termination import owner
@@ -84,7 +87,11 @@ class Preemption:
         self.db = database.Database(conf)
         self._sync_database(conf)
         self.owner = owner.Owner(
-            host, os.path.join(conf.state_path, 'nova-preempt-owners'))
+            self.db, host,
+            os.path.join(conf.state_path, 'nova-preempt-owners'),
+            self.conf.intent_timeout_s)
+        self.heartbeat = heartbeat.Heartbeat(self.owner)
+        self.pauses = pauses.Pauses(self.db)
         self.nova = nova_api.NovaAPI(conf)
         self.placement = placement_api.Placement(get_client)
         self.providers = providers.ProviderCache(self.placement)
@@ -93,7 +100,7 @@ class Preemption:
                                     self.providers.left)
         self.events = events.Events(conf, host)
         self.budgets = budgets.Budgets(self.conf, self.db, self.view)
-        self.claims = claim.Claims(self.placement, self.db, self.owner.name,
+        self.claims = claim.Claims(self.placement, self.db, self.owner,
                                    self.budgets)
         self.records = records.Records(self.conf, self.notice_limit_s)
         self.recovery = recovery.Recovery(
@@ -102,7 +109,7 @@ class Preemption:
         self.terminator = terminator.Terminator(
             self.nova, watch.Watch(self.conf.poll_interval_s),
             requests.Requests(self.conf.poll_interval_s), self.placement,
-            self.db, self.owner.name, self.conf, self.events)
+            self.db, self.owner, self.conf, self.events, halt=self._halt)
         self.outcomes = outcomes.Outcomes(self.db)
         self._cost = load_cost(self.conf.cost)
         self._cost_options = model.CostOptions(self.conf.billing_period_s,
@@ -172,6 +179,15 @@ class Preemption:
             return set()
         return hints.get(self.db, uuids if len(uuids) <= _MANY else None)
 
+    def start(self):
+        """Tell others that this process is alive, from now on."""
+        self.heartbeat.start()
+
+    def close(self):
+        """What is open is for others to finish."""
+        self.heartbeat.stop()
+        self.owner.close()
+
     # -- choosing --------------------------------------------------------
 
     def candidates(self, resources, may_end, now):
@@ -209,10 +225,9 @@ class Preemption:
 
     # -- from the claims to the answer -----------------------------------
 
-    def finish(self, decisions, since, limit=None):
+    def finish(self, decisions, limit=None):
         """End the victims of these claims; return when they are gone.
 
-        :param since: the monotonic time when the first may have been made
         :param limit: the request's nova_preempt.scheduler.deadline.Deadline,
             None where nobody waits for an answer
         :returns: how many of these were taken back, since the server that
@@ -222,12 +237,17 @@ class Preemption:
             far as victims still live
         :raises LostDecision: another scheduler took this for dead
         """
-        age_s = time.monotonic() - since
-        if age_s > terminator.TOUCH_S and not self.db.touch(
-                [decision.uuid for decision in decisions], self.owner.name):
-            raise db_api.LostDecision('before the end of its victims')
         with metrics.PHASES.labels('end').time():
             ended = self.terminator.end(decisions, limit and limit.check)
+        return self.settle(decisions, ended)
+
+    def settle(self, decisions, ended):
+        """Close these claims, whose victims have ended.
+
+        :param ended: what became of them, a
+            nova_preempt.termination.terminator.Ended
+        :returns, raises: see finish()
+        """
         stuck = ended.stuck
         if stuck:
             now = time.monotonic()
@@ -245,10 +265,24 @@ class Preemption:
         for decision in decisions:
             if decision.uuid in ended.unwanted:
                 self.recovery.roll_back(decision.uuid, NOT_WANTED)
-            elif not self.db.update_decision(decision.uuid, self.owner.name,
-                                             db_api.DONE, new_owner=''):
+            elif not self._close(decision):
                 raise db_api.LostDecision(decision.uuid)
         return len(ended.unwanted)
+
+    def _halt(self, operation):
+        self.pauses.check(pauses.of_operation(operation))
+
+    def _close(self, decision):
+        """Tries for as long as nobody else may do it: its victims are gone."""
+        while True:
+            try:
+                return self.db.update_decision(
+                    decision.uuid, decision.owner, db_api.DONE, new_owner='')
+            except db_exc.DBError:
+                if not self.owner.keeps([decision]):
+                    raise
+                LOG.exception('Cannot close preemption %s yet.',
+                              decision.uuid)
 
     def give_back(self, decisions, reason):
         """Take claims back: the request that they were for has failed."""

@@ -9,55 +9,64 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Signs of life for the decisions that this process works on.
+"""A sign of life for all that this process works on, whoever works on it.
 
-Hundreds of requests may wait for their victims at once: they share one write
-in each interval.
+Hundreds of requests may wait for their victims at once, others for a thread:
+one write in each interval keeps all of them, from the moment they are written
+until they are closed.
 """
 
 import threading
-import time
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+# Several signs a lease, so that no single one matters.
+_SIGNS = 6
+# A database that is away is tried this often, for as long as the lease lasts
+# and beyond: then a new one is begun.
+RETRY_S = 1.0
 
 
 class Heartbeat:
-    """Tells the database, and thereby others, that decisions are ours.
+    """A thread that renews the lease of an owner.
 
-    :param db: a nova_preempt.db.Database
-    :param owner: the name under which this process owns decisions
-    :param interval_s: how often a sign is given
+    :param owner: a nova_preempt.termination.owner.Owner
     """
 
-    def __init__(self, db, owner, interval_s, monotonic=time.monotonic):
-        self._db = db
+    def __init__(self, owner):
         self._owner = owner
-        self._interval_s = interval_s
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._uuids = set()
-        self._lost = set()
-        self._given_at = None
+        self._interval_s = owner.lease_s / _SIGNS
+        self._stop = threading.Event()
+        self._failing = False
+        self._thread = threading.Thread(target=self._run, name='heartbeat',
+                                        daemon=True)
 
-    def add(self, uuids):
-        """Begin with these decisions, which have just given a sign."""
-        with self._lock:
-            if not self._uuids:
-                self._given_at = self._monotonic()
-            self._uuids |= set(uuids)
+    def start(self):
+        self._thread.start()
 
-    def remove(self, uuids):
-        with self._lock:
-            self._uuids -= set(uuids)
-            self._lost -= set(uuids)
+    def stop(self):
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
-    def keeps(self, uuids):
-        """Give a sign for all if it is time.
+    def beat(self):
+        """Give one sign. Returns after how many seconds the next is due."""
+        try:
+            self._owner.renew()
+        except Exception as exc:  # noqa: BLE001 (whatever it is, go on)
+            if not self._failing:
+                LOG.warning('Cannot renew the lease of %(owner)s; it is tried '
+                            'every %(retry)s s: %(exc)s',
+                            {'owner': self._owner.name, 'retry': RETRY_S,
+                             'exc': exc})
+            self._failing = True
+            return RETRY_S
+        self._failing = False
+        return self._interval_s
 
-        :returns: whether these were ours at the last one
-        """
-        with self._lock:
-            if self._monotonic() - self._given_at >= self._interval_s:
-                if not self._db.touch(self._uuids, self._owner):
-                    self._lost = self._uuids - self._db.get_owned(
-                        self._uuids, self._owner)
-                self._given_at = self._monotonic()
-            return self._lost.isdisjoint(uuids)
+    def _run(self):
+        wait_s = self._interval_s
+        while not self._stop.wait(wait_s):
+            wait_s = self.beat()

@@ -26,6 +26,7 @@ from nova_preempt import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import ending
+from nova_preempt.core import liveness
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terminator
@@ -64,12 +65,18 @@ class Recovery:
     def repair(self):
         """Roll back what dead schedulers left. Returns how many decisions."""
         repaired = 0
-        for decision, age_s in self._db.get_open_decisions():
-            if not self._is_orphan(decision, age_s):
+        found = self._db.get_open_decisions()
+        leases = self._owner.get_leases() if found else {}
+        for decision, age_s in found:
+            if not liveness.is_orphan(
+                    decision.uuid, decision.owner, age_s,
+                    me=self._owner.name, working_on=self._active,
+                    leases=leases, timeout_s=self._options.intent_timeout_s):
                 continue
             if not self._db.update_decision(
                     decision.uuid, decision.owner, decision.status,
-                    new_owner=self._owner.name, from_status=decision.status):
+                    new_owner=self._owner.acquire(),
+                    from_status=decision.status):
                 continue  # another scheduler takes care of it
             LOG.warning('Preemption %(uuid)s for server %(server)s on host '
                         '%(host)s was left %(status)s by its scheduler; '
@@ -82,14 +89,6 @@ class Recovery:
                 metrics.REPAIRED.labels('decision').inc()
         return repaired
 
-    def _is_orphan(self, decision, age_s):
-        if decision.owner == self._owner.name:
-            # Its thread failed in a way that nobody foresaw.
-            return decision.uuid not in self._active
-        return (age_s >= self._options.intent_timeout_s
-                or (bool(decision.owner)
-                    and self._owner.is_dead(decision.owner)))
-
     def roll_back(self, decision_uuid, reason):
         """Take a decision of ours back.
 
@@ -97,6 +96,8 @@ class Recovery:
             stays open, without an owner, for a later repair
         """
         decision = self._db.get_decision(decision_uuid)
+        if not self._owner.keeps([decision]):
+            return False
         if decision.status != db_api.INTENT and not self._move(
                 decision, db_api.ROLLING_BACK, reason=reason):
             return False
@@ -114,7 +115,7 @@ class Recovery:
         return self._move(decision, status, new_owner='', reason=reason)
 
     def _move(self, decision, status, **values):
-        return self._db.update_decision(decision.uuid, self._owner.name,
+        return self._db.update_decision(decision.uuid, decision.owner,
                                         status, **values)
 
     def _undo(self, decision):

@@ -22,6 +22,7 @@ import dataclasses
 import datetime
 import time
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
@@ -29,14 +30,10 @@ from nova_preempt import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
-from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
-
-# How often a sign of life is given.
-TOUCH_S = 5
 
 LOCKED = 'It has given way; it is to be deleted.'
 
@@ -85,20 +82,24 @@ class Terminator:
     :param requests: a nova_preempt.termination.requests.Requests
     :param placement: a nova_preempt.placement.Placement
     :param db: a nova_preempt.db.Database
-    :param owner: the name under which this process owns decisions
+    :param owner: the nova_preempt.termination.owner.Owner of this process
     :param options: [preemption] of the configuration
     :param events: a nova_preempt.events.Events
     :param monotonic, sleep: the clock to wait by
+    :param halt: given an operation, raises where nobody may end for it now;
+        asked for as long as nobody has been asked to end
     """
 
     def __init__(self, nova, watch, requests, placement, db, owner, options,
-                 events, monotonic=time.monotonic, sleep=time.sleep):
+                 events, monotonic=time.monotonic, sleep=time.sleep,
+                 halt=lambda operation: None):
         self.nova = nova
         self.watch = watch
         self.requests = requests
         self.placement = placement
         self.db = db
-        self.heartbeat = heartbeat.Heartbeat(db, owner, TOUCH_S, monotonic)
+        self.owner = owner
+        self.halt = halt
         self.options = options
         self.events = events
         self.monotonic = monotonic
@@ -138,7 +139,7 @@ class Work:
         self._options = terminator.options
         self._monotonic = terminator.monotonic
         self._check = check
-        self._owned = [decision.uuid for decision in decisions]
+        self._decisions = tuple(decisions)
         self._servers = [decision.server_uuid for decision in decisions
                          if decision.server_uuid]
         self._watched = [victim.server_uuid for decision in decisions
@@ -147,14 +148,15 @@ class Work:
         self._unsure = False      # whether the requests still exist
         self.ended = Ended(set(), set())
         self._pending = {}
-        terminator.heartbeat.add(self._owned)
+        self._ends = []           # also those that are done
         terminator.watch.add(self._watched)
         terminator.requests.add(self._servers)
         try:
             for decision in decisions:
                 for victim in decision.victims:
-                    self._pending[victim.server_uuid] = self._begin(
-                        decision, victim)
+                    end = self._begin(decision, victim)
+                    self._pending[victim.server_uuid] = end
+                    self._ends.append(end)
         except BaseException:
             self.close()
             raise
@@ -163,7 +165,6 @@ class Work:
         """Wait for nobody any more."""
         self._terminator.requests.remove(self._servers)
         self._terminator.watch.remove(self._watched)
-        self._terminator.heartbeat.remove(self._owned)
 
     def step(self):
         """Do what can be done now.
@@ -174,13 +175,22 @@ class Work:
         self._drop_unwanted()
         for end in list(self._pending.values()):
             self._check()
+            self._check_ours()
             if self._step(end):
                 del self._pending[end.uuid]
-        if not self._pending:
-            return True
-        if not self._terminator.heartbeat.keeps(self._owned):
-            raise db_api.LostDecision(', '.join(self._owned))
-        return False
+        return not self._pending
+
+    def _check_ours(self):
+        """Nobody ends for what others may have taken over, or is halted.
+
+        What has begun is finished: those who were asked to end would have
+        ended in vain.
+        """
+        if not self._terminator.owner.keeps(self._decisions):
+            raise db_api.LostDecision(', '.join(
+                decision.uuid for decision in self._decisions))
+        if not any(end.progress.asked for end in self._ends):
+            self._terminator.halt(self._decisions[0].operation)
 
     def pause_s(self):
         """How long to wait until the next step()."""
@@ -286,6 +296,9 @@ class Work:
         except (placement_api.Conflict, placement_api.PlacementError) as exc:
             LOG.warning('Cannot see whether victim %(uuid)s has freed its '
                         'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot record the end of victim %(uuid)s yet: '
+                        '%(exc)s', {'uuid': end.uuid, 'exc': exc})
         return False
 
     def _look(self, end):

@@ -130,6 +130,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
             lambda: self.now)
         self.addCleanup(engine.ends.close)
         self.addCleanup(engine._leadership.close)
+        self.addCleanup(engine.preemption.close)
         return engine
 
     def last_decision(self):

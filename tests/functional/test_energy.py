@@ -113,6 +113,7 @@ class EnergyTestCase(base.PreemptionTestCase):
             lambda: self.now, self.machines)
         self.addCleanup(self.engine.ends.close)
         self.addCleanup(self.engine._leadership.close)
+        self.addCleanup(self.engine.preemption.close)
         self.addCleanup(self.engine.power.close)
 
     # -- time goes by ----------------------------------------------------

@@ -77,7 +77,9 @@ class TestReturns(EngineTestCase):
         nova = self.engine.preemption.nova
         with mock.patch.object(nova, 'unshelve', unshelve), \
                 mock.patch.object(self.engine.preemption.placement,
-                                  'has_room', return_value=True):
+                                  'get_room', return_value={
+                                      'p': {'VCPU': 9, 'MEMORY_MB': 9999,
+                                            'DISK_GB': 99}}):
             self.run_engine()
             self.run_engine()
             # One is on its way or backs off, then comes the other's turn.

@@ -60,7 +60,8 @@ class TestKilledScheduler(base.PreemptionTestCase):
 
     def restart(self):
         # What the kernel does when a process ends.
-        self.scheduler.preemption.owner._file.close()
+        self.scheduler.preemption.heartbeat.stop()
+        self.scheduler.preemption.owner._files._file.close()
         self.scheduler_service.stop()
         self.scheduler_service = self.start_service(
             'scheduler', host=self.scheduler_service.host)

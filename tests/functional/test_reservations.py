@@ -49,6 +49,7 @@ class ReservationTestCase(base.PreemptionTestCase):
             lambda: self.now)
         self.addCleanup(engine.ends.close)
         self.addCleanup(engine._leadership.close)
+        self.addCleanup(engine.preemption.close)
         return engine
 
     def serve(self):

@@ -33,6 +33,7 @@ from nova_preempt.api import app
 import nova_preempt.conf
 from nova_preempt.core import host_query
 from nova_preempt.db import api as db_api
+from nova_preempt.db import clock
 from nova_preempt.db import reservable
 from nova_preempt.db import schema
 
@@ -213,9 +214,9 @@ class DatabaseTestCase(unittest.TestCase):
                 db.Victim(make_uuid(victim), owner, f'{owner}-user', flavor,
                           30, status='gone')
                 for victim, owner, flavor in victims), **values)
-        with mock.patch.object(
-                timeutils, 'utcnow',
-                return_value=NOW - datetime.timedelta(seconds=age_s)):
+        when = NOW - datetime.timedelta(seconds=age_s)
+        with mock.patch.object(timeutils, 'utcnow', return_value=when), \
+                mock.patch.object(clock, 'now', return_value=when):
             self.db.create_decision(item)
         return item.uuid
 

@@ -41,12 +41,13 @@ OPERATIONS = (
     ('/v1/energy/hosts/{name}/figures', 'put'),
     ('/v1/energy/hosts/{name}/figures', 'delete'),
     ('/v1/energy/hosts/{name}/retry', 'post'),
-    ('/v1/energy/report', 'get'))
+    ('/v1/energy/report', 'get'), ('/v1/pauses', 'get'),
+    ('/v1/pauses/{what}', 'put'), ('/v1/pauses/{what}', 'delete'))
 
 
 class TestDocument(base.AnsweringTestCase):
 
-    microversion = '1.1'
+    microversion = '1.2'
 
     def test_all_operations_are_there(self):
         document = self.get('/v1/openapi.json', None)
@@ -59,7 +60,7 @@ class TestDocument(base.AnsweringTestCase):
 class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
-    microversion = '1.1'
+    microversion = '1.2'
 
     @ddt.idata(OPERATIONS)
     @ddt.unpack
@@ -82,7 +83,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.1'}
+                   'OpenStack-API-Version': 'preemption 1.2'}
 
         @hypothesis.settings(
             max_examples=10, print_blob=False,

@@ -28,8 +28,11 @@ import sqlalchemy as sa
 from nova_preempt import db
 from nova_preempt.conf import database as conf_database
 from nova_preempt.db import api
+from nova_preempt.db import clock
 from nova_preempt.db import hints
 from nova_preempt.db import models
+from nova_preempt.db import owners
+from nova_preempt.db import pauses
 from nova_preempt.db import schema
 
 
@@ -120,10 +123,54 @@ class TestSQLite(unittest.TestCase):
         for uuid, owner in (('d1', 'me'), ('d2', 'you'), ('d3', 'me')):
             self.db.create_decision(decision(uuid=uuid, owner=owner,
                                              victims=()))
-        self.assertTrue(self.db.touch({'d1', 'd3'}, 'me'))
-        self.assertFalse(self.db.touch({'d1', 'd2'}, 'me'))
-        self.assertFalse(self.db.touch({'d1', 'd4'}, 'me'))
-        self.assertEqual({'d1'}, self.db.get_owned({'d1', 'd2', 'd4'}, 'me'))
+        row = models.Decision
+        with self.db._writer() as session:
+            session.execute(sa.update(row.__table__).values(
+                updated_at=datetime.datetime(2026, 1, 1)))
+        owners.add(self.db, 'me', 60)
+        owners.add(self.db, 'you', 60)
+        self.assertTrue(owners.renew(self.db, 'me', 60))
+        self.assertEqual(
+            {'d1': True, 'd2': False, 'd3': True},
+            {item.uuid: age_s < 60 for item, age_s
+             in self.db.get_open_decisions()})
+
+    def test_leases(self):
+        owners.add(self.db, 'alive', 60)
+        owners.add(self.db, 'dead', -1)
+        owners.add(self.db, 'long dead', -2 * 86_400)
+        owners.add(self.db, 'ended', 60)
+        owners.end(self.db, ['ended', 'unknown'])
+        self.assertEqual({'alive': True, 'dead': False, 'ended': False},
+                         owners.get_leases(self.db))
+        self.assertEqual([True, False, False, False], [
+            owners.renew(self.db, name, 60)
+            for name in ('alive', 'dead', 'ended', 'unknown')])
+        self.assertEqual({'alive': True, 'dead': False, 'ended': False},
+                         owners.get_leases(self.db))
+
+    def test_the_clock_is_that_of_the_database(self):
+        with self.db._reader() as session:
+            now, later = session.execute(
+                sa.select(clock.now(), clock.after(3600))).one()
+        self.assertLess(abs((now - timeutils.utcnow()).total_seconds()), 60)
+        self.assertLess(abs((later - now).total_seconds() - 3600), 2)
+
+    def test_pauses(self):
+        self.assertEqual({}, pauses.get(self.db))
+        pauses.pause(self.db, pauses.POWER, 'why', user_id='u')
+        pauses.pause(self.db, pauses.PREEMPTION, 'é', request_id='r')
+        since = pauses.get(self.db)[pauses.POWER].since
+        pauses.pause(self.db, pauses.POWER, 'why now', user_id='v',
+                     project_id='p')
+        self.assertEqual(
+            [pauses.Pause('power', since, 'why now', 'v', 'p')],
+            [item for item in pauses.get(self.db).values()
+             if item.what == 'power'])
+        self.assertEqual(['preemption', 'power'], list(pauses.get(self.db)))
+        self.assertTrue(pauses.resume(self.db, pauses.POWER))
+        self.assertFalse(pauses.resume(self.db, pauses.POWER))
+        self.assertEqual(['preemption'], list(pauses.get(self.db)))
 
     def test_of_many_who_take_it_over_one_does(self):
         self.db.create_decision(decision())
@@ -151,7 +198,6 @@ class TestSQLite(unittest.TestCase):
                          {item.status for item, _age in found})
         for _item, age_s in found:
             self.assertLess(age_s, 3600)
-        self.db.touch(['d0'], 'me')
 
     def test_a_victim_ends_once(self):
         self.db.create_decision(decision())

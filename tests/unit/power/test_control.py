@@ -13,9 +13,11 @@
 
 import datetime
 
+from nova_preempt import pauses
 from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import pauses as db_pauses
 from nova_preempt.power import forecasts
 from nova_preempt.power import requests
 from tests.unit.power import world
@@ -217,9 +219,19 @@ class TestRequests(ControlTestCase):
     def setUp(self):
         super().setUp()
         self.until_asleep(*NAMES)
-        self.requests = requests.Requests(self.control, self.switcher,
-                                          self.db)
+        self.seconds = 0
+        self.requests = requests.Requests(
+            self.control, self.switcher, self.db,
+            pauses.Pauses(self.db, lambda: self.seconds))
         self.room = dict.fromkeys(NAMES, 2)
+
+    def test_nothing_wakes_while_power_is_paused(self):
+        db_pauses.pause(self.db, db_pauses.POWER, 'a fire in the hall')
+        self.assertEqual({'hosts': [], 'boot_s': 0.0}, self.wake('r'))
+        self.assertEqual(set(NAMES), self.in_state('asleep'))
+        db_pauses.resume(self.db, db_pauses.POWER)
+        self.seconds += 1
+        self.assertEqual(1, len(self.wake('r')['hosts']))
 
     def wake(self, request, servers=1, room=None):
         return self.requests.wake(None, request, servers,

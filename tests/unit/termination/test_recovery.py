@@ -134,7 +134,8 @@ class TestRollBack(unittest.TestCase):
     def again(self):
         recovery.Recovery(
             self.placement, self.nova, self.db,
-            types.SimpleNamespace(name=self.db.decision.owner),
+            types.SimpleNamespace(name=self.db.decision.owner,
+                                  keeps=lambda decisions: True),
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
             set()).roll_back('d', 'test')
         return {victim.server_uuid: victim.status

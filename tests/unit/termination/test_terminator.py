@@ -16,12 +16,16 @@ import types
 import unittest
 from unittest import mock
 
+from oslo_db import exception as db_exc
+
 from nova_preempt import db
 from nova_preempt import events
+from nova_preempt import exceptions
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api
 from nova_preempt.scheduler import deadline
 from nova_preempt.termination import nova_api
+from nova_preempt.termination import owner
 from nova_preempt.termination import requests
 from nova_preempt.termination import terminator
 from nova_preempt.termination import watch
@@ -119,8 +123,10 @@ class TestTerminator(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.clock = Clock()
+        self.halted_at = float('inf')
         self.db = mock.Mock(spec=db.Database)
-        self.db.get_owned.return_value = set()
+        self.owner = mock.Mock(spec=owner.Owner)
+        self.owner.keeps.return_value = True
         self.events = mock.Mock(spec=events.Events)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
@@ -130,6 +136,11 @@ class TestTerminator(unittest.TestCase):
         self.options = types.SimpleNamespace(
             termination_timeout_s=60, poll_interval_s=1.0,
             migrate_timeout_s=30, actions=['delete'])
+
+    def halt(self, operation):
+        """Nobody is to end from some time on."""
+        if self.clock.now >= self.halted_at:
+            raise exceptions.Paused('a reason')
 
     def cloud(self, seconds, **kwargs):
         cloud = FakeCloud(self.clock, seconds, **kwargs)
@@ -145,9 +156,9 @@ class TestTerminator(unittest.TestCase):
             'd', 's', operation=operation, host='host1', victims=tuple(
                 db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
-            cloud, self.watch, self.requests, self.placement, self.db, 'me',
-            self.options, self.events, lambda: self.clock.now,
-            self.clock.sleep).end([decision], check)
+            cloud, self.watch, self.requests, self.placement, self.db,
+            self.owner, self.options, self.events, lambda: self.clock.now,
+            self.clock.sleep, self.halt).end([decision], check)
 
     def assert_soon_after(self, when):
         """No later than at the next look, which is soon at first."""
@@ -182,12 +193,40 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.shown)
         self.watch.remove.assert_called_once_with(['a', 'b'])
 
-    def test_signs_of_life(self):
-        self.end(self.cloud({'a': 30}), 'a')
-        self.assertGreaterEqual(self.db.touch.call_count, 5)
+    def test_nobody_ends_once_it_may_have_been_taken_over(self):
+        """As when the lease runs out while a notice does."""
+        self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.assertRaises(api.LostDecision, self.end, cloud, 'a', 'b',
+                          notice_s=30)
+        self.assertEqual({}, cloud.asked)
+
+    def test_who_has_notice_is_spared_by_a_pause(self):
+        self.halted_at = 129
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.assertRaises(exceptions.Paused, self.end, cloud, 'a', 'b',
+                          notice_s=30)
+        self.assertEqual({}, cloud.asked)
+        self.watch.remove.assert_called_once_with(['a', 'b'])
+
+    def test_who_was_asked_to_end_ends_with_all_others(self):
+        """One that has ended already would have done so in vain."""
+        self.halted_at = 131
+        cloud = self.cloud({'a': 5, 'b': 9})
+        self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30))
+        self.assertEqual({'a', 'b'}, set(cloud.asked))
+
+    def test_what_cannot_be_recorded_yet_is_recorded_later(self):
+        self.db.update_victim.side_effect = [
+            db_exc.DBConnectionError, None, db_exc.DBConnectionError, None]
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(1, len(cloud.asked['a']))
+        self.assertEqual([api.ENDING, api.ENDING, api.GONE, api.GONE],
+                         self.statuses('a'))
 
     def test_nobody_ends_for_a_decision_that_was_taken_over(self):
-        self.db.touch.return_value = False
+        self.owner.keeps.return_value = False
         cloud = self.cloud({'a': 1})
         self.assertRaises(api.LostDecision, self.end, cloud, 'a', notice_s=30)
         self.assertEqual({}, cloud.asked)

@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Handlers of what is stopped for now."""
+
+import webob.exc
+
+from nova_preempt.api import policy
+from nova_preempt.api import schemas
+from nova_preempt.api import views
+from nova_preempt.db import pauses as db
+
+_WHAT = {'type': 'string', 'enum': list(db.ALL)}
+
+PAUSE = schemas.make_object({'pause': schemas.make_object({
+    'reason': {**schemas.TEXT, 'description':
+               'For those who ask why nothing happens.'}}, closed=True)},
+    closed=True)
+
+_PAUSE = schemas.make_object({
+    'what': _WHAT, 'since': schemas.STRING, 'reason': schemas.STRING,
+    'user_id': schemas.STRING, 'project_id': schemas.STRING,
+    'request_id': schemas.STRING})
+PAUSE_ANSWER = schemas.make_object({'pause': _PAUSE})
+PAUSES_ANSWER = schemas.make_object(
+    {'pauses': {'type': 'array', 'items': _PAUSE}})
+PATH = {'what': _WHAT}
+
+
+def list_pauses(call):
+    """What is paused."""
+    call.require(policy.PAUSE_LIST)
+    return {'pauses': [_view(item) for item
+                       in db.get(call.services.database).values()]}
+
+
+def pause(call):
+    """Stop something, in all schedulers and engines."""
+    call.require(policy.PAUSE)
+    what = _what(call)
+    database = call.services.database
+    context = call.context
+    db.pause(database, what, call.body['pause']['reason'],
+             user_id=context.user_id or '',
+             project_id=context.project_id or '',
+             request_id=context.request_id or '')
+    return {'pause': _view(db.get(database)[what])}
+
+
+def resume(call):
+    """Go on with it."""
+    call.require(policy.PAUSE)
+    what = _what(call)
+    if not db.resume(call.services.database, what):
+        raise webob.exc.HTTPNotFound(f'{what} is not paused.')
+
+
+def _what(call):
+    what = call.path['what']
+    if what not in db.ALL:
+        raise webob.exc.HTTPNotFound(
+            f'There is no {what} to pause; there are {", ".join(db.ALL)}.')
+    return what
+
+
+def _view(item):
+    return {**vars(item), 'since': views.time(item.since)}

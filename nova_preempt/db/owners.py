@@ -1,0 +1,81 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Processes that own decisions, and until when each is known to be alive.
+
+A lease is dated by the database. One that has run out is never renewed: who
+finds it so may take over what its owner was working on.
+"""
+
+import sqlalchemy as sa
+
+from nova_preempt.db import api
+from nova_preempt.db import clock
+from nova_preempt.db import models
+from nova_preempt.db import retries
+
+_OWNERS = models.Owner.__table__
+_DECISIONS = models.Decision.__table__
+
+# Rows of the dead are of use as long as somebody may ask for them. What an
+# owner without a row has left is told by its own age.
+_KEPT_S = 86_400
+
+
+@retries.retried_upsert
+def add(database, name, lease_s):
+    """Begin a lease."""
+    with database._writer() as session:
+        session.execute(sa.delete(_OWNERS).where(
+            models.Owner.expires_at < clock.after(-_KEPT_S)))
+        session.execute(sa.insert(_OWNERS).values(
+            name=name, started_at=clock.now(),
+            expires_at=clock.after(lease_s)))
+
+
+def renew(database, name, lease_s):
+    """Go on with a lease, and give a sign of life for what it covers.
+
+    :returns: False if it has run out
+    """
+    with database._writer() as session:
+        renewed = session.execute(
+            sa.update(_OWNERS)
+            .where(models.Owner.name == name)
+            .where(models.Owner.expires_at > clock.now())
+            .values(expires_at=clock.after(lease_s))).rowcount
+        if renewed:
+            session.execute(
+                sa.update(_DECISIONS)
+                .where(models.Decision.status.in_(api.OPEN))
+                .where(models.Decision.owner == name)
+                .values(updated_at=clock.now()))
+        return renewed == 1
+
+
+@retries.retried
+def end(database, names):
+    """These are dead, or about to be: their leases run out now."""
+    with database._writer() as session:
+        session.execute(
+            sa.update(_OWNERS)
+            .where(models.Owner.name.in_(list(names)))
+            .where(models.Owner.expires_at > clock.now())
+            .values(expires_at=clock.now()))
+
+
+@retries.retried
+def get_leases(database):
+    """{name of an owner: whether its lease has not run out}."""
+    query = sa.select(models.Owner.name,
+                      models.Owner.expires_at > clock.now())
+    with database._reader() as session:
+        return {name: bool(alive) for name, alive in session.execute(query)}

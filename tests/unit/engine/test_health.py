@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is told of the engine's work."""
+
+import json
+import urllib.error
+import urllib.request
+
+import testtools
+
+from nova_preempt import metrics
+from nova_preempt.engine import health
+
+
+class TestHealth(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now = 0.0
+        self.health = health.Health(lambda: self.now, lambda: 1e9 + self.now)
+
+    def fail(self, name='task'):
+        self.assertRaises(ZeroDivisionError, self.health.run, name,
+                          lambda: 1 / 0)
+
+    def test_what_went_well(self):
+        self.health.leads(True)
+        self.now += 5
+        self.assertEqual(7, self.health.run('task', lambda: 7))
+        self.assertEqual((True, {'acts': True, 'problems': {},
+                                 'last_done': {'task': 1e9 + 5}}),
+                         self.health.report())
+        self.assertEqual(1e9 + 5, metrics.ENGINE_DONE.labels(
+            'task')._value.get())
+
+    def test_one_that_waits_for_its_turn_is_well(self):
+        self.health.run('task', lambda: None)
+        self.now += 10 * health.LIMIT_S
+        self.assertTrue(self.health.report()[0])
+
+    def test_a_failure_is_none_yet(self):
+        self.health.run('task', lambda: None)
+        for _ in range(9):
+            self.fail()
+            self.now += health.LIMIT_S / 10
+            self.assertTrue(self.health.report()[0])
+        self.now += health.LIMIT_S / 10
+        self.fail()
+        self.assertEqual(
+            {'task': 'has failed for 300 s: division by zero'},
+            self.health.report()[1]['problems'])
+        self.health.run('task', lambda: None)
+        self.assertTrue(self.health.report()[0])
+
+    def test_one_that_does_not_come_back(self):
+        def work():
+            self.now += health.LIMIT_S
+            return self.health.report()
+
+        is_well, told = self.health.run('task', work)
+        self.assertFalse(is_well)
+        self.assertEqual({'task': 'has not come back for 300 s'},
+                         told['problems'])
+
+    def test_served(self):
+        server, thread = metrics.prometheus_client.start_http_server(
+            0, '127.0.0.1')
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        server.set_app(metrics._with_health(server.get_app(),
+                                            self.health.report))
+        url = f'http://127.0.0.1:{server.server_port}'
+        with urllib.request.urlopen(f'{url}/healthcheck') as answer:
+            self.assertFalse(json.load(answer)['acts'])
+        with urllib.request.urlopen(f'{url}/metrics') as answer:
+            self.assertIn(b'nova_preempt_engine_acts', answer.read())
+        self.fail()
+        self.now += health.LIMIT_S
+        error = self.assertRaises(urllib.error.HTTPError,
+                                  urllib.request.urlopen,
+                                  f'{url}/healthcheck')
+        self.assertEqual(503, error.code)
+        error.close()

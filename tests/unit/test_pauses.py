@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What an operator stops: it is obeyed within a second."""
+
+import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
+
+from nova_preempt import exceptions
+from nova_preempt import pauses
+from nova_preempt.db import pauses as db
+
+
+class TestPauses(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now = 0.0
+        self.rows = {}
+        patch = mock.patch.object(db, 'get',
+                                  side_effect=lambda database: self.rows)
+        self.read = patch.start()
+        self.addCleanup(patch.stop)
+        self.pauses = pauses.Pauses(None, lambda: self.now)
+
+    def pause(self, *names):
+        self.rows = {what: db.Pause(what, None, 'a reason')
+                     for what in names}
+
+    def test_why(self):
+        self.pause('preemption', 'reservations')
+        self.assertEqual('Preemption is paused: a reason',
+                         self.pauses.why('preemption'))
+        self.assertEqual('Reservations are paused: a reason',
+                         self.pauses.why('reservations'))
+        self.assertEqual('', self.pauses.why('power'))
+
+    def test_after_a_second_at_most(self):
+        self.assertEqual('', self.pauses.why('power'))
+        self.pause('power')
+        self.now += 0.9
+        self.pauses.why('power')
+        self.assertEqual(1, self.read.call_count)
+        self.now += 0.1
+        self.assertRaisesRegex(exceptions.Paused, 'Power control is paused',
+                               self.pauses.check, 'power')
+        self.pause()
+        self.now += 1
+        self.pauses.check('power')
+
+    def test_a_database_that_is_away_changes_nothing(self):
+        self.pause('power')
+        self.assertTrue(self.pauses.why('power'))
+        self.now += 1
+        self.read.side_effect = db_exc.DBConnectionError
+        self.assertTrue(self.pauses.why('power'))
+
+    def test_which_pause_stops_which_ends(self):
+        self.assertEqual(
+            ['preemption', 'preemption', 'preemption', 'reservations'],
+            [pauses.of_operation(name) for name in (
+                'create', 'headroom', 'maximum_runtime', 'reservation')])
