@@ -32,6 +32,7 @@ import sqlalchemy.exc
 
 from nova_preempt import db
 from nova_preempt import placement as placement_api
+from nova_preempt.cmd import hand_back
 from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge
 from nova_preempt.cmd import verify
@@ -114,6 +115,7 @@ def _parser():
 
     verify.add_parser(groups)
     pause.add_parsers(groups)
+    hand_back.add_parser(groups)
     return parser
 
 

@@ -23,7 +23,6 @@ import contextlib
 import fcntl
 import json
 import os
-import uuid
 
 _BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
@@ -40,14 +39,21 @@ class LockFiles:
         self._directory = directory
         self._boot_id = _read_boot_id() if boot_id is None else boot_id
         os.makedirs(directory, exist_ok=True)
-        self._path = os.path.join(directory, f'{uuid.uuid4().hex}.lock')
+        self._path = None
+        self._file = None
+
+    def hold(self, name):
+        """From now on the owner of this name is alive as long as we are.
+
+        The file is called as the last part of the name, by which earlier
+        versions find it.
+        """
+        self.close()
+        self._path = os.path.join(self._directory,
+                                  f'{name.rpartition("/")[2]}.lock')
         self._file = open(self._path, 'a')  # noqa: SIM115 (held open)
         # Who looks for dead ones lets go of it in a moment.
         fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def hold(self, name):
-        """From now on the owner of this name is alive as long as we are."""
-        self._file.truncate(0)
         self._file.write(json.dumps({'owner': name,
                                      'boot_id': self._boot_id}))
         self._file.flush()
@@ -88,8 +94,9 @@ class LockFiles:
 
     def close(self):
         """Let go, as the end of the process does."""
-        self._file.close()
-        _unlink(self._path)
+        if self._file is not None:
+            self._file.close()
+            _unlink(self._path)
 
 
 def _lock(path):

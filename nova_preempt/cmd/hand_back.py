@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage hand-back: before Nova's own scheduler returns."""
+
+from nova import exception
+import nova.conf
+from nova.scheduler.client import report
+
+from nova_preempt import db
+from nova_preempt import placement as placement_api
+from nova_preempt.cmd import engine
+from nova_preempt.db import hints
+from nova_preempt.db import pauses
+from nova_preempt.power import fleet
+from nova_preempt.scheduler import view
+from nova_preempt.termination import hand_back
+from nova_preempt.termination import nova_api
+
+CONF = nova.conf.CONF
+
+
+def add_parser(groups):
+    parser = groups.add_parser(
+        'hand-back', help='tell what only nova_preempt would give back, and '
+        'give it back: 0 if nothing is left, 1 if something is, 2 if that '
+        'cannot be told')
+    parser.add_argument('--apply', action='store_true',
+                        help='do it; without, it is only told')
+    parser.add_argument('--start', action='store_true',
+                        help='start the servers that were stopped to give '
+                             'way; without, they are unlocked and stay '
+                             'stopped')
+    parser.set_defaults(run=_hand_back, needs_nova=True)
+
+
+def _hand_back(args):
+    if not nova_api.NovaAPI.is_configured(CONF):
+        raise exception.InvalidConfiguration(
+            '[preemption]auth_type is not set: Nova cannot be asked')
+    database = db.Database(CONF)
+    if args.apply and not set(pauses.ALL) <= set(pauses.get(database)):
+        raise exception.Invalid(
+            'not everything is paused: schedulers and engine would take it '
+            'again; run "nova-preempt-manage pause --reason ..." first')
+    return run(make(database, args.start), args.apply)
+
+
+def make(database, start):
+    """A HandBack of what there is."""
+    cells = engine.get_cells()
+    placement = placement_api.Placement(report.report_client_singleton)
+    servers = view.ServerView(lambda: cells,
+                              lambda uuids: hints.get(database))
+    servers.refresh()
+    hosts = fleet.Fleet(placement, lambda: cells).read()
+    return hand_back.HandBack(
+        database, nova_api.NovaAPI(CONF), placement, hosts.values(),
+        servers.servers(), CONF.preemption_quota.allocation_project_id,
+        start)
+
+
+def run(everything, apply):
+    """Print, and do if asked, each step. Returns the exit status."""
+    left = 0
+    for step in everything.steps():
+        if not apply:
+            print(step.text)
+            left += 1
+            continue
+        problem = hand_back.take(step)
+        print(f'left: {problem}' if problem else f'done: {step.text}')
+        left += bool(problem)
+    if not left:
+        print('Nothing is left that only nova_preempt would give back.')
+    return 1 if left else 0
