@@ -95,6 +95,9 @@ class Victim:
     cost_us: int = 0
     # {provider uuid: {'resources': {class: amount}}}
     allocations: dict = dataclasses.field(default_factory=dict)
+    # Under whom these stand in Placement; empty if that is not known.
+    consumer_project_id: str = ''
+    consumer_user_id: str = ''
     status: str = PENDING
     # Times are naive and UTC, as Nova's are.
     launched_at: datetime.datetime | None = None

@@ -86,6 +86,12 @@ class Victim(Base):
     cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
     # JSON: its allocations in Placement, to be given back in a rollback.
     allocations = sa.Column(JSON_TEXT, nullable=False, default='{}')
+    # Under whom they stand there, which may be another project than its own;
+    # empty if that is not known.
+    consumer_project_id = sa.Column(sa.String(255), nullable=False,
+                                    default='', server_default='')
+    consumer_user_id = sa.Column(sa.String(255), nullable=False,
+                                 default='', server_default='')
     launched_at = sa.Column(sa.DateTime)
     action = sa.Column(sa.String(20), nullable=False, default='delete')
     notice_s = sa.Column(sa.Integer, nullable=False, default=0)

@@ -116,6 +116,8 @@ class Ends:
         return dataclasses.replace(
             victim, action=action, last_resort=resort,
             allocations=consumer.allocations,
+            consumer_project_id=consumer.project_id,
+            consumer_user_id=consumer.user_id,
             restore=restore and server.restore and resort == 'shelve')
 
     def ending(self, operation):

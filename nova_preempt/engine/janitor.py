@@ -11,9 +11,6 @@
 # under the License.
 """Putting right what crashes and lost messages have left."""
 
-from nova import context as nova_context
-from nova import objects
-from nova.scheduler import utils
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -52,7 +49,7 @@ class Janitor:
         self._suspects = set(problems)
 
     def _repair(self, problem):
-        if problem.kind == audit.NO_ALLOCATION:
+        if problem.kind in (audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION):
             repaired = self._allocate(problem.uuid)
         elif problem.kind == audit.NO_SERVER:
             repaired = self._free(problem.uuid)
@@ -68,21 +65,17 @@ class Janitor:
         """Give a server the space that it uses, or end it."""
         server = next(server for server in self._preemption.view.servers()
                       if server.uuid == uuid)
-        cell = self._preemption.get_cells()[server.cell_uuid]
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(context, cell) as cell_context:
-            instance = objects.Instance.get_by_uuid(
-                cell_context, uuid, expected_attrs=['flavor'])
-            resources = utils.resources_from_flavor(instance, instance.flavor)
-            node = objects.ComputeNode.get_by_host_and_nodename(
-                cell_context, server.host, server.node)
+        resources, node_uuid = audit.expected_allocation(
+            self._preemption.get_cells(), server)
         placement = self._preemption.placement
         consumer = placement.get_consumer(uuid)
         try:
             placement.post_allocations([placement_api.Consumer(
                 uuid, {**consumer.allocations,
-                       node.uuid: {'resources': resources}},
-                consumer.generation, server.project_id, server.user_id)])
+                       node_uuid: {'resources': resources}},
+                consumer.generation,
+                consumer.project_id or server.project_id,
+                consumer.user_id or server.user_id)])
         except placement_api.Conflict:
             try:
                 self._ends.begin(server, 'repair',

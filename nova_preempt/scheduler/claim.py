@@ -118,7 +118,9 @@ class Claims:
                     f'{expected[victim.server_uuid]}')
             consumers.append(consumer)
             victims.append(dataclasses.replace(
-                victim, allocations=consumer.allocations))
+                victim, allocations=consumer.allocations,
+                consumer_project_id=consumer.project_id,
+                consumer_user_id=consumer.user_id))
         return consumers, tuple(victims)
 
 

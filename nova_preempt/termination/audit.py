@@ -20,12 +20,14 @@ import dataclasses
 from nova import context as nova_context
 from nova import exception
 from nova import objects
+from nova.scheduler import utils
 
 from nova_preempt.db import api as db_api
 
 # Kinds of problems.
 OPEN_DECISION = 'open_decision'
 NO_ALLOCATION = 'server_without_allocation'
+PART_OF_ALLOCATION = 'server_with_part_of_its_allocation'
 NO_SERVER = 'allocation_without_server'
 OVER_CAPACITY = 'over_capacity'
 
@@ -76,6 +78,7 @@ class Audit:
         states = {name: state for name, state in states.items() if state}
         return sorted([*self._open_decisions(),
                        *self._without_allocation(states, excused),
+                       *self._with_a_part(states, excused),
                        *self._without_server(states),
                        *self._over_capacity(states)])
 
@@ -98,6 +101,27 @@ class Audit:
                 NO_ALLOCATION, server.uuid,
                 f'preemptible server {server.uuid} is on host {server.host} '
                 'and has no allocation there')
+
+    def _with_a_part(self, states, excused):
+        """Of those that have less than their size Nova tells what they need.
+
+        Which may be less, too, by their flavor.
+        """
+        for server in self._view.servers():
+            state = states.get(server.node)
+            has = state.allocations.get(server.uuid) if state else None
+            if (not has or server.uuid in excused or server.task_state
+                    or not _lacks(_size(server), has)):
+                continue
+            try:
+                needs, _node = expected_allocation(self._cells(), server)
+            except exception.NotFound:
+                continue          # it is gone, or has moved
+            if _lacks(needs, has):
+                yield Problem(
+                    PART_OF_ALLOCATION, server.uuid,
+                    f'preemptible server {server.uuid} on host {server.host} '
+                    f'has only {_sorted(has)} of {_sorted(needs)} allocated')
 
     def _without_server(self, states):
         consumers = {consumer: name for name, state in states.items()
@@ -138,6 +162,47 @@ class Audit:
                           and _is_migration(cell_context, uuid)}
         return known | {uuid for uuid in uuids if uuid not in known
                         and _is_building(context, uuid)}
+
+
+def expected_allocation(cells, server):
+    """What Nova would claim for a preemptible server on its host.
+
+    :param cells: {uuid: CellMapping}
+    :param server: a nova_preempt.scheduler.view.Server
+    :returns: ({class: amount}, the uuid of the node)
+    :raises NotFound: it is not there any more
+    """
+    context = nova_context.get_admin_context()
+    with nova_context.target_cell(
+            context, cells[server.cell_uuid]) as cell_context:
+        instance = objects.Instance.get_by_uuid(
+            cell_context, server.uuid, expected_attrs=['flavor'])
+        node = objects.ComputeNode.get_by_host_and_nodename(
+            cell_context, server.host, server.node)
+        return (utils.resources_from_flavor(instance, instance.flavor),
+                node.uuid)
+
+
+def _size(server):
+    return {'VCPU': server.vcpus, 'MEMORY_MB': server.memory_mb}
+
+
+def _lacks(needs, has):
+    """Whether there is less of something; a CPU is one, pinned or not."""
+    needs, has = _cpus(needs), _cpus(has)
+    return any(has.get(name, 0) < amount for name, amount in needs.items())
+
+
+def _cpus(resources):
+    counted = {name: amount for name, amount in resources.items()
+               if name not in ('VCPU', 'PCPU')}
+    return {**counted, 'CPU': resources.get('VCPU', 0)
+            + resources.get('PCPU', 0)}
+
+
+def _sorted(resources):
+    return ', '.join(f'{name}:{amount}'
+                     for name, amount in sorted(resources.items()))
 
 
 def _is_migration(context, uuid):

@@ -96,8 +96,8 @@ class HandBack:
             try:
                 self._placement.post_allocations([placement_api.Consumer(
                     uuid, victim.allocations, consumer.generation,
-                    consumer.project_id or victim.project_id,
-                    consumer.user_id or victim.user_id)])
+                    victim.consumer_project_id or victim.project_id,
+                    victim.consumer_user_id or victim.user_id)])
             except placement_api.Conflict:
                 raise Left(
                     'its host has no room for it any more; make room, or '

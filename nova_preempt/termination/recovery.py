@@ -225,7 +225,9 @@ class Recovery:
             if has != had and has.keys() <= had.keys():
                 restored.append(placement_api.Consumer(
                     victim.server_uuid, victim.allocations,
-                    consumer.generation, victim.project_id, victim.user_id))
+                    consumer.generation,
+                    victim.consumer_project_id or victim.project_id,
+                    victim.consumer_user_id or victim.user_id))
         return restored
 
     def _is_used(self, decision, target):

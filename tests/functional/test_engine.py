@@ -179,6 +179,23 @@ class TestJanitor(EngineTestCase):
         self.clean(1)
         self.assert_consistent()
 
+    def test_server_with_a_part_of_its_allocation(self):
+        """As a crash leaves it while its space is being taken."""
+        server = self.boot_spot('a', 'host1')
+        placement = self.engine.preemption.placement
+        consumer = placement.get_consumer(server)
+        provider, = consumer.allocations
+        placement.post_allocations([consumer.with_allocations(
+            {provider: {'resources': {'MEMORY_MB': 512, 'DISK_GB': 10}}})])
+        self.clean(1)
+        self.assertEqual({'MEMORY_MB': 512, 'DISK_GB': 10},
+                         self.allocations()['host1'][server])
+        self.clean(1)
+        self.assert_consistent()
+        self.assertIn('has only DISK_GB:10, MEMORY_MB:512 of DISK_GB:10, '
+                      'MEMORY_MB:1024, VCPU:1 allocated',
+                      self.stdlog.logger.output)
+
     def test_server_whose_space_was_taken(self):
         server = self.boot_spot('a', 'host1')
         self.engine.preemption.placement.delete_allocations(server)

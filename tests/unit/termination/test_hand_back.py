@@ -62,7 +62,8 @@ class TestHandBack(unittest.TestCase):
 
     def stop(self):
         self.victims[api.STOPPED].append(('d', db.Victim(
-            'v', 'own', 'u', allocations=FULL)))
+            'v', 'own', 'u', allocations=FULL, consumer_project_id='shared',
+            consumer_user_id='u')))
 
     def test_nothing(self):
         status, (line,) = self.run_command()

@@ -356,6 +356,25 @@ class TestRecovery(OwnerTestCase):
         self.assertEqual(1, self.recovery(other).repair())
         self.assertEqual(api.ROLLED_BACK, self.db.get_decision('d1').status)
 
+    def test_space_goes_back_under_the_project_that_it_was_under(self):
+        """Which may be one that is there for the allocations alone."""
+        had = {'p': {'resources': {'VCPU': 2}}}
+        self.nova.get.return_value = nova_api.ServerStatus('ACTIVE', None,
+                                                           'h')
+        mine = self.make()
+        self.db.create_decision(db.Decision(
+            'd1', '', owner=mine.name, status=api.CLAIMED, victims=(
+                db.Victim('v', 'own', 'me', allocations=had,
+                          consumer_project_id='shared',
+                          consumer_user_id='you'),
+                db.Victim('w', 'own', 'me', allocations=had))))
+        self.assertTrue(self.recovery(mine).roll_back('d1', 'why'))
+        (posted,), _ = self.placement.post_allocations.call_args
+        self.assertEqual(
+            [('v', had, 'shared', 'you'), ('w', had, 'own', 'me')],
+            [(item.uuid, item.allocations, item.project_id, item.user_id)
+             for item in posted])
+
     def test_one_that_lost_its_lease_takes_nothing_back(self):
         """Somebody else may be doing so, or may have done it."""
         mine = self.make()

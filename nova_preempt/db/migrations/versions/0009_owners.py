@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Until when the processes are alive that own decisions, and pauses.
+"""Leases of owners, pauses, and whose the allocations of victims were.
 
 Revision ID: 0009
 Revises: 0008
@@ -40,3 +40,7 @@ def upgrade():
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('request_id', sa.String(255), nullable=False),
     )
+    with op.batch_alter_table('victims') as table:
+        for name in ('consumer_project_id', 'consumer_user_id'):
+            table.add_column(sa.Column(name, sa.String(255), nullable=False,
+                                       server_default=''))
