@@ -25,12 +25,12 @@ import time
 
 from nova import context as nova_context
 from nova import objects
-from nova.compute import vm_states
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import marks
 from nova_preempt.core import actions as core_actions
+from nova_preempt.scheduler import departures
 
 LOG = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class ServerView:
         self._cells = cells
         self._hinted = hinted
         self._left = left or (lambda nodes: None)
-        self._gone = {}           # uuid: when it was seen to be deleted
+        self._departures = departures.Departures(monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
@@ -181,35 +181,14 @@ class ServerView:
         with nova_context.target_cell(context, cell) as cell_context:
             instances = objects.InstanceList.get_by_filters(
                 cell_context, filters, expected_attrs=_ATTRS)
-        self._note_left(instances)
+        nodes = self._departures.note(instances)
+        if nodes:
+            self._left(nodes)
         by_hint = self._hinted([instance.uuid for instance in instances
                                 if not _is_marked(instance)])
         return {instance.uuid: _server(instance, cell.uuid,
                                        instance.uuid in by_hint)
                 for instance in instances}
-
-    def _note_left(self, instances):
-        """Tell which nodes have lost a server.
-
-        The last ones deleted are read again for a while; each is told of once
-        after its end, when Nova has freed its space.
-        """
-        now = self._monotonic()
-        nodes = set()
-        for instance in instances:
-            with self._lock:
-                old = self._servers.get(instance.uuid)
-            if old is not None and old.node != instance.node:
-                nodes.add(old.node)
-            if instance.node and instance.vm_state == vm_states.DELETED and (
-                    instance.uuid not in self._gone):
-                nodes.add(instance.node)
-                if instance.deleted:
-                    self._gone[instance.uuid] = now
-        self._gone = {uuid: when for uuid, when in self._gone.items()
-                      if now - when <= 4 * OVERLAP_S}
-        if nodes:
-            self._left(nodes)
 
     def _update(self, found):
         for uuid, server in found.items():
