@@ -12,6 +12,7 @@
 """Which hosts take preemptible servers, and which preempt."""
 
 from nova.scheduler import filters
+from nova.scheduler import utils as nova_utils
 from nova.scheduler.filters import utils
 from oslo_utils import strutils
 
@@ -33,12 +34,25 @@ class PreemptibleFilter(filters.BaseHostFilter):
 
     RUN_ON_REBUILD = False
 
+    def filter_all(self, filter_obj_list, spec_obj):
+        # What is asked of a request is asked once, not for each host.
+        if nova_utils.request_is_rebuild(spec_obj):
+            return list(filter_obj_list)
+        if request.is_preemptible(spec_obj):
+            return [state for state in filter_obj_list
+                    if _allowed(state, ALLOW_SERVERS)]
+        return [state for state in filter_obj_list
+                if _may_preempt(state)]
+
     def host_passes(self, host_state, spec_obj):
         if request.is_preemptible(spec_obj):
             return _allowed(host_state, ALLOW_SERVERS)
-        if getattr(host_state, 'victims', ()):
-            return _allowed(host_state, ALLOW_PREEMPTION)
-        return True
+        return _may_preempt(host_state)
+
+
+def _may_preempt(host_state):
+    return (not getattr(host_state, 'victims', ())
+            or _allowed(host_state, ALLOW_PREEMPTION))
 
 
 def _allowed(host_state, key):

@@ -26,6 +26,15 @@ def all_weighers():
     return HostWeightHandler().get_all_classes()
 
 
+def unless_equal(found):
+    """These weights, none if they are all the same.
+
+    Those would change nothing, for Nova makes 0 of them; but it looks at each
+    host to find that out, and at no host if there is no weight.
+    """
+    return found if len(set(found)) > 1 else []
+
+
 def check(weighers):
     """Warn if those that preemption counts on are not among these."""
     names = {type(weigher).__name__ for weigher in weighers}

@@ -18,6 +18,7 @@ from nova.scheduler import weights
 import nova_preempt.conf
 from nova_preempt.core import efficiency
 from nova_preempt.power import table
+from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
@@ -46,15 +47,24 @@ class KWRankingWeigher(weights.BaseHostWeigher):
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
         self.table.start()
-        return efficiency.fill_unknown(
-            [self._weigh_object(weighed.obj, weight_properties)
-             for weighed in weighed_obj_list],
-            last=CONF.energy.unknown == 'last')
+        weigh = self._weigher()
+        found = [weigh(weighed.obj, weight_properties)
+                 for weighed in weighed_obj_list]
+        if all(value is None for value in found):
+            return []
+        return ours.unless_equal(efficiency.fill_unknown(
+            found, last=CONF.energy.unknown == 'last'))
+
+    def _weigher(self):
+        if CONF.energy.ranking == 'marginal':
+            return self._weigh_marginal
+        return self._weigh_efficiency
 
     def _weigh_object(self, host_state, weight_properties):
         """None if it is not known."""
-        if CONF.energy.ranking == 'marginal':
-            return self._weigh_marginal(host_state, weight_properties)
+        return self._weigher()(host_state, weight_properties)
+
+    def _weigh_efficiency(self, host_state, request_spec):
         figures = self._figures(host_state)
         return figures and figures.flops_per_watt
 
@@ -62,15 +72,19 @@ class KWRankingWeigher(weights.BaseHostWeigher):
         """None if nothing is known of the host."""
         name = host_state.nodename
         figures = self.table.get(name)
+        if figures is None:
+            return None
         cpus = _cpus(host_state)
-        return figures and figures.as_measured(
+        return figures.as_measured(
             self.table.watts_now(name),
             host_state.vcpus_used / cpus if cpus else 0.0)
 
     def _weigh_marginal(self, host_state, request_spec):
         figures = self._figures(host_state)
+        if figures is None:
+            return None
         cpus = _cpus(host_state)
-        if figures is None or not cpus:
+        if not cpus:
             return None
         watts = figures.marginal_watts(
             request_spec.vcpus / cpus, in_use=host_state.num_instances > 0)

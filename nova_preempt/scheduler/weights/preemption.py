@@ -22,6 +22,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 
 import nova_preempt.conf
+from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
@@ -41,6 +42,13 @@ class PreemptionWeigher(weights.BaseHostWeigher):
         return -1 * utils.get_weight_multiplier(
             host_state, 'preemption_weight_multiplier',
             CONF.filter_scheduler.preemption_weight_multiplier)
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        found = [self._weigh_object(weighed.obj, weight_properties)
+                 for weighed in weighed_obj_list]
+        # 0 is nothing for every host, and 1 is not: aggregates have
+        # multipliers of their own.
+        return found if any(found) else []
 
     def _weigh_object(self, host_state, weight_properties):
         return 1 if getattr(host_state, 'victims', ()) else 0
@@ -64,7 +72,7 @@ class PreemptionCostWeigher(weights.BaseHostWeigher):
         costs = [self._weigh_object(weighed.obj, weight_properties)
                  for weighed in weighed_obj_list]
         ranks = {cost: rank for rank, cost in enumerate(sorted(set(costs)))}
-        return [ranks[cost] for cost in costs]
+        return ours.unless_equal([ranks[cost] for cost in costs])
 
     def _weigh_object(self, host_state, weight_properties):
         return -getattr(host_state, 'victims_cost_us', 0)

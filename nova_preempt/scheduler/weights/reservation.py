@@ -18,6 +18,7 @@ from nova.scheduler import weights
 import nova_preempt.conf
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import request
+from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
@@ -45,12 +46,12 @@ class ReservationFreeTimeWeigher(weights.BaseHostWeigher):
         # them.
         if not leases.is_used(CONF) or request.reservations(
                 weight_properties):
-            return [0] * len(weighed_obj_list)
+            return []
         view = leases.current(CONF).view()
         times_s = [_free_s(view, weighed.obj) for weighed in weighed_obj_list]
         ranks = {time_s: rank
                  for rank, time_s in enumerate(sorted(set(times_s)))}
-        return [ranks[time_s] for time_s in times_s]
+        return ours.unless_equal([ranks[time_s] for time_s in times_s])
 
     def _weigh_object(self, host_state, weight_properties):
         if request.reservations(weight_properties):

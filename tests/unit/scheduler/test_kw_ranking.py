@@ -118,6 +118,16 @@ class TestEfficiency(WeigherTestCase):
                     for weighers in (others, [*others, self.weigher()]))
                 self.assertEqual(without, beside)
 
+    def test_who_has_nothing_to_say_costs_nothing(self):
+        """Nova looks at each host for each weight, and at none for none."""
+        same = self.weigher(a=Figures(1, 1), b=Figures(2, 2))
+        for ranking in ('efficiency', 'marginal'):
+            self.option('ranking', ranking)
+            for weigher in (self.weigher(), same):
+                self.assertEqual([], weigher.weigh_objects(
+                    [types.SimpleNamespace(obj=host(name)) for name in 'ab'],
+                    types.SimpleNamespace(vcpus=1)))
+
     def test_multiplier(self):
         weigher = self.weigher(a=Figures(1, 1), b=Figures(2, 1))
         hosts = host('a', free_ram_mb=9), host('b')

@@ -14,6 +14,9 @@
 import types
 import unittest
 
+import hypothesis
+from hypothesis import strategies as st
+from nova import weights as nova_base
 import nova.conf
 from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import compute
@@ -47,6 +50,52 @@ class TestWeighers(unittest.TestCase):
             {'KWRankingWeigher', 'PreemptionCostWeigher',
              'PreemptionWeigher', 'ReservationFreeTimeWeigher'},
             {weigher.__name__ for weigher in weights.all_weighers()})
+
+    def test_who_has_nothing_to_say_costs_nothing(self):
+        """Nova looks at each host for each weight, and at none for none."""
+        for cls in (preemption.PreemptionWeigher,
+                    preemption.PreemptionCostWeigher):
+            for hosts in ([host('a'), host('b')],
+                          [host('a', ('v',), 5), host('b', ('v',), 5)]):
+                weigher = cls()
+                found = weigher.weigh_objects(
+                    [types.SimpleNamespace(obj=item) for item in hosts], None)
+                if hosts[0].victims and cls is preemption.PreemptionWeigher:
+                    self.assertEqual([1, 1], found)
+                else:
+                    self.assertEqual([], found)
+
+    @hypothesis.given(st.lists(st.tuples(
+        st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),
+        min_size=2, max_size=6))
+    def test_weights_are_those_of_each_host(self, values):
+        """As Nova has them of weighers that weigh each host by itself."""
+        class Each:
+            weigh_objects = nova_base.BaseWeigher.weigh_objects
+
+        class Needs(Each, preemption.PreemptionWeigher):
+            pass
+
+        class Cost(preemption.PreemptionCostWeigher):
+            def weigh_objects(self, weighed_obj_list, weight_properties):
+                costs = [item.obj.victims_cost_us for item in weighed_obj_list]
+                return [-sorted(set(costs)).index(cost) for cost in costs]
+
+        def weights_of(weighers):
+            hosts = [
+                host(str(number), ('v',) * needs, cost,
+                     free_ram_mb=ram_mb, aggregates=[types.SimpleNamespace(
+                         metadata={'preemption_weight_multiplier':
+                                   str(1000 * needs)})])
+                for number, (needs, cost, ram_mb) in enumerate(values)]
+            return [(item.obj.host, item.weight) for item in
+                    nova_weights.HostWeightHandler().get_weighed_objects(
+                        [*weighers, ram.RAMWeigher()], hosts, None)]
+
+        self.assertEqual(
+            weights_of([Needs(), Cost()]),
+            weights_of([preemption.PreemptionWeigher(),
+                        preemption.PreemptionCostWeigher()]))
 
     def test_host_with_room_before_free_victims(self):
         """003-d."""
