@@ -167,9 +167,6 @@ class NovaAPI:
     def unrescue(self, uuid):
         self._call('unrescue', uuid)
 
-    def start(self, uuid):
-        self._call('start', uuid)
-
     def lock(self, uuid, reason):
         self._call('lock', uuid, reason=reason)
 
