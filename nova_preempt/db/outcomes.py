@@ -38,6 +38,11 @@ class Unknown:
     flavor: str
     in_vain: int
 
+    @property
+    def is_placed(self):
+        """Whether a server was to get the space of those that have gone."""
+        return bool(self.server_uuid) and self.status == api.DONE
+
 
 def get_unknown(database):
     """The Unknowns, the oldest first."""
@@ -60,6 +65,17 @@ def set_outcome(database, uuid, outcome):
              .where(row.outcome.is_(None)).values(outcome=outcome))
     with database._writer() as session:
         return session.execute(query).rowcount == 1
+
+
+def leave_out(database, uuids):
+    """These have none."""
+    if not uuids:
+        return
+    row = models.Decision
+    query = (sa.update(row.__table__).where(row.uuid.in_(uuids))
+             .where(row.outcome.is_(None)).values(outcome=''))
+    with database._writer() as session:
+        session.execute(query)
 
 
 def get_ending(database):

@@ -51,24 +51,41 @@ class Outcomes:
         ending = db_outcomes.get_ending(self._db)
         servers, unread = self._look(
             {item.server_uuid for item in unknown
-             if item.status == db_api.DONE and item.server_uuid}
+             if item.is_placed}
             | {uuid for _decision, uuid in ending})
+        # Nobody was served there, nor was anybody to be.
+        db_outcomes.leave_out(self._db, [
+            item.uuid for item in unknown
+            if not item.is_placed and not item.in_vain])
         for item in unknown:
-            if item.server_uuid not in unread:
+            if item.is_placed and item.server_uuid not in unread:
                 self._note(item, servers.get(item.server_uuid))
+            elif item.in_vain and not item.is_placed:
+                self._set(item, '')
         for decision_uuid, uuid in ending:
             server = servers.get(uuid)
-            if uuid not in unread and (server is None or server.deleted):
-                self._db.update_victim(decision_uuid, uuid, db_api.GONE,
-                                       ended_at=timeutils.utcnow())
+            if uuid not in unread:
+                self._follow(decision_uuid, uuid, server)
+
+    def _follow(self, decision_uuid, uuid, server):
+        """A victim that was ending when its decision was closed."""
+        if server is None or server.deleted:
+            status = db_api.GONE
+        elif server.task_state is None:
+            status = db_api.KEPT
+        else:
+            return
+        self._db.update_victim(decision_uuid, uuid, status,
+                               ended_at=timeutils.utcnow())
 
     def _note(self, item, server):
-        found = ''
-        if item.server_uuid and item.status == db_api.DONE:
-            found = outcome.outcome(server, item.host, item.operation,
-                                    item.flavor)
-        if found is None or not db_outcomes.set_outcome(
-                self._db, item.uuid, found):
+        found = outcome.outcome(server, item.host, item.operation,
+                                item.flavor)
+        if found is not None:
+            self._set(item, found)
+
+    def _set(self, item, found):
+        if not db_outcomes.set_outcome(self._db, item.uuid, found):
             return
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()

@@ -29,20 +29,21 @@ from nova_preempt.termination import nova_api
 
 
 class Requests:
-    """Reads of which servers somebody still wants to be placed.
+    """Reads of which servers nobody wants to be placed any more.
 
     :param interval_s: how old what is told may be
-    :param find: given uuids, returns those that are wanted as a set
+    :param find: given uuids, returns those that are not wanted as a set
     :param monotonic: the clock
     """
 
     def __init__(self, interval_s, find=None, monotonic=time.monotonic):
         self._interval_s = interval_s
-        self._find = find or find_wanted
+        self._find = find or find_unwanted
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._watched = collections.Counter()
-        self._wanted = {}         # uuid: whether it is, as read last
+        self._read = set()        # the uuids that were read last
+        self._unwanted = set()    # those of them that are not wanted
         self._read_at = None
 
     def add(self, uuids):
@@ -52,8 +53,7 @@ class Requests:
     def remove(self, uuids):
         with self._lock:
             self._watched -= collections.Counter(uuids)
-            for uuid in set(uuids) - self._watched.keys():
-                self._wanted.pop(uuid, None)
+            self._read -= set(uuids) - self._watched.keys()
 
     def unwanted(self, uuids):
         """Those of these, which were added, that nobody wants any more.
@@ -66,25 +66,25 @@ class Requests:
             now = self._monotonic()
             if (self._read_at is None
                     or now - self._read_at >= self._interval_s
-                    or not self._wanted.keys() >= set(uuids)):
+                    or not self._read.issuperset(uuids)):
                 self._refresh(now)
-            return {uuid for uuid in uuids if not self._wanted[uuid]}
+            return self._unwanted.intersection(uuids)
 
     def _refresh(self, now):
         try:
-            wanted = self._find(sorted(self._watched))
+            self._unwanted = self._find(sorted(self._watched))
         except Exception as exc:
             raise nova_api.NovaError(
                 f'cannot see which requests still exist: {exc}') from exc
-        self._wanted = {uuid: uuid in wanted for uuid in self._watched}
+        self._read = set(self._watched)
         self._read_at = now
 
 
-def find_wanted(uuids):
-    """The set of those of these servers that are to be somewhere."""
+def find_unwanted(uuids):
+    """The set of those of these servers that are to be nowhere."""
     mappings = objects.InstanceMappingList.get_by_instance_uuids(
         nova_context.get_admin_context(), uuids)
     return {mapping.instance_uuid for mapping in mappings
-            if not mapping.queued_for_delete
-            and (mapping.cell_mapping is None
-                 or not mapping.cell_mapping.is_cell0())}
+            if mapping.queued_for_delete
+            or (mapping.cell_mapping is not None
+                and mapping.cell_mapping.is_cell0())}

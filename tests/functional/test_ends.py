@@ -21,8 +21,10 @@ from unittest import mock
 from oslo_messaging.notify import _impl_test
 
 from nova_preempt.db import api as db_api
+from nova_preempt.db import queries
 from nova_preempt.embedded import cloud
 from nova_preempt.termination import nova_api
+from nova_preempt.termination import outcomes
 from nova_preempt.termination import terminator
 from tests.functional import base
 from tests.functional import guest
@@ -272,6 +274,22 @@ class TestActions(EndsTestCase):
                          self.api.get_server(cheap)['status'])
         self.assertEqual(db_api.SHELVED, self.victim().status)
         self.assert_consistent()
+
+    def test_what_became_of_the_new_servers(self):
+        """Seen where they are, after their end, and in cell 0."""
+        self.fill()
+        servers = [self.boot_normal(name)['id'] for name in 'ab']
+        self.api.delete_server(servers[1])
+        self.wait_gone(servers[1])
+        self.scheduler.preemption.outcomes.note()
+        failed = self.boot('c', self.create_flavor('huge', 99, 1024, 10))
+        self.assertRaises(cloud.CloudError, self.wait, failed)
+        found = outcomes.Outcomes(self.db)._look({*servers, failed})[0]
+        self.assertEqual({'served'}, {
+            queries.get_preemption(self.db, decision.uuid).outcome
+            for decision in self.db.get_decisions(statuses=[db_api.DONE])})
+        self.assertEqual((True, 'error'), (found[servers[1]].deleted,
+                                           found[failed].vm_state))
 
     def test_shelve_where_nova_offloads_later(self):
         self.flags(shelved_offload_time=3600)

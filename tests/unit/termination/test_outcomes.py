@@ -112,6 +112,11 @@ class TestOutcomes(test_api.TestSQLite):
         self.put('d-a', 'deleted', deleted=True)
         self.assertEqual(['gone'], self.statuses('d'))
 
+    def test_a_victim_that_has_not_gone_after_all(self):
+        self.add('d', api.ROLLED_BACK, a=api.ENDING)
+        self.put('d-a')
+        self.assertEqual(['kept'], self.statuses('d'))
+
     def statuses(self, uuid):
         self.outcomes.note()
         return [victim.status for victim

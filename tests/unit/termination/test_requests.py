@@ -26,9 +26,9 @@ class TestRequests(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 0.0
-        self.wanted = {'a', 'b'}
+        self.not_wanted = {'c'}
         self.find = mock.Mock(side_effect=lambda uuids: (
-            self.wanted & set(uuids)))
+            self.not_wanted & set(uuids)))
         self.requests = requests.Requests(0.5, self.find, lambda: self.now)
 
     def test_one_reading_for_all(self):
@@ -37,7 +37,7 @@ class TestRequests(unittest.TestCase):
         self.assertEqual(set(), self.requests.unwanted(['a']))
         self.assertEqual({'c'}, self.requests.unwanted(['b', 'c']))
         self.find.assert_called_once_with(['a', 'b', 'c'])
-        self.wanted = set()
+        self.not_wanted = {'a', 'b', 'c'}
         self.now = 0.4
         self.assertEqual(set(), self.requests.unwanted(['a']))
         self.now = 0.5
@@ -80,5 +80,6 @@ class TestRequests(unittest.TestCase):
                               mapping('failed', cell0=True),
                               mapping('deleted', deleted=True),
                               mapping('ends', deleted=True, cell0=False)]):
-            self.assertEqual({'new', 'old'}, requests.find_wanted(
-                ['new', 'old', 'failed', 'deleted', 'ends', 'forgotten']))
+            self.assertEqual(
+                {'failed', 'deleted', 'ends'}, requests.find_unwanted(
+                    ['new', 'old', 'failed', 'deleted', 'ends', 'strange']))
