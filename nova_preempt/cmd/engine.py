@@ -70,12 +70,12 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
         conf, conf.host, report.report_client_singleton, cells, clock)
     parts.start()
     options = conf[conf_engine.GROUP]
-    power = power_service.Power(conf, parts, driver)
+    leadership = service.Leadership(options.backend_url, parts.owner.name)
+    power = power_service.Power(conf, parts, driver, leadership.holds)
     inventory = lifecycle.make_inventory(
         conf, parts, efficiency=power.efficiencies, asleep=power.asleep)
     return service.Engine(
-        parts, options, inventory,
-        service.Leadership(options.backend_url, parts.owner.name),
+        parts, options, inventory, leadership,
         lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
                                          inventory), power=power)
 

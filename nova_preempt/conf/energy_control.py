@@ -103,6 +103,16 @@ OPTS = [
              'host is marked as failed and reported, and another is woken '
              'in its place.'),
     cfg.IntOpt(
+        'boot_attempts',
+        default=2,
+        min=1,
+        help='How many boots in a row are tried before a host is marked as '
+             'failed. One that hangs is on, so to power it on does nothing: '
+             'after each ``boot_timeout_s`` without a report it is switched '
+             'off hard and on again, unless servers are on it. By default '
+             'once, which is what an operator would try first; 1 switches no '
+             'hanging host off.'),
+    cfg.IntOpt(
         'failed_retry_s',
         default=3600,
         min=1,

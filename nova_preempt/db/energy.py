@@ -20,17 +20,18 @@ import datetime
 
 import sqlalchemy as sa
 
+from nova_preempt.core.energy import steps
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
 # States of a host.
-ON = 'on'
-EMPTYING = 'emptying'      # its service is disabled, if nothing comes to it...
-SLEEPING = 'sleeping'      # ...it is powered off
-ASLEEP = 'asleep'
-WAKING = 'waking'          # powered on, its service has still to report
-FAILED = 'failed'          # did not boot in time
-STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
+ON = steps.ON
+EMPTYING = steps.EMPTYING
+SLEEPING = steps.SLEEPING
+ASLEEP = steps.ASLEEP
+WAKING = steps.WAKING
+FAILED = steps.FAILED
+STATES = steps.STATES
 
 # So many hosts are named in one statement.
 _BATCH = 500
@@ -41,6 +42,7 @@ class HostPower:
     """A host that has been noted as idle, or was switched.
 
     :param boot_s: how long its last boot has taken, None if not seen yet
+    :param boots: how many boots beyond the first were begun to wake it
     """
 
     host: str
@@ -50,6 +52,7 @@ class HostPower:
     idle_intervals: int = 0
     noted_at: datetime.datetime | None = None
     boot_s: float | None = None
+    boots: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,19 +121,26 @@ def get_power(database, states=None):
             for item in _select(database, query, HostPower)}
 
 
+def get_power_of(database, host):
+    """The HostPower of one host, None if nothing is written of it."""
+    query = sa.select(models.HostPower).where(models.HostPower.host == host)
+    return next(iter(_select(database, query, HostPower)), None)
+
+
 @retries.retried_upsert
 def set_power(database, host, state, now, *, from_states, reason='',
-              boot_s=None):
+              boot_s=None, boots=0):
     """Move a host on to another state, if it is in one of some (CAS).
 
     A host of which nothing is written is ON. It has not been idle for any
     interval afterwards.
 
     :param boot_s: how long it took to boot, if it has
+    :param boots: see HostPower
     :returns: whether it was
     """
     values = {'state': state, 'since': now, 'reason': reason,
-              'idle_intervals': 0}
+              'idle_intervals': 0, 'boots': boots}
     if boot_s is not None:
         values['boot_s'] = boot_s
     query = (sa.update(models.HostPower)

@@ -305,6 +305,22 @@ class HostPower(Base):
     noted_at = sa.Column(sa.DateTime)
     # How long its last boot has taken.
     boot_s = sa.Column(DOUBLE)
+    # How many boots beyond the first were begun to wake it.
+    boots = sa.Column(sa.Integer, nullable=False, default=0,
+                      server_default='0')
+
+
+class PowerPromise(Base):
+    """A host that a request waits for."""
+
+    __tablename__ = 'power_promises'
+
+    request = sa.Column(sa.String(36), primary_key=True)
+    host = sa.Column(sa.String(255), primary_key=True)
+    # So many servers, of as many as would fit.
+    servers = sa.Column(sa.Integer, nullable=False)
+    room = sa.Column(sa.Integer, nullable=False)
+    promised_at = sa.Column(sa.DateTime, nullable=False)
 
 
 class PowerFigures(Base):

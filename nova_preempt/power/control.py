@@ -19,7 +19,9 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.core import power as core
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import promises
 from nova_preempt.power import reserved
 from nova_preempt.power import switching
 
@@ -35,6 +37,10 @@ _MARGIN = 1.2
 _STEPS = 2
 # What has to be woken.
 _OFF = (db_energy.ASLEEP, db_energy.EMPTYING)
+# Who has disabled which hosts may be known so long ago, in seconds, before
+# one is woken in vain.
+_HOSTS_MAX_AGE_S = 30
+_DEMAND = 'a request finds no other host'
 
 
 class Control:
@@ -62,6 +68,7 @@ class Control:
         self._interval_s = interval_s
         self._done_at = {}
         self._failed = set()
+        self._promised = frozenset()
 
     def step(self):
         """Do everything whose time has come."""
@@ -81,6 +88,7 @@ class Control:
         decide = self._is_time('switch', self._options.switch_interval_s)
         if self._wake_due(states, needed):
             states = db_energy.get_power(self._db)
+        self._promised = self._keep_promises(states)
         if not (note or decide or any(state.state in switching.MOVING
                                       for state in states.values())):
             return
@@ -92,7 +100,10 @@ class Control:
         # Those that do not move are looked at less often.
         states = db_energy.get_power(
             self._db, None if note else switching.MOVING)
-        self._switcher.advance(states.values(), hosts)
+        tokens = None
+        if any(state.state == db_energy.ASLEEP for state in states.values()):
+            tokens = self._fleet.tokens()
+        self._switcher.advance(states.values(), hosts, tokens)
 
     def _is_time(self, what, pause_s):
         now = self._switcher.now()
@@ -115,7 +126,7 @@ class Control:
             if host.is_ours and _state(states, name) == db_energy.ON:
                 # A crash has left it so, or another database knew of it.
                 db_energy.set_power(
-                    self._db, name, db_energy.WAKING, now,
+                    self._db, name, steps.adopted(host.up), now,
                     from_states=(db_energy.ON,),
                     reason='its compute service was disabled by us')
         idle = {
@@ -132,7 +143,7 @@ class Control:
         options = self._options
         now = self._switcher.now()
         states = db_energy.get_power(self._db)
-        wakes, sleeps = self._left(states, now)
+        wakes, sleeps = self._switcher.left(states)
         policy = core.Policy(
             idle_intervals=options.idle_intervals, spare=options.spare_hosts,
             minimum=options.minimum_hosts,
@@ -182,7 +193,9 @@ class Control:
         """Whether servers are on it, as far as it was looked at yet."""
         if state is None:
             return True
-        if state.idle_intervals or state.state == db_energy.WAKING:
+        if state.state == db_energy.WAKING:
+            return host.name in self._promised
+        if state.idle_intervals:
             return False
         # One that came up after the last look has none that we know of.
         noted_at = self._done_at.get('note')
@@ -216,31 +229,71 @@ class Control:
             sum(_state(states, name) in _OFF for name in names),
             self._options.max_wakes_per_minute, self._interval_s)
 
-    def may_wake(self):
-        """Whether another host may be powered on in this minute."""
-        return self._left(db_energy.get_power(self._db),
-                          self._switcher.now())[0] > 0
-
     def _wake_due(self, states, needed):
         """Wake hosts whose reservation begins; whether there are any."""
         due = self._due(*(
-            self._start(name, states.get(name), start_at)
-            for name, start_at in needed.items()
-            if _state(states, name) in _OFF and not self.is_excluded(name)))
-        wakes, _sleeps = self._left(states, self._switcher.now())
+            self._start(name, states.get(name), needed[name])
+            for name in self.switchable(
+                name for name in needed if _state(states, name) in _OFF)))
+        wakes, _sleeps = self._switcher.left(states)
         for name in due[:wakes]:
             self._switcher.wake(name, 'a reservation of it begins')
         return bool(due)
 
-    def _left(self, states, now):
-        """How many may be woken and put to sleep now."""
-        recent = [state.state for state in states.values()
-                  if now - state.since < _MINUTE]
-        waking = recent.count(db_energy.WAKING)
-        sleeping = sum(recent.count(state) for state in (
-            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP))
-        return (max(0, self._options.max_wakes_per_minute - waking),
-                max(0, self._options.max_sleeps_per_minute - sleeping))
+    def switchable(self, names):
+        """Those of these that may be switched: no operator wants them."""
+        names = [name for name in names if not self.is_excluded(name)]
+        if not names:
+            return []
+        hosts = self._fleet.read(_HOSTS_MAX_AGE_S)
+        return [name for name in names
+                if name in hosts and not hosts[name].is_operators]
+
+    # -- requests that wait ----------------------------------------------
+
+    @property
+    def promised_s(self):
+        """How long a host is kept for a request, which may be gone."""
+        return (self._options.demand_wait_s
+                + self._options.boot_attempts * self._options.boot_timeout_s)
+
+    def wake_promised(self, states, names):
+        """Wake as many of these as may be now, in this order."""
+        for name in names:
+            if _state(states, name) in _OFF and (
+                    not self._switcher.wake_if_allowed(name, _DEMAND)):
+                break
+
+    def ready_s(self, names):
+        """How long it may take until all of these are on, in seconds."""
+        states = db_energy.get_power(self._db)
+        waiting = [name for name in self._promised_hosts()
+                   if _state(states, name) != db_energy.WAKING]
+        per_minute = self._options.max_wakes_per_minute
+        # Their turn is in the next minute at the earliest.
+        ahead = max((position + per_minute for position, name
+                     in enumerate(waiting) if name in names), default=0)
+        return self.boot_s([states.get(name) for name in names]) + round(
+            core.queue_s(ahead, per_minute, self._interval_s))
+
+    def _promised_hosts(self):
+        """In the order in which they are to wake: as requests came."""
+        found = promises.get(
+            self._db, self._switcher.now() - _seconds(self.promised_s))
+        return list(dict.fromkeys(item.host for item in found))
+
+    def _keep_promises(self, states):
+        """Wake those whose turn has come; the names of all that are."""
+        names = self._promised_hosts()
+        if not names:
+            return frozenset()
+        coming = self.switchable(name for name in names if _state(
+            states, name) in steps.COMING)
+        if len(coming) < len(names):
+            # What is on shows in Placement, and nothing else is worth a wait.
+            promises.forget(self._db, set(names) - set(coming))
+        self.wake_promised(states, coming)
+        return frozenset(coming)
 
 
 def _seconds(number):

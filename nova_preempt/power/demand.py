@@ -23,16 +23,15 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt import rpc
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import promises
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler.filters import reservation_filter
 
 LOG = logging.getLogger(__name__)
-
-#: Of a host in one of these more servers can be expected.
-COMING = (db_energy.EMPTYING, db_energy.ASLEEP, db_energy.WAKING)
 
 _POLL_S = 1.0
 
@@ -121,6 +120,7 @@ class Demand:
                 error = exc
                 continue
             _count('served')
+            self._release(instance_uuids[0])
             self._note(spec_obj, instance_uuids, self._monotonic() - since)
             return selections
 
@@ -152,7 +152,7 @@ class Demand:
         By what Placement has, traits, aggregates and inventories, and who has
         reserved them. Nova's filters look at hosts that are up.
         """
-        asleep = db_energy.get_power(self._db, COMING)
+        asleep = db_energy.get_power(self._db, steps.COMING)
         if not asleep:
             return {}
         spec_obj = copy.deepcopy(spec_obj)
@@ -176,7 +176,7 @@ class Demand:
     def _wait(self, hosts, deadline):
         """Wait until all of them are up or have failed, or time is up."""
         while self._monotonic() < deadline:
-            states = db_energy.get_power(self._db, COMING)
+            states = db_energy.get_power(self._db, steps.COMING)
             if not states.keys() & set(hosts):
                 return
             self._sleep(_POLL_S)
@@ -185,6 +185,14 @@ class Demand:
         states = db_energy.get_power(self._db)
         return {host for host in hosts if host not in states
                 or states[host].state == db_energy.ON}
+
+    def _release(self, request):
+        """Nothing is kept for it any more."""
+        try:
+            promises.release(self._db, request)
+        except Exception:
+            # It is forgotten after a time.
+            LOG.exception('Hosts are still kept for server %s', request)
 
     def _note(self, spec_obj, instance_uuids, waited_s):
         """Keep how long servers have waited, for reports."""

@@ -15,6 +15,7 @@ import threading
 from typing import Protocol
 
 from nova_preempt.conf import energy
+from nova_preempt.power import errors
 from nova_preempt.power import hosts as power_hosts
 from nova_preempt.power import readings
 
@@ -24,15 +25,24 @@ NAMESPACE = 'nova_preempt.power_driver'
 class Driver(Protocol):
     """A power driver, made of (conf).
 
-    All three may take minutes and can be called for many hosts at once, each
+    All may take minutes and can be called for many hosts at once, each
     host by one thread. Called again they change nothing. All raise PowerError.
     """
 
     def power_on(self, host):
         """Return when the host is powered, which is before it has booted."""
 
-    def power_off(self, host):
-        """Return when it is off: shut down, or after a time switched off."""
+    def shut_down(self, host):
+        """Return when it has shut down, by itself.
+
+        It raises PowerError if it cannot be asked to, or did not in time.
+        """
+
+    def switch_off(self, host):
+        """Return when it is off, switched off hard.
+
+        It raises PowerError if that cannot be done.
+        """
 
     def is_on(self, host):
         """Whether it is powered. A suspended host is not."""
@@ -70,8 +80,19 @@ class Drivers:
     def power_on(self, host):
         self.of(host).power_on(host)
 
-    def power_off(self, host):
-        self.of(host).power_off(host)
+    def shut_down(self, host):
+        made = self.of(host)
+        # Drivers of others may know only how to do both.
+        (made.shut_down if hasattr(made, 'shut_down')
+         else made.power_off)(host)
+
+    def switch_off(self, host):
+        made = self.of(host)
+        if not hasattr(made, 'switch_off'):
+            raise errors.PowerError(
+                host, 'its driver cannot switch it off hard apart from '
+                'shutting it down')
+        made.switch_off(host)
 
     def is_on(self, host):
         return self.of(host).is_on(host)

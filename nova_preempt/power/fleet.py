@@ -13,17 +13,19 @@
 
 import dataclasses
 import datetime
+import time
 
 from nova import context as nova_context
 from nova import objects
 from nova import servicegroup
 from oslo_log import log as logging
 
+from nova_preempt.core import occupancy
+from nova_preempt.core.energy import steps
+
 LOG = logging.getLogger(__name__)
 
-#: How the reason of a compute service that we have disabled begins. What an
-#: operator has disabled says something else, and is left alone.
-REASON = 'nova-preempt-engine: '
+REASON = steps.REASON
 
 #: The key of an aggregate's metadata with how many of its hosts stay on.
 MINIMUM = 'preemptible:minimum_hosts'
@@ -69,20 +71,36 @@ class Fleet:
 
     :param placement: a nova_preempt.placement.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
+    :param monotonic: a clock of seconds
     """
 
-    def __init__(self, placement, get_cells):
+    def __init__(self, placement, get_cells, monotonic=time.monotonic):
+        self._monotonic = monotonic
+        self._read = None, None
         self._placement = placement
         self._get_cells = get_cells
         self._service_group = servicegroup.API()
 
-    def read(self):
+    def read(self, max_age_s=0):
         """{name: ComputeHost} of all cells.
+
+        :param max_age_s: how long ago it may have been read, in seconds
+
 
         Hosts of several nodes, as of Ironic, are not there: to power one of
         those off would not be to power a host off. Any error is raised: who
         decides by half of the hosts decides wrongly.
         """
+        read_at, found = self._read
+        if found is not None and (
+                self._monotonic() - read_at < max_age_s):
+            return found
+        read_at = self._monotonic()
+        found = self._read_all()
+        self._read = read_at, found
+        return found
+
+    def _read_all(self):
         aggregates = {}
         for aggregate in objects.AggregateList.get_all(
                 nova_context.get_admin_context()):
@@ -126,32 +144,54 @@ class Fleet:
             for service in services if len(nodes.get(service.host, ())) == 1}
 
     def _host(self, service, node, cell_uuid, aggregates):
-        seen_at = service.last_seen_up
         return ComputeHost(
             name=node.hypervisor_hostname, host=service.host,
             cell_uuid=cell_uuid, service_uuid=service.uuid,
-            provider_uuid=node.uuid,
-            up=bool(self._service_group.service_is_up(service)),
-            seen_at=seen_at and seen_at.replace(tzinfo=None),
-            disabled=service.disabled,
-            disabled_reason=service.disabled_reason or '',
+            provider_uuid=node.uuid, **self._service(service),
             vcpus=node.vcpus, vcpus_used=node.vcpus_used,
             servers=node.running_vms or 0, aggregates=aggregates)
 
-    def is_empty(self, host):
-        """Whether nothing at all is, comes to or leaves a ComputeHost.
+    def _service(self, service):
+        seen_at = service.last_seen_up
+        return {'up': bool(self._service_group.service_is_up(service)),
+                'seen_at': seen_at and seen_at.replace(tzinfo=None),
+                'disabled': service.disabled,
+                'disabled_reason': service.disabled_reason or ''}
 
-        A server that is being built has its space in Placement before its
-        host knows of it; one that is moving may have it in a record of its
-        migration only.
-        """
-        if self._placement.get_consumers_in_tree(host.provider_uuid):
-            return False
-        context = nova_context.get_admin_context()
+    def reread(self, host):
+        """A ComputeHost with its service as it is now."""
         cell = self._get_cells()[host.cell_uuid]
-        with nova_context.target_cell(context, cell) as cell_context:
-            if objects.InstanceList.get_count_by_hosts(cell_context,
-                                                       [host.host]):
-                return False
-            return not objects.MigrationList.get_in_progress_by_host_and_node(
-                cell_context, host.host, host.name)
+        with nova_context.target_cell(nova_context.get_admin_context(),
+                                      cell) as cell_context:
+            service = objects.Service.get_by_uuid(cell_context,
+                                                  host.service_uuid)
+        return dataclasses.replace(host, **self._service(service))
+
+    def tokens(self):
+        """{uuid of a root provider: what changes as soon as somebody is given
+        anything of the host, or gives it back}.
+        """
+        found = {}
+        for provider in self._placement.list_all_providers([]):
+            found.setdefault(provider.root_uuid, []).append(
+                (provider.uuid, provider.generation))
+        return found
+
+    def is_empty(self, host):
+        """Whether nothing at all is, comes to or leaves a ComputeHost."""
+        return occupancy.is_empty(self.occupants(host))
+
+    def occupants(self, host):
+        """The core.occupancy.Occupants of a ComputeHost, asked now."""
+        consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
+        cell = self._get_cells()[host.cell_uuid]
+        with nova_context.target_cell(nova_context.get_admin_context(),
+                                      cell) as cell_context:
+            servers = objects.InstanceList.get_uuids_by_host(cell_context,
+                                                             host.host)
+            migrations = (
+                objects.MigrationList.get_in_progress_by_host_and_node(
+                    cell_context, host.host, host.name))
+        return occupancy.Occupants(
+            frozenset(consumers), frozenset(servers),
+            frozenset(item.instance_uuid for item in migrations))

@@ -11,16 +11,14 @@
 # under the License.
 """What the scheduler and the API ask of power control."""
 
-import threading
-
 import oslo_messaging as messaging
 
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import demand
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses
+from nova_preempt.db import promises
 from nova_preempt.rpc import ENERGY
-
-_DEMAND = 'a request finds no other host'
 
 
 class Requests:
@@ -40,52 +38,30 @@ class Requests:
         self._switcher = switcher
         self._db = database
         self._pauses = stopped
-        self._lock = threading.Lock()
-        self._promised = {}     # host: {request: servers}
 
     def wake(self, context, request, servers, hosts):
-        """See nova_preempt.rpc.EngineClient."""
+        """See nova_preempt.rpc.EngineClient.
+
+        As many wake at once as may; the others that are promised follow.
+        """
         if self._pauses.why(pauses.POWER):
             return {'hosts': [], 'boot_s': 0.0}
-        with self._lock:
-            states = db_energy.get_power(self._db)
-            self._forget(states)
-            left = servers
-            chosen = []
-            for host in self._in_order(states, hosts):
-                if left <= 0:
-                    break
-                others = sum(
-                    number for other, number
-                    in self._promised.get(host, {}).items()
-                    if other != request)
-                room = hosts[host] - others
-                if room > 0 and self._is_coming(states[host]):
-                    taken = min(room, left)
-                    self._promised.setdefault(host, {})[request] = taken
-                    left -= taken
-                    chosen.append(host)
-            return {'hosts': chosen, 'boot_s': self._control.boot_s(
-                [states[host] for host in chosen])}
+        states = db_energy.get_power(self._db)
+        sleepers = self._sleepers(states, hosts)
+        found = promises.make(
+            self._db, request,
+            lambda others: demand.promise(request, servers, sleepers, others),
+            self._switcher.now(), self._control.promised_s)
+        names = [item.host for item in found]
+        self._control.wake_promised(states, names)
+        return {'hosts': names,
+                'boot_s': self._control.ready_s(names)}
 
-    def _forget(self, states):
-        """What was promised of hosts that are on shows in Placement."""
-        self._promised = {
-            host: promised for host, promised in self._promised.items()
-            if host in states and states[host].state == db_energy.WAKING}
-
-    def _in_order(self, states, hosts):
-        """Those on their way first, then the most efficient."""
+    def _sleepers(self, states, hosts):
         efficiencies = self._control.efficiencies()
-        known = efficiency.ranking({
-            host: efficiencies.get(host) for host in hosts
-            if host in states and not self._control.is_excluded(host)})
-        return sorted(known, key=lambda host: (
-            states[host].state != db_energy.WAKING))
-
-    def _is_coming(self, state):
-        """Whether the host will be on, since it was or is now asked to."""
-        return state.state == db_energy.WAKING or (
-            state.state in (db_energy.EMPTYING, db_energy.ASLEEP)
-            and self._control.may_wake()
-            and self._switcher.wake(state.host, _DEMAND))
+        names = self._control.switchable(
+            name for name in hosts if name in states
+            and states[name].state in steps.COMING)
+        return [demand.Sleeper(name, hosts[name],
+                               states[name].state == db_energy.WAKING,
+                               efficiencies.get(name)) for name in names]

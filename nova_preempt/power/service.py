@@ -33,11 +33,12 @@ class Power:
     :param conf: nova.conf.CONF
     :param parts: a nova_preempt.scheduler.preemption.Preemption
     :param driver: see switching.Switcher; by default what is configured
+    :param leads: whether this engine is the one that acts, now
     :ivar works: [(name, function)], see nova_preempt.engine.punctual
     :ivar endpoints: for its RPC server
     """
 
-    def __init__(self, conf, parts, driver=None):
+    def __init__(self, conf, parts, driver=None, leads=lambda: True):
         options = conf[energy.GROUP]
         hosts = fleet.Fleet(parts.placement, parts.get_cells)
         self.table = table.Table(options, lambda: parts.db)
@@ -49,7 +50,7 @@ class Power:
         if options.enabled:
             self.switcher = switching.Switcher(
                 options, parts.db, parts.nova, hosts,
-                driver or power_driver.Drivers(conf), parts.clock)
+                driver or power_driver.Drivers(conf), parts.clock, leads)
             self._pause_s = conf[conf_engine.GROUP].interval_s
             self.control = control.Control(
                 options, parts.db, hosts, self.switcher,

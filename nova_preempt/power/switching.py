@@ -11,23 +11,27 @@
 # under the License.
 """Powering single hosts off and on, one step after the other.
 
-    on -> emptying -> sleeping -> asleep -> waking -> on
-                                               \\-> failed -> waking
-
-A state is written before what it stands for is done, and every step may be
-done twice: whoever comes after a crash goes on where it was. Nobody but
-advance() powers a host off, and only from one state to the next (compare and
-swap), so a host that was woken meanwhile stays on.
+What the next step is decides core.energy.steps; here it is done. A state is
+written before what it stands for is done, and every step may be done twice:
+whoever comes after a crash goes on where it was. Nobody but advance() powers a
+host off, and only from one state to the next (compare and swap), so a host
+that was woken meanwhile stays on. Right before each act it is looked whether
+this engine still leads, and before a host loses its power, whether nobody has
+moved it on, its service is still disabled by us and nothing has come to it.
 """
 
 import concurrent.futures
+import dataclasses
 import datetime
 import threading
+from typing import Any
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt.core import occupancy
+from nova_preempt.core.energy import steps as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import errors
 from nova_preempt.power import fleet
@@ -41,11 +45,31 @@ MOVING = (db_energy.EMPTYING, db_energy.SLEEPING, db_energy.WAKING)
 # A host may take minutes to shut down, and keeps a thread until then.
 _THREADS = 64
 
-# A server that was on its way to a host shows up within this time.
-_WATCH_S = 600
+_MINUTE = datetime.timedelta(minutes=1)
 
 _FAILURES = (errors.PowerError, errors.HostsFileError, nova_api.NovaError,
              placement_api.PlacementError)
+
+
+@dataclasses.dataclass
+class _Seen:
+    """What this process knows of a host in its state.
+
+    :param since: when it came into the state
+    :param closed_at: when its service was first seen disabled
+    :param seen_at: when its service had reported last, then
+    :param shut_down: whether it was asked to shut down, and had its time
+    :param error: what went wrong last
+    :param token: stands for what Placement had of it when it was empty
+    """
+
+    state: str
+    since: datetime.datetime
+    seen_at: datetime.datetime | None
+    closed_at: datetime.datetime | None = None
+    shut_down: bool = False
+    error: str = ''
+    token: Any = None
 
 
 class Switcher:
@@ -55,19 +79,24 @@ class Switcher:
     :param database: a db.Database
     :param nova: a nova_preempt.termination.nova_api.NovaAPI
     :param hosts: a fleet.Fleet
-    :param driver: has power_on(host), power_off(host) and is_on(host)
+    :param driver: has power_on(host), shut_down(host), switch_off(host) and
+        is_on(host)
     :param clock: returns now, timezone-aware
+    :param leads: whether this engine is the one that acts, now
     """
 
-    def __init__(self, options, database, nova, hosts, driver, clock):
+    def __init__(self, options, database, nova, hosts, driver, clock,
+                 leads=lambda: True):
         self._options = options
         self._db = database
         self._nova = nova
         self._fleet = hosts
         self._driver = driver
         self._clock = clock
+        self._leads = leads
         self._lock = threading.Lock()
-        self._seen = {}       # name: (state, since, what was seen then)
+        self._waking = threading.Lock()
+        self._seen = {}       # name: _Seen
         self._steps = {}      # name: the Future of a step
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _THREADS, thread_name_prefix='power')
@@ -92,181 +121,270 @@ class Switcher:
             name, (db_energy.EMPTYING, db_energy.ASLEEP, db_energy.FAILED),
             db_energy.WAKING, reason)
 
-    def _move(self, name, before, state, reason, boot_s=None):
+    def wake_if_allowed(self, name, reason):
+        """The same, unless as many have begun to wake as a minute allows."""
+        # One after the other, or each would see room for itself.
+        with self._waking:
+            return self.left()[0] > 0 and self.wake(name, reason)
+
+    def left(self, states=None):
+        """How many may be woken and put to sleep in this minute.
+
+        :param states: {host: db.energy.HostPower}, read anew if None
+        """
+        if states is None:
+            states = db_energy.get_power(self._db)
+        now = self.now()
+        recent = [state.state for state in states.values()
+                  if now - state.since < _MINUTE]
+        waking = recent.count(db_energy.WAKING)
+        sleeping = sum(recent.count(state) for state in (
+            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP))
+        return (max(0, self._options.max_wakes_per_minute - waking),
+                max(0, self._options.max_sleeps_per_minute - sleeping))
+
+    def _move(self, name, before, state, reason, **values):
         moved = db_energy.set_power(
             self._db, name, state, self.now(), from_states=before,
-            reason=reason, boot_s=boot_s)
+            reason=reason, **values)
         if moved:
             with self._lock:
                 self._seen.pop(name, None)
             metrics.POWER_MOVES.labels(state).inc()
-            LOG.info('Host %(host)s is %(state)s: %(reason)s',
-                     {'host': name, 'state': state, 'reason': reason})
+            LOG.log(logging.ERROR if state == db_energy.FAILED
+                    else logging.INFO,
+                    'Host %(host)s is %(state)s: %(reason)s',
+                    {'host': name, 'state': state, 'reason': reason})
         return moved
 
     # -- what follows from it --------------------------------------------
 
-    def advance(self, states, hosts):
+    def advance(self, states, hosts, tokens=None):
         """Begin the next step of each of these hosts, and do not wait.
 
         A host whose last step is still going on is left to it.
 
         :param states: db.energy.HostPowers
         :param hosts: {name: fleet.ComputeHost}, read just now
+        :param tokens: see fleet.Fleet.tokens()
         """
-        steps = {db_energy.EMPTYING: self._empty,
-                 db_energy.SLEEPING: self._sleep,
-                 db_energy.ASLEEP: self._asleep,
-                 db_energy.WAKING: self._wake,
-                 db_energy.FAILED: self._failed}
         for item in states:
             name = item.host
-            if item.state in steps and name in hosts and (
+            if item.state != db_energy.ON and name in hosts and (
                     name not in self._steps or self._steps[name].done()):
+                host = hosts[name]
                 self._steps[name] = self._pool.submit(
-                    self._step, steps[item.state], item, hosts[name])
+                    self._step, item, host,
+                    (tokens or {}).get(host.provider_uuid))
 
     def wait(self):
         """Wait for what advance() has begun."""
         concurrent.futures.wait(self._steps.values())
 
-    def _step(self, step, state, host):
-        try:
-            step(state, host)
-        except _FAILURES as exc:
-            LOG.warning('Host %(host)s stays %(state)s for now: %(exc)s',
-                        {'host': host.name, 'state': state.state,
-                         'exc': exc})
-            metrics.POWER_ERRORS.labels(state.state).inc()
-            if state.state == db_energy.WAKING:
-                self._check_boot_time(state, str(exc))
-        except Exception:
-            LOG.exception('Host %(host)s stays %(state)s for now',
-                          {'host': host.name, 'state': state.state})
-
-    def _empty(self, state, host):
-        """Disable its service; power it off if it stays empty."""
-        if host.is_operators or not host.up:
-            self._keep(state, host, 'its service was disabled or is down')
-        elif not host.disabled:
-            self._nova.disable_service(host.service_uuid, self._text())
-        # Counted from when this process has seen the service disabled.
-        elif (self.now() - self._first_seen(state, self.now())
-              >= _seconds(self._options.empty_checks_s)):
-            if not self._fleet.is_empty(host):
-                self._keep(state, host, 'a server has come to it')
-            elif self._move(host.name, (db_energy.EMPTYING,),
-                            db_energy.SLEEPING, state.reason):
-                self._power_off(host.name, state.reason)
-
-    def _sleep(self, state, host):
-        """Go on, or see that it is off."""
-        if self._see_off(host.name, state.reason):
-            return
-        options = self._options
-        if self.now() - state.since >= _seconds(
-                options.power_off_timeout_s + options.boot_timeout_s):
-            self._keep(state, host, 'it could not be powered off')
-        elif host.is_ours and self._fleet.is_empty(host):
-            self._power_off(host.name, state.reason)
-        # Else it is too late or too early to turn back: once it is off, what
-        # has come to it wakes it.
-
-    def _power_off(self, name, reason):
-        self._driver.power_off(name)
-        self._see_off(name, reason)
-
-    def _see_off(self, name, reason):
-        return not self._driver.is_on(name) and self._move(
-            name, (db_energy.SLEEPING,), db_energy.ASLEEP, reason)
-
-    def _asleep(self, state, host):
-        """See whether somebody else needs it or has woken it."""
-        name = host.name
-        if host.is_operators:
-            return
-        if not host.disabled:
-            self.wake(name, 'its compute service was enabled')
-        elif (self.now() - state.since < _seconds(_WATCH_S)
-              and not self._fleet.is_empty(host)):
-            self.wake(name, 'a server has come to it')
-        elif self._reports(state, host) and self._driver.is_on(name):
-            self.wake(name, 'somebody else has powered it on')
-
-    def _wake(self, state, host):
-        """Power it on, and let servers come once its service reports."""
-        if host.is_operators:
-            self._move(host.name, (db_energy.WAKING,), db_energy.ASLEEP,
-                       'an operator has disabled its service')
-            return
-        if self._reports(state, host):
-            self._enable(host)
-            self._move(host.name, (db_energy.WAKING,), db_energy.ON,
-                       state.reason,
-                       (self.now() - state.since).total_seconds())
-            return
-        if not self._driver.is_on(host.name):
-            self._driver.power_on(host.name)
-        self._check_boot_time(state, 'its compute service has not reported')
-
-    def _check_boot_time(self, state, why):
-        limit_s = self._options.boot_timeout_s
-        if self.now() - state.since < _seconds(limit_s):
-            return
-        if self._move(state.host, (db_energy.WAKING,), db_energy.FAILED,
-                      f'it did not boot within {limit_s} s: {why}'):
-            LOG.error('Host %(host)s did not boot within %(limit)s s: '
-                      '%(why)s', {'host': state.host, 'limit': limit_s,
-                                  'why': why})
-
-    def _failed(self, state, host):
-        """Take it back if it came late; else try again much later."""
-        if host.is_operators:
-            return
-        if self._reports(state, host) and self._driver.is_on(host.name):
-            self.wake(host.name, 'it has booted late')
-        elif self.now() - state.since >= _seconds(
-                self._options.failed_retry_s):
-            self._move(host.name, (db_energy.FAILED,), db_energy.ASLEEP,
-                       'it had failed to boot')
-
-    # -- parts -----------------------------------------------------------
-
-    def _keep(self, state, host, reason):
-        """Let servers come to it again."""
-        self._enable(host)
-        self._move(host.name, (state.state,), db_energy.ON, reason)
-
-    def _enable(self, host):
-        if host.is_ours:
-            self._nova.enable_service(host.service_uuid)
-
-    def _text(self):
-        return (f'{fleet.REASON}no servers, powered off at '
-                f'{self.now():%Y-%m-%dT%H:%M:%SZ}')
-
-    def _first_seen(self, state, value):
-        """What this was when the host was first seen in this state."""
-        with self._lock:
-            kind, since, first = self._seen.get(state.host,
-                                                (None, None, None))
-            if (kind, since) != (state.state, state.since):
-                first = value
-                self._seen[state.host] = (state.state, state.since, first)
-        return first
-
-    def _reports(self, state, host):
-        """Whether its service has reported since it came into this state.
-
-        By its reports alone, for clocks of hosts differ.
-        """
-        first = self._first_seen(state, host.seen_at)
-        return host.up and host.seen_at != first
-
     def close(self):
         """Wait for nobody: what is open is for the next engine."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
+    def _step(self, item, host, token):
+        try:
+            _Work(self, item, host, token).run()
+        except _FAILURES as exc:
+            self._complain(item, exc)
+        except Exception:
+            LOG.exception('Host %(host)s stays %(state)s for now',
+                          {'host': host.name, 'state': item.state})
 
-def _seconds(number):
-    return datetime.timedelta(seconds=number)
+    def _complain(self, item, exc):
+        """Once, not every time."""
+        metrics.POWER_ERRORS.labels(item.state).inc()
+        with self._lock:
+            seen = self._seen.get(item.host)
+            said = seen is not None and seen.error == str(exc)
+            if seen is not None:
+                seen.error = str(exc)
+        if not said:
+            LOG.warning('Host %(host)s stays %(state)s for now: %(exc)s',
+                        {'host': item.host, 'state': item.state, 'exc': exc})
+
+    def _seen_of(self, item, host):
+        """What was seen of the host since it came into its state."""
+        with self._lock:
+            seen = self._seen.get(item.host)
+            if seen is None or (seen.state, seen.since) != (item.state,
+                                                            item.since):
+                seen = self._seen[item.host] = _Seen(
+                    item.state, item.since, host.seen_at)
+            if not host.disabled:
+                seen.closed_at = None
+            elif seen.closed_at is None:
+                seen.closed_at = self.now()
+        return seen
+
+    def _limits(self):
+        options = self._options
+        return core.Limits(
+            options.empty_checks_s, options.power_off_timeout_s,
+            options.power_switch_timeout_s, options.boot_timeout_s,
+            options.failed_retry_s, options.boot_attempts)
+
+
+class _Work:
+    """Takes the steps of one host that can be taken at once.
+
+    :param switcher: whose thread it is in
+    :param item: its db.energy.HostPower
+    :param host: its fleet.ComputeHost, read a moment ago
+    :param token: see fleet.Fleet.tokens(), None if it is not known
+    """
+
+    def __init__(self, switcher, item, host, token):
+        self._switcher = switcher
+        self._fleet = switcher._fleet
+        self._driver = switcher._driver
+        self._nova = switcher._nova
+        self._item = item
+        self._host = host
+        self._token = token
+        self._facts = None
+        self._acts = {
+            core.Act.ASK_POWER: self._ask_power, core.Act.LOOK: self._look,
+            core.Act.DISABLE: self._disable,
+            core.Act.SHUT_DOWN: self._shut_down,
+            core.Act.SWITCH_OFF: self._switch_off,
+            core.Act.POWER_ON: self._power_on, core.Act.MOVE: self._move}
+
+    def run(self):
+        """Until there is nothing to do now.
+
+        An engine that has lost its lock does nothing more.
+        """
+        self._learn()
+        while self._switcher._leads():
+            step = core.next_step(self._facts, self._switcher._limits())
+            act = self._acts.get(step.act)
+            if act is None or not act(step):
+                return
+
+    def _learn(self, **values):
+        """Begin anew with what is known; what has to be asked is not."""
+        item, host = self._item, self._host
+        self._seen = self._switcher._seen_of(item, host)
+        now = self._switcher.now()
+        closed_at = self._seen.closed_at or now
+        self._facts = core.Facts(
+            item.state, (now - item.since).total_seconds(),
+            (now - closed_at).total_seconds(), host.up,
+            # By its reports alone, for clocks of hosts differ.
+            host.up and host.seen_at != self._seen.seen_at,
+            host.disabled, host.is_ours, item.boots, self._seen.shut_down,
+            error=self._seen.error, **values)
+
+    def _know(self, **values):
+        self._facts = dataclasses.replace(self._facts, **values)
+        return True
+
+    # -- looking ---------------------------------------------------------
+
+    def _ask_power(self, _step):
+        try:
+            on = self._driver.is_on(self._item.host)
+        except (errors.PowerError, errors.HostsFileError) as exc:
+            self._switcher._complain(self._item, exc)
+            # Who knows whether it was asked to shut down.
+            self._seen.shut_down = False
+            return self._know(power=core.Power.UNKNOWN, shut_down=False,
+                              error=str(exc))
+        return self._know(power=core.Power.ON if on else core.Power.OFF)
+
+    def _look(self, _step):
+        if self._token is not None and self._seen.token == self._token:
+            # What is asleep gets servers from Placement only.
+            return self._know(empty=True, running=False)
+        found = self._fleet.occupants(self._host)
+        if not self._is_as_before():
+            return False
+        empty = occupancy.is_empty(found)
+        if empty and self._item.state == db_energy.ASLEEP:
+            self._seen.token = self._token
+        host = self._host
+        return self._know(
+            empty=empty, running=bool(found.servers), up=host.up,
+            disabled=host.disabled, ours=host.is_ours)
+
+    def _is_as_before(self):
+        """Whether nobody has moved it on; its service is read anew."""
+        item = db_energy.get_power_of(self._switcher._db, self._item.host)
+        if item is None or (item.state, item.since) != (
+                self._item.state, self._item.since):
+            return False
+        self._host = self._fleet.reread(self._host)
+        return True
+
+    # -- acting ----------------------------------------------------------
+
+    def _disable(self, _step):
+        if self._is_as_before() and not self._host.disabled:
+            self._nova.disable_service(
+                self._host.service_uuid,
+                f'{fleet.REASON}no servers, powered off at '
+                f'{self._switcher.now():%Y-%m-%dT%H:%M:%SZ}')
+        return False
+
+    def _enable(self):
+        if self._host.is_ours:
+            # An operator may have taken it meanwhile.
+            self._host = self._fleet.reread(self._host)
+        if self._host.is_ours:
+            self._nova.enable_service(self._host.service_uuid)
+
+    def _shut_down(self, _step):
+        return self._take_power(self._driver.shut_down, cut=False)
+
+    def _switch_off(self, _step):
+        LOG.warning('Host %s is switched off hard, since it does not shut '
+                    'down.', self._item.host)
+        return self._take_power(self._driver.switch_off, cut=True)
+
+    def _take_power(self, call, cut):
+        try:
+            call(self._item.host)
+        except errors.PowerError as exc:
+            self._switcher._complain(self._item, exc)
+        self._seen.shut_down = True
+        # It may have taken minutes.
+        self._host = self._fleet.reread(self._host)
+        self._learn(cut=cut)
+        return True
+
+    def _power_on(self, _step):
+        self._driver.power_on(self._item.host)
+        return False
+
+    def _move(self, step):
+        item = self._item
+        values = {'boots': step.boots}
+        if step.enable:
+            self._enable()
+        if item.state == db_energy.WAKING and step.state == db_energy.ON:
+            values['boot_s'] = self._facts.age_s
+        # One after the other, or each would see room for itself.
+        with self._switcher._waking:
+            if not self._may_move(step) or not self._switcher._move(
+                    item.host, (item.state,), step.state,
+                    step.reason or item.reason, **values):
+                return False
+        if step.cycle:
+            self._driver.switch_off(item.host)
+        if step.state != db_energy.SLEEPING:
+            return False
+        self._item = db_energy.get_power_of(self._switcher._db, item.host)
+        if self._item is None or self._item.state != step.state:
+            return False
+        self._learn()
+        return True
+
+    def _may_move(self, step):
+        """Whether it is not one of too many that wake at once."""
+        return (step.state != db_energy.WAKING
+                or (self._facts.power is core.Power.ON and not step.cycle)
+                or self._switcher.left()[0] > 0)

@@ -13,11 +13,7 @@
 
 import time
 
-from oslo_log import log as logging
-
 from nova_preempt.power import errors
-
-LOG = logging.getLogger(__name__)
 
 _POLL_INTERVAL_S = 2
 
@@ -62,24 +58,11 @@ class Waiter:
                     host, f'not {what} within {timeout_s} s{cause}')
             self._sleep(self._interval_s)
 
-    def switch_off(self, host, is_off, gently, gently_s, hard, hard_s):
-        """Let a host shut down, and switch it off hard if it does not.
+    def switch(self, host, is_so, ask, timeout_s, what):
+        """Ask for something unless it is so, and wait until it is.
 
-        :param gently: asks it to shut down, None if it cannot be asked
-        :param hard: switches it off, None if it cannot be
-        :raises PowerError: it is still on
+        :raises PowerError: it could not be asked for, or did not come true
         """
-        if is_off():
-            return
-        if gently is not None:
-            try:
-                gently()
-                self.wait(host, is_off, gently_s, 'shut down')
-                return
-            except errors.PowerError as exc:
-                if hard is None:
-                    raise
-                LOG.warning('Switching off hard, since it does not shut '
-                            'down: %s', exc)
-        hard()
-        self.wait(host, is_off, hard_s, 'off')
+        if not is_so():
+            ask()
+            self.wait(host, is_so, timeout_s, what)

@@ -25,6 +25,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt.core import host_query
+from nova_preempt.core.energy import steps
 from nova_preempt.reservation import properties
 from nova_preempt.scheduler import providers as provider_cache
 
@@ -47,6 +48,7 @@ class Host:
     properties: dict
     reservable: bool = True
     flops_per_watt: float | None = None
+    disabled_reason: str = ''
 
     @property
     def is_usable(self):
@@ -155,7 +157,10 @@ class Inventory:
         found = {**host.properties, **properties.extra(extra)}
         if flops_per_watt is not None:
             found[properties.FLOPS_PER_WATT] = flops_per_watt
-        changed = {'state': 'up', 'status': 'enabled'} if asleep else {}
+        # One that an operator has disabled meanwhile is not woken.
+        changed = {'state': 'up', 'status': 'enabled'} if asleep and (
+            host.status == 'enabled'
+            or host.disabled_reason.startswith(steps.REASON)) else {}
         return dataclasses.replace(
             host, properties={**found, **changed}, reservable=reservable,
             flops_per_watt=flops_per_watt, **changed)
@@ -232,7 +237,8 @@ class Inventory:
                 hypervisor['state'], hypervisor['status'],
                 properties.of_host(hypervisor, service.get('zone'),
                                    aggregates[service_host], inventories,
-                                   traits))
+                                   traits),
+                disabled_reason=service.get('disabled_reason') or '')
         return dict(sorted(hosts.items()))
 
     def _read_trees(self):

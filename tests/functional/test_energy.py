@@ -52,7 +52,10 @@ class Machines:
     def is_on(self, host):
         return host not in self.off
 
-    def power_off(self, host):
+    def switch_off(self, host):
+        raise errors.PowerError(host, 'nobody has to switch it off hard')
+
+    def shut_down(self, host):
         with self._lock:
             self.calls.append(('off', host))
             if host not in self.off:
@@ -79,9 +82,9 @@ class Controlled(Machines):
     def is_on(self, host):
         return self._drivers.is_on(host)
 
-    def power_off(self, host):
-        self._drivers.power_off(host)
-        super().power_off(host)
+    def shut_down(self, host):
+        self._drivers.shut_down(host)
+        super().shut_down(host)
 
     def power_on(self, host):
         self._drivers.power_on(host)
@@ -108,6 +111,9 @@ class EnergyTestCase(base.PreemptionTestCase):
         return Machines(self)
 
     def start_engine(self):
+        if hasattr(self, 'engine'):
+            # The lock of a process that is gone is free.
+            self.engine._leadership.close()
         self.engine = cmd_engine.make_engine(
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now, self.machines)
@@ -419,7 +425,7 @@ class TestWake(EnergyTestCase):
                             for host in hosts)))
 
     def test_restart_in_the_middle(self):
-        with mock.patch.object(self.machines, 'power_off',
+        with mock.patch.object(self.machines, 'shut_down',
                                side_effect=KeyboardInterrupt):
             self.tick(0)
             self.minutes(5)

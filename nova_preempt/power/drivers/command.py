@@ -43,15 +43,17 @@ class Command:
         if not self.is_on(host):
             self._do(host, 'on')
 
-    def power_off(self, host):
-        hard = None
-        if self._settings(host)['force_off']:
-            def hard():
-                self._do(host, 'force_off')
-        self._waiter.switch_off(
+    def shut_down(self, host):
+        self._waiter.switch(
             host, lambda: not self.is_on(host),
             lambda: self._do(host, 'off'), self._options.power_off_timeout_s,
-            hard, self._options.power_switch_timeout_s)
+            'shut down')
+
+    def switch_off(self, host):
+        self._waiter.switch(
+            host, lambda: not self.is_on(host),
+            lambda: self._do(host, 'force_off'),
+            self._options.power_switch_timeout_s, 'off')
 
     def _do(self, host, name):
         commands.do(host, self._require(host, name),

@@ -59,19 +59,24 @@ class Ironic:
             host, lambda: self._is_settled(host, 'power on', asked=True),
             timeout_s, 'on')
 
-    def power_off(self, host):
-        gently_s = self._options.power_off_timeout_s
-        hard_s = self._options.power_switch_timeout_s
+    def shut_down(self, host):
+        self._power_off(host, 'soft power off',
+                        self._options.power_off_timeout_s, 'shut down')
+
+    def switch_off(self, host):
+        self._power_off(host, 'power off',
+                        self._options.power_switch_timeout_s, 'off')
+
+    def _power_off(self, host, target, timeout_s, what):
         asked = []
 
-        def ask(target, timeout_s):
+        def ask():
             self._request(host, target, timeout_s)
             asked.append(target)
 
-        self._waiter.switch_off(
+        self._waiter.switch(
             host, lambda: self._is_settled(host, 'power off', bool(asked)),
-            lambda: ask('soft power off', gently_s), gently_s,
-            lambda: ask('power off', hard_s), hard_s)
+            ask, timeout_s, what)
 
     def _is_settled(self, host, wanted, asked=False):
         """Whether it is so, and nothing else is under way.

@@ -46,13 +46,17 @@ class Redfish:
             host, lambda: self._state(host) == sushy.PowerState.ON,
             timeout_s, 'on')
 
-    def power_off(self, host):
-        self._waiter.switch_off(
+    def shut_down(self, host):
+        self._waiter.switch(
             host, lambda: not self.is_on(host),
             lambda: self._reset(host, sushy.ResetType.GRACEFUL_SHUTDOWN),
-            self._options.power_off_timeout_s,
+            self._options.power_off_timeout_s, 'shut down')
+
+    def switch_off(self, host):
+        self._waiter.switch(
+            host, lambda: not self.is_on(host),
             lambda: self._reset(host, sushy.ResetType.FORCE_OFF),
-            self._options.power_switch_timeout_s)
+            self._options.power_switch_timeout_s, 'off')
 
     def _state(self, host):
         with self._controllers.system(host) as (system, _fetch):

@@ -49,7 +49,11 @@ class Standby:
         self._waiter.wait(host, lambda: self._wake(host) or self.is_on(host),
                           self._options.power_switch_timeout_s, 'awake')
 
-    def power_off(self, host):
+    def switch_off(self, host):
+        raise errors.PowerError(
+            host, 'the driver "standby" switches no host off hard')
+
+    def shut_down(self, host):
         if not self.is_on(host):
             return
         broken = None

@@ -26,6 +26,7 @@ import yaml
 
 from nova_preempt.cmd import api as cmd_api
 import nova_preempt.conf
+from nova_preempt.power import errors
 
 NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
 NOW_S = NOW.timestamp()
@@ -123,6 +124,16 @@ class PowerTestCase(testtools.TestCase):
         server = cmd_api.make_server('127.0.0.1', 0, None, _Handler)
         server.server_close()
         return f'http://127.0.0.1:{server.server_port}'
+
+
+def power_off(driver, host):
+    """As the engine does with one that stays empty."""
+    try:
+        driver.shut_down(host)
+    except errors.PowerError as exc:
+        if not driver.is_on(host):
+            raise AssertionError('it is off') from exc
+        driver.switch_off(host)
 
 
 class Waiting:

@@ -18,11 +18,13 @@ from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses as db_pauses
+from nova_preempt.db import promises
 from nova_preempt.power import forecasts
 from nova_preempt.power import requests
 from tests.unit.power import world
 
 NAMES = ('a', 'b', 'c', 'd')
+EPOCH = datetime.datetime(2000, 1, 1)
 EFFICIENCIES = {'a': 4.0, 'b': 3.0, 'c': 2.0}
 
 
@@ -187,6 +189,21 @@ class TestControl(ControlTestCase):
             self.tick()
             self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
 
+    def test_reserved_ones_that_an_operator_has_disabled(self):
+        """They keep nobody else from waking."""
+        self.until_asleep(*NAMES)
+        self.set(max_wakes_per_minute=1)
+        for name in 'ab':
+            self.world.change(name, disabled_reason='waits for a fan')
+        self.reserve(['a', 'b', 'c'], 60)
+        self.tick()
+        self.tick()
+        self.assertEqual({'c'}, {name for call, name in self.world.calls
+                                 if call == 'on'})
+        self.assertLessEqual({'a', 'b'}, self.in_state('asleep'))
+        self.minutes(5)
+        self.assertLessEqual({'a', 'b'}, self.in_state('asleep'))
+
     def test_reserved_soon_stays_on(self):
         self.reserve(['d'], 900)
         self.until_asleep('a', 'b', 'c')
@@ -199,6 +216,24 @@ class TestControl(ControlTestCase):
         self.tick()
         self.assertEqual({}, self.states())
         self.assertFalse(self.world.hosts['a'].disabled)
+
+    def test_all_forgotten(self):
+        """As with an empty database: no more wake at once than may."""
+        names = [f'host{number:02}' for number in range(30)]
+        self.start(world.World(*names))
+        self.set(max_wakes_per_minute=5)
+        for name in names:
+            self.world.change(name, disabled=True, up=False, disabled_reason=(
+                'nova-preempt-engine: once'))
+            self.world.on[name] = False
+        self.world.broken = set(names)
+        self.forecast = lambda now: 30
+        self.tick(0)
+        self.assertEqual(25, len(self.in_state('asleep')))
+        self.minutes(1)
+        self.assertEqual(20, len(self.in_state('asleep')))
+        self.assertEqual(10, len({name for call, name in self.world.calls
+                                  if call == 'on'}))
 
     def test_hosts_that_are_gone(self):
         self.until_asleep(*NAMES)
@@ -265,7 +300,89 @@ class TestRequests(ControlTestCase):
 
     def test_limit_of_a_minute(self):
         self.set(max_wakes_per_minute=1)
-        self.assertEqual(['a'], self.wake('r1', 4)['hosts'])
+        # Both are on their way; one of them has to wait for its turn.
+        self.assertEqual({'hosts': ['a', 'b'], 'boot_s': 370},
+                         self.wake('r1', 4))
+        self.assertEqual({'a'}, self.in_state('waking'))
+        self.assertEqual(['c'], self.wake('r2', 1)['hosts'])
+        self.world.broken = set(NAMES)
+        woken = []
+        for _ in range(14):
+            self.tick(10)
+            woken.append(''.join(sorted(self.in_state('waking'))))
+        self.assertEqual(['a'] * 5 + ['ab'] * 6 + ['abc'] * 3, woken)
+
+    def test_many_at_once(self):
+        names = [f'host{number:02}' for number in range(40)]
+        self.start(world.World(*names))
+        self.until_asleep(*names)
+        self.requests = requests.Requests(
+            self.control, self.switcher, self.db, pauses.Pauses(self.db))
+        self.set(max_wakes_per_minute=10)
+        room = dict.fromkeys(names, 2)
+        found = [self.wake(f'r{number}', 1, room) for number in range(30)]
+        self.assertEqual([names[number // 2: number // 2 + 1]
+                          for number in range(30)],
+                         [answer['hosts'] for answer in found])
+        self.assertEqual(10, len(self.in_state('waking')))
+        self.assertEqual([300, 370], sorted({
+            answer['boot_s'] for answer in found}))
+        self.minutes(2)
+        self.assertEqual(25, len(self.in_state('asleep')))
+        # They are on, and no more of them wake.
+        self.minutes(3)
+        self.assertEqual(25, len(self.in_state('asleep')))
+        self.assertEqual([], promises.get(self.db, EPOCH))
+
+    def test_while_they_shut_down(self):
+        for name in NAMES:
+            db_energy.set_power(self.db, name, 'sleeping',
+                                self.world.naive(), from_states=('asleep',))
+        self.world.on = dict.fromkeys(NAMES, True)
+        self.assertEqual(['a'], self.wake('r1', 2)['hosts'])
+        self.assertEqual(set(NAMES), self.in_state('sleeping'))
+        self.tick()
+        self.tick()
+        self.assertEqual({'a'}, self.in_state('waking'))
+        self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
+
+    def test_of_two_engines(self):
+        """What one has promised the other one knows."""
+        other = requests.Requests(
+            self.control, self.switcher, self.db, pauses.Pauses(self.db))
+        self.wake('r1', 2)
+        self.assertEqual(['b'], other.wake(None, 'r2', 1,
+                                           self.room)['hosts'])
+
+    def test_servers_of_another_size(self):
+        self.assertEqual(['a'], self.wake('r1', 1, {'a': 1})['hosts'])
+        self.assertEqual(['b'], self.wake('r2', 1)['hosts'])
+        # Half of it is left.
+        self.assertEqual(['b'], self.wake('r3', 2, {'b': 4})['hosts'])
+        self.assertEqual(['c'], self.wake('r4', 1)['hosts'])
+
+    def test_those_that_operators_have_disabled(self):
+        for name in 'ab':
+            self.world.change(name, disabled_reason='waits for a fan')
+        self.set(max_wakes_per_minute=1)
+        self.assertEqual(['c'], self.wake('r1', 2)['hosts'])
+        self.world.change('d', disabled_reason='and another')
+        self.assertEqual([], self.wake('r2')['hosts'])
+
+    def test_what_nobody_waits_for_any_more(self):
+        self.set(max_wakes_per_minute=1)
+        self.wake('r1', 2)
+        self.wake('r2', 2)
+        promises.release(self.db, 'r2')
+        self.minutes(3)
+        self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
+        # Nor for one whose scheduler is gone.
+        self.world.broken = set(NAMES)
+        self.wake('r3', 2)
+        self.wake('r4', 2)
+        self.world.now += datetime.timedelta(hours=1)
+        self.tick()
+        self.assertEqual({'c', 'd'}, self.in_state('asleep'))
 
 
 class TestForecast(world.WorldTestCase):

@@ -15,10 +15,13 @@
 from unittest import mock
 
 from nova import exception
+from oslo_utils import timeutils
 
 from nova_preempt import exceptions
 from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core.energy import demand as core
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import promises
 from nova_preempt.power import demand
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
@@ -195,6 +198,28 @@ class TestDemand(world.WorldTestCase):
 
         self.engine.wake_hosts.side_effect = wake
         self.assertEqual('there', self.serve())
+
+    def test_one_that_is_still_shutting_down(self):
+        self.to('a', 'sleeping')
+        self.up_in(200)
+        self.assertEqual('there', self.serve())
+        self.assertEqual(1, self.engine.wake_hosts.call_count)
+
+    def test_what_was_promised_is_let_go(self):
+        def wake(context, request, servers, hosts):
+            promises.make(self.db, request, lambda others: [
+                core.Promise(request, 'a', 1, 2)], timeutils.utcnow(), 600)
+            return {'hosts': ['a'], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        self.refused()
+        # The host is to wake all the same: capacity is on its way.
+        self.assertEqual(1, len(promises.get(self.db, base.NOW.replace(
+            year=2000, tzinfo=None))))
+        self.up_in(200)
+        self.assertEqual('there', self.serve())
+        self.assertEqual([], promises.get(self.db, base.NOW.replace(
+            year=2000, tzinfo=None)))
 
     def test_waits_for_all(self):
         self.engine.wake_hosts.return_value = {'hosts': ['a', 'b'],

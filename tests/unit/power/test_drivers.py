@@ -14,6 +14,7 @@
 import os
 import select
 import socket
+from unittest import mock
 
 from nova import exception
 from oslo_utils import uuidutils
@@ -43,23 +44,24 @@ class WaitingTestCase(base.PowerTestCase):
 
 class TestWaiter(WaitingTestCase):
 
-    def switch_off(self, gently, hard, state):
-        self.waiter.switch_off('a', lambda: not state, gently, 300, hard, 60)
+    def shut_down(self, ask, state):
+        self.waiter.switch('a', lambda: not state, ask, 300, 'shut down')
 
     def test_of_one_that_shuts_down(self):
         state = {'on'}
         self.waiting.at = {1100: state.clear}
-        self.switch_off(lambda: None, None, state)
+        self.shut_down(lambda: None, state)
         self.assertAlmostEqual(1100, self.waiting.now_s, delta=2)
 
     def test_of_one_that_does_not(self):
-        state = {'on'}
-        self.switch_off(lambda: None, state.clear, state)
+        exc = self.assertRaises(errors.PowerError, self.shut_down,
+                                lambda: None, {'on'})
+        self.assertEqual('host a: not shut down within 300 s', str(exc))
         self.assertAlmostEqual(1300, self.waiting.now_s, delta=2)
-        self.assertRaises(errors.PowerError, self.switch_off, lambda: None,
-                          None, {'on'})
-        self.assertRaises(errors.PowerError, self.switch_off, lambda: None,
-                          lambda: None, {'on'})
+
+    def test_of_one_that_is_off(self):
+        self.shut_down(self.fail, set())
+        self.assertEqual(1000, self.waiting.now_s)
 
     def test_a_controller_that_is_away_for_a_while(self):
         def is_so():
@@ -94,7 +96,7 @@ class TestCommand(WaitingTestCase):
             self.assertTrue(self.driver.is_on('a'))
             self.assertTrue(self.state.exists())
         for _time in range(2):
-            self.driver.power_off('a')
+            base.power_off(self.driver, 'a')
             self.assertFalse(self.driver.is_on('a'))
         self.assertFalse(self.state.exists())
 
@@ -107,9 +109,10 @@ class TestCommand(WaitingTestCase):
     def test_hard_off(self):
         self.state.touch()
         self.set(command_off='true')
-        self.fails(self.driver.power_off, 'not shut down within 300 s')
+        self.fails(self.driver.shut_down, 'not shut down within 300 s')
+        self.fails(self.driver.switch_off, 'no command "force_off"')
         self.set(command_force_off=f'rm {self.state}')
-        self.driver.power_off('a')
+        base.power_off(self.driver, 'a')
         self.assertFalse(self.state.exists())
 
     def test_pattern(self):
@@ -168,7 +171,7 @@ class TestStandby(WaitingTestCase):
 
     def test_suspend_and_wake(self):
         for _time in range(2):
-            self.make().power_off('a')
+            base.power_off(self.make(), 'a')
             self.assertFalse(self.make().is_on('a'))
         for _time in range(2):
             self.make().power_on('a')
@@ -176,13 +179,17 @@ class TestStandby(WaitingTestCase):
 
     def test_the_connection_breaks_as_the_host_goes(self):
         self.set(standby_suspend=f'sh -c "rm {self.state}; exit 255"')
-        self.make().power_off('a')
+        base.power_off(self.make(), 'a')
 
     def test_one_that_does_not_suspend(self):
         self.set(standby_suspend='true')
-        self.fails(self.make().power_off, 'not suspended within 60 s')
+        self.fails(self.make().shut_down, 'not suspended within 60 s')
         self.set(standby_suspend='ls /nothing/at/all')
-        self.fails(self.make().power_off, 'ls ended with 2')
+        self.fails(self.make().shut_down, 'ls ended with 2')
+
+    def test_it_switches_nothing_off_hard(self):
+        self.fails(self.make().switch_off, 'switches no host off hard')
+        self.assertTrue(self.state.exists())
 
     def test_magic_packet(self):
         listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -202,7 +209,7 @@ class TestStandby(WaitingTestCase):
 
     def test_what_is_not_told(self):
         self.set(standby_wake='', standby_suspend='')
-        self.fails(self.make().power_off, 'no command "suspend"')
+        self.fails(self.make().shut_down, 'no command "suspend"')
         self.state.unlink()
         self.fails(self.make().power_on, 'no command "wake"')
         self.set(standby_status='')
@@ -251,7 +258,7 @@ class TestIronic(WaitingTestCase):
             self.driver.power_on('a')
             self.assertTrue(self.driver.is_on('a'))
         for _time in range(2):
-            self.driver.power_off('a')
+            base.power_off(self.driver, 'a')
             self.assertFalse(self.driver.is_on('a'))
         self.assertEqual([('power on', None), ('soft power off', 300)],
                          self.node.targets)
@@ -263,7 +270,7 @@ class TestIronic(WaitingTestCase):
     def test_a_node_that_does_not_shut_down(self):
         self.driver.power_on('a')
         self.node.ignores = ('soft power off',)
-        self.driver.power_off('a')
+        base.power_off(self.driver, 'a')
         self.assertEqual([('soft power off', 300), ('power off', 60)],
                          self.node.targets[1:])
 
@@ -274,7 +281,7 @@ class TestIronic(WaitingTestCase):
         self.assertEqual(1000, self.waiting.now_s)
         # The next step is tried at once.
         self.node.states['power_state'] = 'power on'
-        self.driver.power_off('a')
+        base.power_off(self.driver, 'a')
         self.assertEqual('power off', self.node.targets[-1][0])
 
     def test_a_node_that_is_busy(self):
@@ -289,7 +296,7 @@ class TestIronic(WaitingTestCase):
     def test_one_that_cannot_be_asked_to_shut_down(self):
         self.driver.power_on('a')
         self.node.refusals = [(400, b'soft power off is not supported')]
-        self.driver.power_off('a')
+        base.power_off(self.driver, 'a')
         self.assertEqual('power off', self.node.targets[-1][0])
 
     def test_under_way(self):
@@ -334,6 +341,17 @@ class TestIronic(WaitingTestCase):
 
 
 class TestDrivers(base.PowerTestCase):
+
+    def test_one_that_does_both_at_once(self):
+        """As drivers of others may, from before there were two calls."""
+        self.set(driver='command')
+        drivers = driver.Drivers(self.conf)
+        old = mock.Mock(spec=('power_on', 'power_off', 'is_on'))
+        drivers._made['command'] = old
+        drivers.shut_down('a')
+        old.power_off.assert_called_once_with('a')
+        exc = self.assertRaises(errors.PowerError, drivers.switch_off, 'a')
+        self.assertIn('cannot switch it off hard apart', str(exc))
 
     def test_each_host_has_its_own(self):
         self.set(driver='command', command_status='true')

@@ -49,7 +49,7 @@ class TestEmulator(base.PowerTestCase):
 
     def test_on_and_off(self):
         for host in ('a', 'b'):
-            self.driver.power_off(host)
+            base.power_off(self.driver, host)
         for _time in range(2):
             # Called again it changes nothing.
             self.driver.power_on('a')
@@ -57,7 +57,7 @@ class TestEmulator(base.PowerTestCase):
             self.assertEqual('On', self.emulator.state('a'))
         self.assertFalse(self.driver.is_on('b'))
         for _time in range(2):
-            self.driver.power_off('a')
+            base.power_off(self.driver, 'a')
             self.assertFalse(self.driver.is_on('a'))
             self.assertEqual('Off', self.emulator.state('a'))
 
@@ -66,7 +66,7 @@ class TestEmulator(base.PowerTestCase):
         self.emulator.kill()
         try:
             for call in (self.driver.is_on, self.driver.power_on,
-                         self.driver.power_off):
+                         self.driver.shut_down, self.driver.switch_off):
                 exc = self.assertRaises(errors.PowerError, call, 'a')
                 self.assertEqual('a', exc.host)
                 self.assertIn('host a: Unable to connect', str(exc))
@@ -92,7 +92,7 @@ class TestEmulator(base.PowerTestCase):
                 emulated.start()
             time.sleep(0.2)
 
-        redfish_driver.Redfish(self.conf, Waiter(sleep=sleep)).power_off('a')
+        redfish_driver.Redfish(self.conf, Waiter(sleep=sleep)).shut_down('a')
         self.assertNotEqual([], waits)
         self.assertEqual('Off', self.emulator.state('a'))
 
@@ -104,7 +104,7 @@ class TestEmulator(base.PowerTestCase):
         drivers = driver.Drivers(self.conf)
         drivers.power_on('b')
         self.assertTrue(drivers.is_on('b'))
-        drivers.power_off('b')
+        base.power_off(drivers, 'b')
         self.assertEqual('Off', self.emulator.state('b'))
 
     def test_it_tells_no_watts(self):
@@ -158,21 +158,28 @@ class TestDriver(ControllerTestCase):
             self.waiting.clock, self.waiting.sleep))
 
     def test_a_host_that_does_not_shut_down_is_switched_off(self):
-        self.driver.power_off('a')
+        base.power_off(self.driver, 'a')
         self.assertEqual(['GracefulShutdown', 'ForceOff'], self.resets)
         self.assertGreaterEqual(self.waiting.now_s, 1300)
-        self.assertIn('host a: not shut down within 300 s',
-                      self.logger.output)
+
+    def test_one_that_does_not_is_on_until_it_is_switched_off(self):
+        exc = self.assertRaises(errors.PowerError, self.driver.shut_down, 'a')
+        self.assertEqual('host a: not shut down within 300 s', str(exc))
+        self.assertEqual(['GracefulShutdown'], self.resets)
+        self.driver.switch_off('a')
+        self.assertEqual('ForceOff', self.resets[-1])
+        self.assertFalse(self.driver.is_on('a'))
 
     def test_one_that_is_off_is_left_alone(self):
         self.system['PowerState'] = 'Off'
-        self.driver.power_off('a')
+        self.driver.switch_off('a')
+        base.power_off(self.driver, 'a')
         self.assertEqual([], self.resets)
 
     def test_one_that_cannot_be_asked(self):
         self.system['Actions']['#ComputerSystem.Reset'][
             'ResetType@Redfish.AllowableValues'] = ['On', 'ForceOff']
-        self.driver.power_off('a')
+        base.power_off(self.driver, 'a')
         self.assertEqual(['ForceOff'], self.resets)
         self.assertEqual(1000, self.waiting.now_s)
 

@@ -86,7 +86,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual('on', self.power().state)
 
     def test_cannot_be_powered_off(self):
-        self.world.power_off = lambda name: None
+        self.world.welded = {'a'}
         self.switcher.put_to_sleep('a', 'why')
         self.go(0, 0, 10)
         self.assertEqual('sleeping', self.power().state)
@@ -95,6 +95,198 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual('on', self.power().state)
         self.assertIn('could not be powered off', self.power().reason)
         self.assertFalse(self.world.hosts['a'].disabled)
+
+    def test_it_is_closed_for_a_time_before_it_is_powered_off(self):
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 100)
+        self.assertEqual('emptying', self.power().state)
+        self.go(9)
+        self.assertEqual('emptying', self.power().state)
+        self.go(1)
+        self.assertEqual('asleep', self.power().state)
+
+    def test_a_dead_controller_closes_no_host(self):
+        self.world.away = {'a'}
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0)
+        self.assertEqual('on', self.power().state)
+        self.assertIn('does not answer: host a: Unable to connect',
+                      self.power().reason)
+        self.assertEqual([], self.world.calls)
+
+    def test_a_controller_that_dies_on_the_way_closes_no_host_for_long(self):
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0)
+        self.world.away = {'a'}
+        self.go(10, 10)
+        self.assertEqual('sleeping', self.power().state)
+        self.go(359)
+        self.assertEqual('sleeping', self.power().state)
+        self.go(1)
+        self.assertEqual('on', self.power().state)
+        self.assertFalse(self.world.hosts['a'].disabled)
+        self.assertNotIn('cut', dict(self.world.calls))
+        # Nobody is told the same again and again.
+        self.assertEqual(1, self.logger.output.count('stays sleeping'))
+
+    def test_one_that_does_not_shut_down_is_switched_off(self):
+        self.world.stubborn = {'a'}
+        self.sleep()
+        self.assertEqual([('disable', 'a'), ('off', 'a'), ('cut', 'a')],
+                         self.world.calls)
+        self.assertIn('switched off hard', self.logger.output)
+
+    def while_it_shuts_down(self, happen):
+        """Let that happen before it is seen not to shut down."""
+        self.world.stubborn = {'a'}
+        shut_down = self.world.shut_down
+
+        def fail(name):
+            happen()
+            shut_down(name)
+
+        self.world.shut_down = fail
+        # What the World wants of a host is right at the beginning.
+        self.world._take_power = lambda name: None
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 0, 10)
+        self.assertNotIn(('cut', 'a'), self.world.calls)
+        self.assertTrue(self.world.on['a'])
+
+    def test_a_server_comes_while_it_shuts_down(self):
+        self.while_it_shuts_down(
+            lambda: self.world.change('a', servers=1))
+        self.go(350)
+        # It is on after all, and open.
+        self.go(10)
+        self.assertEqual('on', self.power().state)
+        self.assertFalse(self.world.hosts['a'].disabled)
+
+    def test_a_claim_comes_while_it_shuts_down(self):
+        self.while_it_shuts_down(lambda: self.world.coming.add('a'))
+
+    def test_an_operator_takes_it_while_it_shuts_down(self):
+        self.while_it_shuts_down(lambda: self.world.change(
+            'a', disabled_reason='mine'))
+        self.go(1000)
+        self.assertEqual('mine', self.world.hosts['a'].disabled_reason)
+        self.assertNotIn(('cut', 'a'), self.world.calls)
+
+    def test_the_lock_is_lost_while_it_shuts_down(self):
+        def lose():
+            self.world.leads = False
+
+        self.while_it_shuts_down(lose)
+        self.assertEqual('sleeping', self.power().state)
+
+    def test_another_engine_moves_it_on_while_it_shuts_down(self):
+        self.while_it_shuts_down(lambda: db_energy.set_power(
+            self.db, 'a', 'waking', self.world.naive(),
+            from_states=('sleeping',)))
+
+    def test_without_the_lock_nothing_is_done(self):
+        for state in db_energy.STATES[1:]:
+            db_energy.set_power(
+                self.db, 'a', state, self.world.naive(),
+                from_states=db_energy.STATES)
+            before = self.power()
+            self.world.leads = False
+            self.go(0, 10, 100, 10000)
+            self.assertEqual(before, self.power())
+        self.assertEqual([], self.world.calls)
+
+    def test_an_operator_disables_it_as_we_do(self):
+        """What was read of it is a moment old."""
+        self.switcher.put_to_sleep('a', 'why')
+        read = self.world.read()
+        self.world.change('a', disabled=True, disabled_reason='mine')
+        states = db_energy.get_power(self.db)
+        self.switcher.advance(states.values(), read)
+        self.switcher.wait()
+        self.assertEqual('mine', self.world.hosts['a'].disabled_reason)
+
+    def test_a_claim_long_after_the_power_off(self):
+        self.sleep()
+        for _ in range(20):
+            self.go(60)
+        self.world.coming = {'a'}
+        self.go(60, 60, 60)
+        self.assertEqual('on', self.power().state)
+
+    def test_one_that_nobody_touches_is_not_looked_at(self):
+        self.sleep()
+        for _ in range(3):
+            self.world.looks = []
+            self.go_with_tokens(60)
+        self.assertEqual([], self.world.looks)
+        self.world.coming = {'a'}
+        self.go_with_tokens(60)
+        self.assertEqual('waking', self.power().state)
+
+    def go_with_tokens(self, seconds):
+        self.world.pass_time(seconds)
+        self.switcher.advance(db_energy.get_power(self.db).values(),
+                              self.world.read(), self.world.tokens())
+        self.switcher.wait()
+
+    def test_powered_on_by_hand_and_no_report(self):
+        self.sleep()
+        self.world.hanging = {'a'}
+        self.world.on['a'] = True
+        self.go(60)
+        self.assertEqual('waking', self.power().state)
+        self.go(900)
+        self.assertEqual('failed', self.power().state)
+        self.assertNotIn(('cut', 'a'), self.world.calls)
+
+    def test_an_operators_that_is_powered_on_by_hand(self):
+        self.sleep()
+        self.world.change('a', disabled_reason='mine')
+        self.world.on['a'] = True
+        self.go(60)
+        self.assertEqual('on', self.power().state)
+        self.assertEqual('mine', self.world.hosts['a'].disabled_reason)
+
+    def test_a_boot_that_hangs(self):
+        self.sleep()
+        self.world.hanging = {'a'}
+        self.switcher.wake('a', 'needed')
+        self.go(0, 890)
+        self.assertNotIn(('cut', 'a'), self.world.calls)
+        self.go(10)
+        self.assertEqual(('waking', 1), (self.power().state,
+                                         self.power().boots))
+        self.go(10, 100)
+        self.assertEqual(('on', 0), (self.power().state, self.power().boots))
+        self.assertEqual(
+            [('on', 'a'), ('cut', 'a'), ('on', 'a'), ('enable', 'a')],
+            self.world.calls[2:])
+
+    def test_a_boot_that_hangs_every_time(self):
+        self.sleep()
+        self.switcher.wake('a', 'needed')
+        for _ in range(30):
+            self.world.hanging = {'a'}
+            self.go(100)
+        self.assertEqual('failed', self.power().state)
+        self.assertEqual(1, self.world.calls.count(('cut', 'a')))
+
+    def test_no_more_wake_at_once_than_may(self):
+        names = [f'host{number}' for number in range(9)]
+        self.set(max_wakes_per_minute=2)
+        self.start(world.World(*names))
+        for name in names:
+            db_energy.set_power(self.db, name, 'asleep', self.world.naive(),
+                                from_states=('on',))
+            self.world.change(name, disabled=False)
+            self.world.on[name] = False
+        self.world.broken = set(names)
+        woken = []
+        for _ in range(4):
+            self.go(61)
+            woken.append(sum(state.state == 'waking' for state in
+                             db_energy.get_power(self.db).values()))
+        self.assertEqual([2, 4, 6, 8], woken)
 
     def test_operator_takes_it(self):
         for state in db_energy.STATES[1:]:

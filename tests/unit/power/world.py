@@ -16,6 +16,7 @@ import datetime
 
 from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
+from nova_preempt.core import occupancy
 from nova_preempt.db import schema
 from nova_preempt.power import control
 from nova_preempt.power import errors
@@ -51,6 +52,12 @@ class World:
         self.broken = set()        # Placement knows; hosts that never boot
         self.minimum_of = {}
         self.calls = []
+        self.looks = []
+        self.leads = True
+        self.away = set()          # hosts with dead controllers
+        self.stubborn = set()      # hosts that do not shut down,
+        self.welded = set()        # and that nothing switches off
+        self.hanging = set()       # that boot and never report
         self.crash_in = None
 
     def naive(self):
@@ -78,7 +85,7 @@ class World:
         """Hosts that are on report, unless they are broken."""
         self.now += datetime.timedelta(seconds=seconds)
         for name, on in self.on.items():
-            if on and name not in self.broken:
+            if on and not {name} & (self.broken | self.hanging):
                 self.change(name, up=True, seen_at=self.naive())
             elif self.naive() - self.hosts[name].seen_at > (
                     datetime.timedelta(seconds=60)):
@@ -86,12 +93,23 @@ class World:
 
     # -- a Fleet ---------------------------------------------------------
 
-    def read(self):
+    def read(self, max_age_s=0):
         return dict(self.hosts)
 
+    def reread(self, host):
+        return self.hosts[host.name]
+
     def is_empty(self, host):
-        return not (self.hosts[host.name].servers
-                    or host.name in self.coming)
+        return occupancy.is_empty(self.occupants(host))
+
+    def occupants(self, host):
+        self.looks.append(host.name)
+        return occupancy.Occupants(
+            frozenset(['coming'] if host.name in self.coming else []),
+            frozenset(['running'] if self.hosts[host.name].servers else []))
+
+    def tokens(self):
+        return {name: [(name, name in self.coming)] for name in self.hosts}
 
     def minimums(self, default):
         return self.minimum_of
@@ -114,21 +132,44 @@ class World:
 
     def is_on(self, name):
         self._come_to('look')
+        self._reach(name)
         return self.on[name]
 
     def power_on(self, name):
         self._do('on', name)
+        self._reach(name)
         if name in self.broken:
             raise errors.PowerError(name, 'it is broken')
         self.on[name] = True
         self._come_to('on')
 
-    def power_off(self, name):
+    def shut_down(self, name):
         self._do('off', name)
-        assert self.hosts[name].servers == 0, name
-        assert self.hosts[name].is_ours, name
+        self._take_power(name)
+        if name in self.stubborn | self.welded:
+            raise errors.PowerError(name, 'not shut down within 300 s')
         self.on[name] = False
         self._come_to('off')
+
+    def switch_off(self, name):
+        self._do('cut', name)
+        self._take_power(name)
+        if name in self.welded:
+            raise errors.PowerError(name, 'not off within 60 s')
+        self.on[name] = False
+        # Whatever hung does so no more.
+        self.hanging.discard(name)
+        self._come_to('cut')
+
+    def _take_power(self, name):
+        assert self.hosts[name].servers == 0, name
+        assert self.hosts[name].is_ours, name
+        assert self.leads, name
+        self._reach(name)
+
+    def _reach(self, name):
+        if name in self.away:
+            raise errors.PowerError(name, 'Unable to connect')
 
 
 class WorldTestCase(base.PowerTestCase):
@@ -152,7 +193,8 @@ class WorldTestCase(base.PowerTestCase):
         self.forecast = forecast
         options = self.conf[conf_energy.GROUP]
         self.switcher = switching.Switcher(
-            options, self.db, world, world, world, world.clock)
+            options, self.db, world, world, world, world.clock,
+            lambda: world.leads)
         self.addCleanup(self.switcher.close)
         self.control = control.Control(
             options, self.db, world, self.switcher, self, efficiencies, 10)

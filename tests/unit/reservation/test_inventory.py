@@ -30,6 +30,7 @@ class Nova:
     def __init__(self, count):
         self.names = [f'h{number}' for number in range(1, count + 1)]
         self.changed = {}
+        self.reasons = {}
 
     def list_hypervisors(self):
         return [{
@@ -43,7 +44,9 @@ class Nova:
 
     def list_compute_services(self):
         return [{'host': f'{name}.example', 'zone': 'west',
-                 'forced_down': False} for name in self.names]
+                 'forced_down': False,
+                 'disabled_reason': self.reasons.get(name)}
+                for name in self.names]
 
     def list_aggregates(self):
         return [{'name': 'fast', 'hosts': ['h1.example', 'h2.example']}]
@@ -168,6 +171,15 @@ class TestInventory(testtools.TestCase):
         self.assertEqual(['h4', 'h5'], self.find())
         self.asleep = {'h1'}
         self.assertEqual(['h1', 'h4', 'h5'], self.find(['=', '$state', 'up']))
+
+    def test_one_asleep_that_an_operator_has_disabled(self):
+        self.make(3)
+        off = {'state': 'down', 'status': 'disabled'}
+        self.nova.changed = {'h1': off, 'h2': off}
+        self.nova.reasons = {'h1': 'nova-preempt-engine: no servers',
+                             'h2': 'waits for a fan'}
+        self.asleep = {'h1', 'h2'}
+        self.assertEqual(['h1', 'h3'], self.find())
 
     def test_vacant(self):
         self.make(4)

@@ -1,0 +1,285 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The next step of a host that is powered off or on.
+
+    on -> emptying -> sleeping -> asleep -> waking -> on
+                                               \\-> failed -> waking
+
+next_step() is asked again and again. Where it has to know more, its answer is
+to look for that; so nothing is read in vain, and what a host may lose a server
+by is read right before.
+"""
+
+import dataclasses
+import enum
+
+ON = 'on'
+EMPTYING = 'emptying'      # its service is disabled, if nothing comes to it...
+SLEEPING = 'sleeping'      # ...it is powered off
+ASLEEP = 'asleep'
+WAKING = 'waking'          # powered on, its service has still to report
+FAILED = 'failed'          # did not boot in time
+STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
+
+#: How the reason of a compute service that we have disabled begins. What an
+#: operator has disabled says something else, and is left alone.
+REASON = 'nova-preempt-engine: '
+
+#: Those in which a host will be on for whoever needs it.
+COMING = (EMPTYING, SLEEPING, ASLEEP, WAKING)
+
+
+class Power(enum.Enum):
+    """What the controller of a host says."""
+
+    NOT_ASKED = 'not asked'
+    UNKNOWN = 'unknown'        # it does not answer
+    ON = 'on'
+    OFF = 'off'
+
+
+class Act(enum.Enum):
+    """What is to be done now."""
+
+    WAIT = 'nothing'
+    ASK_POWER = 'ask the controller'
+    LOOK = 'read its service and what is on it, anew'
+    DISABLE = 'disable its service'
+    SHUT_DOWN = 'let it shut down'
+    SWITCH_OFF = 'switch it off hard'
+    POWER_ON = 'power it on'
+    MOVE = 'write another state'
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """An act, and the state that a MOVE is to.
+
+    :param enable: whether its service is enabled first
+    :param cycle: whether it is switched off hard then, to boot anew
+    :param boots: how many boots were begun, in that state
+    """
+
+    act: Act
+    state: str = ''
+    reason: str = ''
+    enable: bool = False
+    cycle: bool = False
+    boots: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is known of a host.
+
+    :param age_s: how long it has been in its state
+    :param closed_s: how long this process has seen its service disabled in
+        it; what is known of before may have changed
+    :param up: whether its service reports
+    :param reported: whether that was since it came into the state
+    :param disabled: whether its service is
+    :param ours: whether that was us
+    :param boots: how many boots were begun since it was on last
+    :param shut_down: whether it was asked to shut down, and had its time
+    :param cut: whether it was switched off hard just now
+    :param empty: whether nothing at all is on it, None before a LOOK
+    :param running: whether Nova's cell has servers there, likewise
+    :param error: what went wrong last, for people
+    """
+
+    state: str
+    age_s: float
+    closed_s: float
+    up: bool
+    reported: bool
+    disabled: bool
+    ours: bool
+    boots: int = 0
+    shut_down: bool = False
+    cut: bool = False
+    power: Power = Power.NOT_ASKED
+    empty: bool | None = None
+    running: bool | None = None
+    error: str = ''
+
+    @property
+    def is_operators(self) -> bool:
+        return self.disabled and not self.ours
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Of [energy], in seconds.
+
+    :param boots: how many boots in a row are tried before it has failed
+    """
+
+    empty_checks_s: float
+    power_off_timeout_s: float
+    power_switch_timeout_s: float
+    boot_timeout_s: float
+    failed_retry_s: float
+    boots: int
+
+
+_WAIT = Step(Act.WAIT)
+_ASK = Step(Act.ASK_POWER)
+_LOOK = Step(Act.LOOK)
+
+
+def next_step(facts: Facts, limits: Limits) -> Step:
+    """What to do with a host now; see the module."""
+    rule = _RULES.get(facts.state)
+    return rule(facts, limits) if rule else _WAIT
+
+
+def adopted(up: bool) -> str:
+    """The state of a host that we have disabled, as nothing else is known.
+
+    One that is up only has to be enabled. All others sleep: they are woken
+    when they are needed, and no more at once than may be.
+    """
+    return WAKING if up else ASLEEP
+
+
+def _move(state: str, reason: str, *, enable: bool = False,
+          cycle: bool = False, boots: int = 0) -> Step:
+    return Step(Act.MOVE, state, reason, enable, cycle, boots)
+
+
+def _keep(facts: Facts, reason: str) -> Step:
+    """Let servers come to it again."""
+    return _move(ON, reason, enable=facts.ours)
+
+
+def _empty(facts: Facts, limits: Limits) -> Step:
+    """Disable its service; power it off if it stays empty."""
+    if facts.is_operators or not facts.up:
+        return _keep(facts, 'its service was disabled or is down')
+    if not facts.disabled:
+        return _disable(facts)
+    if facts.closed_s < limits.empty_checks_s:
+        return _WAIT
+    if facts.empty is None:
+        return _LOOK
+    if not facts.empty:
+        return _keep(facts, 'a server has come to it')
+    return _move(SLEEPING, '')
+
+
+def _disable(facts: Facts) -> Step:
+    """A host whose controller cannot help is not taken from anybody."""
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.power is Power.UNKNOWN:
+        return _keep(facts, 'its controller does not answer'
+                     + (f': {facts.error}' if facts.error else ''))
+    if facts.power is Power.OFF:
+        return _keep(facts, 'its controller says that it is off, and its '
+                     'service reports: it may be that of another host')
+    return Step(Act.DISABLE)
+
+
+def _sleep(facts: Facts, limits: Limits) -> Step:
+    """Let it shut down; switch it off hard if it does not.
+
+    Whatever has come to it meanwhile is looked for before each. It is too
+    late to turn back, since the host may be shutting down: once it is off,
+    what has come wakes it, and if it stays on it is open again.
+    """
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.power is Power.OFF:
+        return _move(ASLEEP, '')
+    if _is_stuck(facts, limits):
+        return _keep(facts, 'it could not be powered off'
+                     + (f': {facts.error}' if facts.error else ''))
+    if facts.power is Power.UNKNOWN or not facts.ours or facts.cut:
+        return _WAIT
+    if facts.empty is None:
+        return _LOOK
+    if not facts.empty:
+        return _WAIT
+    return Step(Act.SWITCH_OFF if facts.shut_down else Act.SHUT_DOWN)
+
+
+def _is_stuck(facts: Facts, limits: Limits) -> bool:
+    """Whether it is on after all, as far as anybody can tell."""
+    if facts.age_s < (limits.power_off_timeout_s
+                      + limits.power_switch_timeout_s):
+        return False
+    # Its service tells where its controller does not.
+    return facts.up or (facts.power is Power.ON and facts.age_s >= (
+        limits.power_off_timeout_s + limits.boot_timeout_s))
+
+
+def _asleep(facts: Facts, limits: Limits) -> Step:
+    """See whether somebody else needs it or has woken it."""
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    on = facts.power is Power.ON
+    if facts.is_operators:
+        return _move(ON, 'somebody has powered it on') if on else _WAIT
+    if not facts.disabled:
+        return _move(WAKING, 'its compute service was enabled')
+    if on:
+        # Whoever it was may still work on it, so it is not cycled.
+        return _move(WAKING, 'somebody else has powered it on',
+                     boots=limits.boots)
+    if facts.empty is None:
+        return _LOOK
+    return _WAIT if facts.empty else _move(WAKING, 'a server has come to it')
+
+
+def _wake(facts: Facts, limits: Limits) -> Step:
+    """Power it on, and let servers come once its service reports."""
+    if facts.is_operators:
+        return _move(ASLEEP, 'an operator has disabled its service')
+    if facts.reported:
+        return _move(ON, '', enable=facts.ours)
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.age_s < limits.boot_timeout_s:
+        return Step(Act.POWER_ON) if facts.power is Power.OFF else _WAIT
+    if facts.power is Power.ON and facts.boots + 1 < limits.boots:
+        if facts.running is None:
+            return _LOOK
+        if facts.ours and not facts.running:
+            return _move(
+                WAKING, 'it is powered off and on, since its compute service '
+                f'has not reported within {limits.boot_timeout_s:g} s',
+                cycle=True, boots=facts.boots + 1)
+    why = facts.error or 'its compute service has not reported'
+    return _move(FAILED, f'it did not boot within {limits.boot_timeout_s:g} '
+                 f's: {why}')
+
+
+def _failed(facts: Facts, limits: Limits) -> Step:
+    """Take it back if it came late; else try again much later."""
+    if facts.is_operators:
+        return _WAIT
+    late = facts.age_s >= limits.failed_retry_s
+    if not late and not facts.reported:
+        return _WAIT
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.reported and facts.power is Power.ON:
+        return _move(WAKING, 'it has booted late', boots=limits.boots)
+    if not late:
+        return _WAIT
+    if facts.power is Power.ON:
+        return _move(WAKING, 'it is tried again')
+    return _move(ASLEEP, 'it had failed to boot')
+
+
+_RULES = {EMPTYING: _empty, SLEEPING: _sleep, ASLEEP: _asleep,
+          WAKING: _wake, FAILED: _failed}

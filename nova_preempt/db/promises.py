@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is promised of hosts that are asleep, to requests that wait.
+
+One lock row gives all of them one order, whichever engine is asked.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+
+from nova_preempt.core.energy import demand
+from nova_preempt.db import models
+from nova_preempt.db import retries
+
+_LOCK = 'promises'
+
+
+def get(database, since):
+    """[core.energy.demand.Promise] of those made since then."""
+    with database._reader() as session:
+        return _read(session, since)
+
+
+@retries.retried
+def make(database, request, choose, now, lifetime_s):
+    """Promise hosts to a request, in place of what was promised to it.
+
+    :param request: what tells it from others
+    :param choose: given the Promises to others, returns those to this one
+    :param lifetime_s: older ones are forgotten
+    :returns: what choose() did
+    """
+    since = now - datetime.timedelta(seconds=lifetime_s)
+    table = models.PowerPromise
+    with database._writer() as session:
+        session.execute(sa.update(models.Lock).where(
+            models.Lock.name == _LOCK).values(name=_LOCK))
+        session.execute(sa.delete(table).where(
+            (table.promised_at < since) | (table.request == request)))
+        found = choose(_read(session, since))
+        session.add_all(
+            table(request=item.request, host=item.host,
+                  servers=item.servers, room=item.room, promised_at=now)
+            for item in found)
+    return found
+
+
+@retries.retried
+def release(database, request):
+    """A request waits no more."""
+    table = models.PowerPromise
+    with database._writer() as session:
+        session.execute(sa.delete(table).where(table.request == request))
+
+
+@retries.retried
+def forget(database, hosts):
+    """These hosts are on, or will not be."""
+    table = models.PowerPromise
+    with database._writer() as session:
+        session.execute(sa.delete(table).where(table.host.in_(
+            sorted(hosts))))
+
+
+def _read(session, since):
+    table = models.PowerPromise
+    return [demand.Promise(row.request, row.host, row.servers, row.room)
+            for row in session.execute(
+                sa.select(table).where(table.promised_at >= since).order_by(
+                    table.promised_at, table.request, table.host)).scalars()]

@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts wake for requests that wait."""
+
+import fractions
+import random
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.energy import demand
+from tests.unit.core.support import LAW
+
+
+def sleepers(**rooms):
+    return [demand.Sleeper(name, room) for name, room in rooms.items()]
+
+
+def given(found):
+    return {item.host: item.servers for item in found}
+
+
+class TestPromise(unittest.TestCase):
+
+    def test_who_is_on_the_way_then_who_is_waited_for_then_the_best(self):
+        hosts = [demand.Sleeper('a', 1, efficiency=9.0),
+                 demand.Sleeper('b', 1, waking=True),
+                 demand.Sleeper('c', 3), demand.Sleeper('d', 1)]
+        others = [demand.Promise('r', 'c', 1, 3)]
+        found = demand.promise('q', 5, hosts, others)
+        self.assertEqual({'b': 1, 'c': 2, 'a': 1, 'd': 1}, given(found))
+        self.assertEqual(['b', 'c', 'a', 'd'], [item.host for item in found])
+
+    def test_no_more_than_needed(self):
+        self.assertEqual({'a': 2, 'b': 1}, given(demand.promise(
+            'q', 3, sleepers(a=2, b=2, c=2), ())))
+
+    def test_what_there_is(self):
+        self.assertEqual({'a': 2}, given(demand.promise(
+            'q', 3, sleepers(a=2, b=0), ())))
+
+    def test_what_is_its_own_is_not_in_its_way(self):
+        self.assertEqual({'a': 2}, given(demand.promise(
+            'q', 2, sleepers(a=2), [demand.Promise('q', 'a', 2, 2)])))
+
+    def test_a_third_three_times_is_all(self):
+        others = [demand.Promise(f'r{number}', 'a', 1, 3)
+                  for number in range(3)]
+        self.assertEqual([], demand.promise('q', 1, sleepers(a=99), others))
+        self.assertEqual({'a': 33}, given(demand.promise(
+            'q', 99, sleepers(a=99), others[1:])))
+
+    @LAW
+    @hypothesis.given(
+        st.lists(st.tuples(st.integers(1, 6), st.integers(1, 4)),
+                 max_size=12),
+        st.lists(st.integers(1, 8), max_size=5),
+        st.randoms(use_true_random=False))
+    def test_nobody_is_promised_what_another_one_has(self, requests, rooms,
+                                                     rng: random.Random):
+        """Requests of (servers, size), hosts of so many units."""
+        promised = []
+        for number, (servers, size) in enumerate(requests):
+            hosts = [demand.Sleeper(f'host{index}', room // size)
+                     for index, room in enumerate(rooms)]
+            found = demand.promise(f'{number}', servers, hosts, promised)
+            rng.shuffle(hosts)
+            self.assertEqual(found, demand.promise(
+                f'{number}', servers, hosts, promised))
+            self.assertLessEqual(sum(given(found).values()), servers)
+            promised += found
+        for index in range(len(rooms)):
+            self.assertLessEqual(sum(
+                fractions.Fraction(item.servers, item.room)
+                for item in promised if item.host == f'host{index}'), 1)

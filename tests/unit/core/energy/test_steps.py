@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The next step of a host, without any cloud."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core import occupancy
+from nova_preempt.core.energy import steps
+from nova_preempt.core.energy.steps import Act
+from nova_preempt.core.energy.steps import Power
+
+LIMITS = steps.Limits(10, 300, 60, 900, 3600, boots=2)
+
+
+def facts(state, **values):
+    """Of a host that we have disabled, on, up, and looked at."""
+    return steps.Facts(**{
+        'state': state, 'age_s': 20, 'closed_s': 20, 'up': True,
+        'reported': False, 'disabled': True, 'ours': True,
+        'power': Power.ON, 'empty': True, 'running': False, **values})
+
+
+def step(state, **values):
+    return steps.next_step(facts(state, **values), LIMITS)
+
+
+class StepsTestCase(unittest.TestCase):
+
+    def moves(self, found, state, reason='', **values):
+        self.assertEqual((Act.MOVE, state), (found.act, found.state))
+        self.assertIn(reason, found.reason)
+        for name, value in values.items():
+            self.assertEqual(value, getattr(found, name), name)
+
+    def acts(self, act, found):
+        self.assertEqual(act, found.act)
+
+
+class TestEmptying(StepsTestCase):
+
+    def test_a_dead_controller_closes_no_host(self):
+        values = {'disabled': False, 'ours': False}
+        self.acts(Act.ASK_POWER, step(
+            'emptying', power=Power.NOT_ASKED, **values))
+        self.acts(Act.DISABLE, step('emptying', **values))
+        for power, why in ((Power.UNKNOWN, 'does not answer: no route'),
+                           (Power.OFF, 'of another host')):
+            self.moves(step('emptying', power=power, error='no route',
+                            **values), 'on', why, enable=False)
+
+    def test_only_what_stays_empty(self):
+        self.acts(Act.WAIT, step('emptying', closed_s=9))
+        self.acts(Act.LOOK, step('emptying', empty=None))
+        self.moves(step('emptying', empty=False), 'on', 'has come',
+                   enable=True)
+        self.moves(step('emptying'), 'sleeping')
+
+    def test_an_operator_takes_it_or_it_is_down(self):
+        self.moves(step('emptying', ours=False), 'on', enable=False)
+        self.moves(step('emptying', up=False), 'on', enable=True)
+
+
+class TestSleeping(StepsTestCase):
+
+    def test_it_is_looked_before_each(self):
+        self.acts(Act.LOOK, step('sleeping', empty=None))
+        self.acts(Act.SHUT_DOWN, step('sleeping'))
+        self.acts(Act.LOOK, step('sleeping', shut_down=True, empty=None))
+        self.acts(Act.SWITCH_OFF, step('sleeping', shut_down=True))
+
+    def test_nothing_is_done_to_one_that_is_in_use_or_of_others(self):
+        for values in ({'empty': False}, {'ours': False},
+                       {'ours': False, 'disabled': False},
+                       {'power': Power.UNKNOWN}, {'cut': True}):
+            for shut_down in (False, True):
+                self.acts(Act.WAIT, step('sleeping', shut_down=shut_down,
+                                         **values))
+
+    def test_it_is_off(self):
+        self.moves(step('sleeping', power=Power.OFF, empty=None), 'asleep')
+
+    def test_one_that_could_not_be_powered_off_is_open_again(self):
+        for power in (Power.ON, Power.UNKNOWN):
+            self.moves(step('sleeping', age_s=360, power=power,
+                            error='no route'),
+                       'on', 'could not be powered off: no route',
+                       enable=True)
+        # Not one whose service is down: it may be off.
+        self.acts(Act.WAIT, step('sleeping', age_s=99999, up=False,
+                                 power=Power.UNKNOWN))
+        self.acts(Act.SHUT_DOWN, step('sleeping', age_s=360, up=False))
+        self.moves(step('sleeping', age_s=1200, up=False), 'on')
+        self.moves(step('sleeping', age_s=360, ours=False), 'on',
+                   enable=False)
+
+
+class TestAsleep(StepsTestCase):
+
+    def asleep(self, **values):
+        return step('asleep', **{'up': False, 'power': Power.OFF, **values})
+
+    def test_nobody_needs_it(self):
+        self.acts(Act.ASK_POWER, self.asleep(power=Power.NOT_ASKED))
+        self.acts(Act.LOOK, self.asleep(empty=None))
+        for power in (Power.OFF, Power.UNKNOWN):
+            self.acts(Act.WAIT, self.asleep(power=power))
+
+    def test_what_comes_wakes_it_however_late(self):
+        for age_s in (1, 601, 10 ** 6):
+            self.moves(self.asleep(age_s=age_s, empty=False), 'waking',
+                       'a server has come')
+        self.moves(self.asleep(disabled=False, ours=False), 'waking')
+
+    def test_powered_on_by_hand(self):
+        """It sleeps no more, whether or not its service reports."""
+        found = self.asleep(power=Power.ON)
+        self.moves(found, 'waking', 'somebody else')
+        # Who powered it on may work on it.
+        self.moves(step('waking', age_s=900, boots=found.boots), 'failed')
+        self.moves(self.asleep(power=Power.ON, ours=False), 'on',
+                   'somebody', enable=False)
+        self.acts(Act.WAIT, self.asleep(ours=False, empty=False))
+
+
+class TestWaking(StepsTestCase):
+
+    def waking(self, **values):
+        return step('waking', **{'up': False, **values})
+
+    def test_up(self):
+        self.moves(self.waking(up=True, reported=True), 'on', enable=True)
+        self.acts(Act.WAIT, self.waking(up=True))
+        self.acts(Act.POWER_ON, self.waking(power=Power.OFF))
+        self.acts(Act.WAIT, self.waking(power=Power.UNKNOWN))
+
+    def test_a_boot_that_hangs_is_tried_again_and_then_no_more(self):
+        self.acts(Act.WAIT, self.waking(age_s=899))
+        self.acts(Act.LOOK, self.waking(age_s=900, running=None))
+        found = self.waking(age_s=900)
+        self.moves(found, 'waking', cycle=True, boots=1)
+        self.acts(Act.WAIT, self.waking(age_s=899, boots=1))
+        self.moves(self.waking(age_s=900, boots=1), 'failed',
+                   'within 900 s: its compute service has not reported',
+                   cycle=False)
+
+    def test_who_has_servers_is_not_switched_off(self):
+        for values in ({'running': True}, {'ours': False, 'disabled': False},
+                       {'power': Power.OFF}, {'power': Power.UNKNOWN}):
+            self.moves(self.waking(age_s=900, error='why', **values),
+                       'failed', ': why', cycle=False)
+        # What is only on its way to it does not keep it from booting.
+        self.moves(self.waking(age_s=900, empty=False), 'waking', cycle=True)
+
+    def test_once_only_where_an_operator_wants_that(self):
+        limits = dataclasses.replace(LIMITS, boots=1)
+        self.moves(steps.next_step(facts('waking', age_s=900, up=False),
+                                   limits), 'failed')
+
+    def test_an_operator_takes_it(self):
+        self.moves(self.waking(ours=False), 'asleep', enable=False)
+
+
+class TestFailed(StepsTestCase):
+
+    def test_it_comes_late(self):
+        self.acts(Act.ASK_POWER, step('failed', reported=True,
+                                      power=Power.NOT_ASKED))
+        self.moves(step('failed', reported=True), 'waking', 'late')
+
+    def test_it_is_tried_again_much_later(self):
+        self.acts(Act.WAIT, step('failed', age_s=3599))
+        for power in (Power.OFF, Power.UNKNOWN):
+            self.moves(step('failed', age_s=3600, power=power), 'asleep')
+        # One that is on does not sleep.
+        self.moves(step('failed', age_s=3600), 'waking', boots=0)
+
+    def test_an_operators(self):
+        self.acts(Act.WAIT, step('failed', age_s=3600, ours=False))
+
+
+class TestOthers(StepsTestCase):
+
+    def test_on(self):
+        self.acts(Act.WAIT, step('on'))
+
+    def test_disabled_by_us_and_forgotten(self):
+        self.assertEqual('waking', steps.adopted(up=True))
+        # Not all of them at once.
+        self.assertEqual('asleep', steps.adopted(up=False))
+
+    def test_empty(self):
+        self.assertTrue(occupancy.is_empty(occupancy.Occupants()))
+        for name in ('consumers', 'servers', 'migrations'):
+            found = occupancy.Occupants(**{name: frozenset('ab')})
+            self.assertFalse(occupancy.is_empty(found))
+            self.assertFalse(occupancy.is_empty(found, 'a'))
+            self.assertTrue(occupancy.is_empty(found, 'abc'))
