@@ -19,6 +19,7 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from nova_preempt.client import common
+from nova_preempt.client import lookup
 
 
 def _seconds(cost_us):
@@ -30,19 +31,20 @@ class ListPreemptions(command.Lister):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('--server', metavar='<server-id>',
-                            help='Of this server, placed or a victim')
-        parser.add_argument('--victim', metavar='<server-id>',
-                            help='Of this victim')
+        parser.add_argument('--server', metavar='<server>',
+                            help='Of this server (name or id), placed or a '
+                                 'victim')
+        parser.add_argument('--victim', metavar='<server>',
+                            help='Of this victim (name or id)')
         parser.add_argument('--flavor', metavar='<flavor>',
                             help='With a victim of this flavor (name)')
         parser.add_argument('--status', metavar='<status>')
         common.add_interval(parser)
         parser.add_argument('--host', metavar='<host>',
                             help='On this host (administrators)')
-        parser.add_argument('--project', metavar='<project-id>',
-                            help='With a side in this project '
-                                 '(administrators)')
+        parser.add_argument('--project', metavar='<project>',
+                            help='With a side in this project (name or id; '
+                                 'administrators)')
         parser.add_argument('--all-projects', action='store_true',
                             help='Of all projects (administrators)')
         common.add_limit(parser)
@@ -53,17 +55,29 @@ class ListPreemptions(command.Lister):
         return parser
 
     def take_action(self, args):
-        found = common.client(self).list_preemptions(
-            limit=args.limit, server_id=args.server, victim_id=args.victim,
+        client = common.client(self)
+        found = list(client.list_preemptions(
+            limit=args.limit, server_id=_server(self, args.server),
+            victim_id=_server(self, args.victim),
             flavor=args.flavor, status=args.status, since=args.since,
-            until=args.until, host=args.host, project_id=args.project,
-            all_projects=args.all_projects or None, marker=args.marker)
-        names = ['ID', 'Created At', 'Status', 'Server', 'Victims']
+            until=args.until, host=args.host,
+            project_id=args.project and lookup.project_id(self, args.project),
+            all_projects=args.all_projects or None, marker=args.marker))
+        if args.host and not found:
+            lookup.check_host(client, args.host)
+        common.tell_of_others(
+            self, args, found,
+            lambda: client.list_preemptions(limit=1, all_projects=True))
+        names = ['ID', 'Created At', 'Status', 'Operation', 'Flavor', 'Host',
+                 'Server', 'Victims']
         if args.long:
-            names += ['Operation', 'Flavor', 'Victim Flavors', 'Host',
-                      'Cost (s)']
+            names += ['Victim Flavors', 'Cost (s)', 'Reason']
         return names, (tuple(_row(item)[name] for name in names)
                        for item in found)
+
+
+def _server(command, name):
+    return name and lookup.server_id(command, name)
 
 
 def _row(item):
@@ -72,15 +86,16 @@ def _row(item):
         'ID': item['id'],
         'Created At': item['created_at'],
         'Status': item['status'],
-        'Server': server.get('id'),
+        'Server': common.Maybe(server.get('id')),
         'Victims': format_columns.ListColumn(
             [victim['server_id'] for victim in item['victims']]),
         'Operation': item.get('operation'),
-        'Flavor': server.get('flavor'),
+        'Flavor': common.Maybe(server.get('flavor')),
         'Victim Flavors': format_columns.ListColumn(
             sorted({victim['flavor'] for victim in item['victims']})),
-        'Host': item.get('host'),
-        'Cost (s)': _seconds(item.get('cost_us')),
+        'Host': common.Maybe(item.get('host')),
+        'Cost (s)': common.Maybe(_seconds(item.get('cost_us'))),
+        'Reason': common.Maybe(item.get('reason')),
     }
 
 
@@ -94,7 +109,7 @@ class ShowPreemption(command.ShowOne):
 
     def take_action(self, args):
         return common.shown(
-            common.client(self).show_preemption(args.preemption))
+            common.client(self).show_preemption(args.preemption), args)
 
 
 class Explain(command.ShowOne):
@@ -110,9 +125,13 @@ class Explain(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return common.shown(common.client(self).explain(
+        client = common.client(self)
+        lookup.check_zone(self, args.availability_zone)
+        if args.host:
+            lookup.check_host(client, args.host)
+        return common.shown(client.explain(
             args.flavor, availability_zone=args.availability_zone,
-            host=args.host))
+            host=args.host), args)
 
 
 class Simulate(command.ShowOne):
@@ -124,14 +143,15 @@ class Simulate(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('server', metavar='<server-id>')
+        parser.add_argument('server', metavar='<server>',
+                            help='Name or id')
         parser.add_argument('--reason', metavar='<text>',
                             help='Is kept in the record')
         return parser
 
     def take_action(self, args):
         return common.shown({'id': common.client(self).simulate(
-            args.server, args.reason)})
+            lookup.server_id(self, args.server), args.reason)}, args)
 
 
 class ShowStatistics(command.Lister):
@@ -153,7 +173,7 @@ class ShowStatistics(command.Lister):
                  'Mean Lifetime (s)'), (
             (row['flavor'], *(
                 format_columns.DictColumn(row[name])
-                if isinstance(row[name], dict) else row[name]
+                if isinstance(row[name], dict) else common.Maybe(row[name])
                 for name in names)) for row in rows))
 
 
@@ -168,6 +188,7 @@ class ShowChances(command.Lister):
         return parser
 
     def take_action(self, args):
+        lookup.check_zone(self, args.availability_zone)
         found = common.client(self).placement_chances(
             args.flavors, args.availability_zone)
         names = ('flavor', 'availability_zone', 'preemptible', 'normal')

@@ -16,6 +16,7 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from nova_preempt.client import common
+from nova_preempt.client import lookup
 from nova_preempt.client import values
 
 
@@ -53,7 +54,7 @@ def _row(item):
             f'{its["start_at"]}/{its["end_at"]}'
             for its in item['reservations']]),
         'Servers': item['running_servers'],
-        'FLOPS per Watt': item['flops_per_watt'],
+        'FLOPS per Watt': common.Maybe(item['flops_per_watt']),
         'Properties': common.Json(item['properties']),
     }
 
@@ -67,7 +68,7 @@ class ShowHost(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return common.shown(common.client(self).show_host(args.host))
+        return common.shown(common.client(self).show_host(args.host), args)
 
 
 class SetHost(command.ShowOne):
@@ -108,7 +109,7 @@ class SetHost(command.ShowOne):
         if not changes:
             raise exceptions.CommandError('There is nothing to change.')
         return common.shown(common.client(self).change_host(
-            args.host, **changes))
+            args.host, **changes), args)
 
 
 class ListProperties(command.Lister):
@@ -137,7 +138,7 @@ class SetProperty(command.ShowOne):
 
     def take_action(self, args):
         return common.shown(common.client(self).change_property(
-            args.property, args.hidden))
+            args.property, args.hidden), args)
 
 
 class ShowLimits(command.ShowOne):
@@ -145,14 +146,15 @@ class ShowLimits(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('project', metavar='<project-id>', nargs='?',
-                            help='Another project (administrators)')
+        parser.add_argument('project', metavar='<project>', nargs='?',
+                            help='Another project (name or id; '
+                                 'administrators)')
         return parser
 
     def take_action(self, args):
         try:
             return common.shown(common.client(self).show_reservation_limits(
-                args.project))
+                args.project and lookup.project_id(self, args.project)), args)
         except ValueError:
             raise exceptions.CommandError(
                 'Name the project: that of the token is not known.') from None
@@ -166,7 +168,8 @@ class SetLimits(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('project', metavar='<project-id>')
+        parser.add_argument('project', metavar='<project>',
+                            help='Name or id')
         parser.add_argument(
             '--max-reservations', metavar='<number>', type=values.limit,
             help='How many reservations it may have at a time')
@@ -191,9 +194,10 @@ class SetLimits(command.ShowOne):
                   if value is not None}
         if not wanted:
             raise exceptions.CommandError('There is nothing to change.')
-        own = client.show_reservation_limits(args.project)['own']
+        project_id = lookup.project_id(self, args.project)
+        own = client.show_reservation_limits(project_id)['own']
         return common.shown(client.set_reservation_limits(
-            args.project, **{**own, **wanted}))
+            project_id, **{**own, **wanted}), args)
 
 
 class UnsetLimits(command.Command):
@@ -201,8 +205,10 @@ class UnsetLimits(command.Command):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('project', metavar='<project-id>')
+        parser.add_argument('project', metavar='<project>',
+                            help='Name or id')
         return parser
 
     def take_action(self, args):
-        common.client(self).unset_reservation_limits(args.project)
+        common.client(self).unset_reservation_limits(
+            lookup.project_id(self, args.project))

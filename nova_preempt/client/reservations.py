@@ -15,13 +15,13 @@ Times are UTC, as the API has them.
 """
 
 import logging
-import uuid
 
 from osc_lib import exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from nova_preempt.client import common
+from nova_preempt.client import lookup
 from nova_preempt.client import values
 
 LOG = logging.getLogger(__name__)
@@ -44,10 +44,10 @@ def _add_request(parser):
         help='For how long: seconds, or like 90m, 4h, 2d or 1h30m (default: '
              'from --start to --end)')
     parser.add_argument(
-        '--start', metavar='<time>',
+        '--start', metavar='<time>', type=values.time,
         help=f'Not earlier than this (default: now; {_TIME})')
     parser.add_argument(
-        '--end', metavar='<time>',
+        '--end', metavar='<time>', type=values.time,
         help=f'Over by this (default: any, but with neither --start nor '
              f'--end it starts now; {_TIME})')
 
@@ -81,7 +81,7 @@ def _add_reservation(parser, **more):
 
 def _find(client, name):
     """The id of what is named by its id or its name."""
-    if _is_id(name):
+    if lookup.is_uuid(name):
         return name
     ids = [item['id'] for item in client.list_reservations(
         name=name, limit=2)]
@@ -91,13 +91,6 @@ def _find(client, name):
     if not ids:
         raise exceptions.CommandError(f'There is no reservation {name!r}.')
     return ids[0]
-
-
-def _is_id(name):
-    try:
-        return str(uuid.UUID(name)) == name.lower()
-    except ValueError:
-        return False
 
 
 class CreateReservation(command.ShowOne):
@@ -111,7 +104,7 @@ class CreateReservation(command.ShowOne):
 
     def take_action(self, args):
         return common.shown(common.client(self).create_reservation(
-            **_requested(args), **_changes(args)))
+            **_requested(args), **_changes(args)), args)
 
 
 class PreviewReservation(command.ShowOne):
@@ -124,7 +117,7 @@ class PreviewReservation(command.ShowOne):
 
     def take_action(self, args):
         return common.shown(common.client(self).preview_reservation(
-            **_requested(args)))
+            **_requested(args)), args)
 
 
 class ListReservations(command.Lister):
@@ -136,14 +129,15 @@ class ListReservations(command.Lister):
                             help='pending, active, degraded, ended, '
                                  'cancelled or error')
         parser.add_argument('--name', metavar='<name>')
-        parser.add_argument('--since', metavar='<time>',
+        parser.add_argument('--since', metavar='<time>', type=values.time,
                             help=f'That end after this ({_TIME})')
-        parser.add_argument('--until', metavar='<time>',
+        parser.add_argument('--until', metavar='<time>', type=values.time,
                             help=f'That start before this ({_TIME})')
         parser.add_argument('--host', metavar='<host>',
                             help='With this host (administrators)')
-        parser.add_argument('--project', metavar='<project-id>',
-                            help='Of this project (administrators)')
+        parser.add_argument('--project', metavar='<project>',
+                            help='Of this project (name or id; '
+                                 'administrators)')
         parser.add_argument('--all-projects', action='store_true',
                             help='Of all projects (administrators)')
         common.add_limit(parser)
@@ -154,11 +148,17 @@ class ListReservations(command.Lister):
         return parser
 
     def take_action(self, args):
-        found = common.client(self).list_reservations(
+        client = common.client(self)
+        found = list(client.list_reservations(
             limit=args.limit, status=args.status, name=args.name,
             since=args.since, until=args.until, host=args.host,
-            project_id=args.project, all_projects=args.all_projects or None,
-            marker=args.marker)
+            project_id=args.project and lookup.project_id(self, args.project),
+            all_projects=args.all_projects or None, marker=args.marker))
+        if args.host and not found:
+            lookup.check_host(client, args.host)
+        common.tell_of_others(
+            self, args, found,
+            lambda: client.list_reservations(limit=1, all_projects=True))
         names = ['ID', 'Name', 'Status', 'Start', 'End', 'Quantity']
         if args.long:
             names += ['Hosts', 'Host Properties', 'End Action', 'Project',
@@ -195,7 +195,7 @@ class ShowReservation(command.ShowOne):
     def take_action(self, args):
         client = common.client(self)
         return common.shown(client.show_reservation(
-            _find(client, args.reservation)))
+            _find(client, args.reservation)), args)
 
 
 class SetReservation(command.ShowOne):
@@ -205,7 +205,7 @@ class SetReservation(command.ShowOne):
         parser = super().get_parser(prog_name)
         _add_reservation(parser)
         _add_changes(parser)
-        parser.add_argument('--end', metavar='<time>',
+        parser.add_argument('--end', metavar='<time>', type=values.time,
                             help=f'When it ends ({_TIME})')
         return parser
 
@@ -215,7 +215,7 @@ class SetReservation(command.ShowOne):
         if all(value is None for value in changes.values()):
             raise exceptions.CommandError('There is nothing to change.')
         return common.shown(client.change_reservation(
-            _find(client, args.reservation), **changes))
+            _find(client, args.reservation), **changes), args)
 
 
 class DeleteReservations(command.Command):

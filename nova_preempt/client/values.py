@@ -16,6 +16,7 @@ message is shown with the name of the option.
 """
 
 import argparse
+import datetime
 import json
 import pathlib
 import re
@@ -34,6 +35,18 @@ def duration_s(text):
             'or 1h30m')
     return sum(int(number) * _UNITS_S[unit] for number, unit in
                re.findall(r'(\d+)([dhms])', text))
+
+
+def time(text):
+    """A time in ISO 8601, as it is."""
+    try:
+        if 'T' not in text.upper():
+            raise ValueError(text)
+        datetime.datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no time like 2026-11-20T12:00:00Z') from None
+    return text
 
 
 def limit_s(text):

@@ -66,8 +66,19 @@ def _show(args):
         server_uuid=args.server, request_id=args.request_id,
         statuses=db_api.OPEN if args.open else None)
     for decision in decisions:
+        if args.brief:
+            print(_brief(decision))
+            continue
         print(json.dumps(_plain(decision), sort_keys=True, default=_time))
     return 0 if decisions else 1
+
+
+def _brief(decision):
+    victims = ', '.join(f'{victim.server_uuid} {victim.status}'
+                        for victim in decision.victims)
+    return (f'{decision.uuid} {decision.status} {decision.operation} on '
+            f'{decision.host} for {decision.server_uuid or "nobody"}: '
+            f'{victims or "no victims"}')
 
 
 def _plain(decision):
@@ -111,6 +122,8 @@ def _parser():
                       help='only those of this request')
     show.add_argument('--open', action='store_true',
                       help='only those that are not finished')
+    show.add_argument('--brief', action='store_true',
+                      help='print a short line for each in place of JSON')
     show.set_defaults(run=_show)
 
     verify.add_parser(groups)

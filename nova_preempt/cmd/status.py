@@ -47,6 +47,7 @@ from nova_preempt.power import forecasts
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
+from nova_preempt.scheduler import quotas
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
@@ -137,6 +138,13 @@ class Checks(upgradecheck.UpgradeCommands):
         more = len(faults) - _MOST_SHOWN
         return _warning('; '.join(faults[:_MOST_SHOWN])
                         + (f'; and {more} more' if more > 0 else '') + '.')
+
+    def _check_quotas(self):
+        try:
+            quotas.check(self._conf.preemption_quota)
+        except exception.InvalidConfiguration as exc:
+            return _failure(_line(exc))
+        return _success()
 
     def _check_figures(self):
         options = self._conf.energy
@@ -238,6 +246,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Database of several schedulers', _check_schedulers),
         ('Credentials', _check_credentials),
         ('Extra specs of flavors', _check_flavors),
+        ('Quotas', _check_quotas),
         ('Figures of hosts', _check_figures),
         ('Power of hosts', _check_power),
         ('Filter', _check_filter),

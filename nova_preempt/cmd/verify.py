@@ -60,6 +60,8 @@ def _verify(args):
     for problem in problems:
         print(json.dumps(vars(problem), sort_keys=True) if args.json
               else f'{problem.kind}: {problem.text}')
+    if not problems and not args.json:
+        print('Servers, allocations and decisions agree.')
     return 1 if problems else 0
 
 

@@ -110,9 +110,14 @@ in Placement, in place of the project that they belong to.
 Where Nova counts cores and RAM from Placement
 (``[quota]count_usage_from_placement``, or unified limits) preemptible servers
 then do not use up these quotas of their projects. It should be a project of
-its own in which nobody boots servers. Empty, the default, leaves allocations
-with the project that the server belongs to. Which project it belongs to, for
-everybody but Placement, never changes.
+its own in which nobody boots servers. It takes ``enforce_normal``, and with
+``driver = options`` also ``normal_vcpus`` and ``normal_memory_mb``, without
+which a scheduler does not start: to Nova, who resizes such a server to a
+normal flavor of the same size asks for nothing more.
+
+Empty, the default, leaves allocations with the project that the server
+belongs to. Which project it belongs to, for everybody but Placement, never
+changes.
 """),
     cfg.ListOpt(
         'restored_resources',

@@ -124,6 +124,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def start_quotas(self):
         """Read [preemption_quota]."""
+        quotas.check(CONF.preemption_quota)
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,

@@ -35,6 +35,35 @@ LOG = logging.getLogger(__name__)
 NAMES = ('servers', 'vcpus', 'memory_mb')
 
 
+def check(options):
+    """Refuse what would let projects have more than their quota.
+
+    What stands under another project in Placement is not seen by Nova's
+    quota. A resize of such a server to a normal flavor of the same size asks
+    Nova for nothing more, and so only the limits here bound it.
+
+    :param options: [preemption_quota] of the configuration
+    :raises InvalidConfiguration: it would
+    """
+    if not options.allocation_project_id:
+        return
+    missing = []
+    if options.driver == 'none':
+        missing.append('driver = options or oslo_limit')
+    if not options.enforce_normal:
+        missing.append('enforce_normal = true')
+    if options.driver == 'options':
+        missing += [f'{name} (-1 is no limit)'
+                    for name in ('normal_vcpus', 'normal_memory_mb')
+                    if options[name] < 0]
+    if missing:
+        raise exception.InvalidConfiguration(
+            '[preemption_quota]allocation_project_id needs limits of normal '
+            'servers, or whoever resizes preemptible servers to normal '
+            "flavors has them beside Nova's quota; it also takes: "
+            + ', '.join(missing) + '.')
+
+
 class OptionLimits:
     """Limits by the options of [preemption_quota].
 

@@ -46,6 +46,9 @@ def said(decisions, servers, verb='were'):
     return 0, out, ''
 
 
+#: What verify says where there is nothing to say.
+AGREES = 'Servers, allocations and decisions agree.\n'
+
 class ManageTestCase(base.PreemptionTestCase):
 
     def setUp(self):
@@ -98,7 +101,7 @@ class TestVerify(ManageTestCase):
         self.boot_spot('b', 'host1', 1000)
         self.boot_normal()
         self.wait_consistent()
-        self.assertEqual((0, '', ''), self.verify())
+        self.assertEqual((0, AGREES, ''), self.verify())
 
     def test_server_without_allocation(self):
         server = self.boot_spot('a', 'host1')
@@ -112,7 +115,7 @@ class TestVerify(ManageTestCase):
 
     def test_open_decision(self):
         self.db.create_decision(db.Decision('d1', 's1', 'dead/1'))
-        self.assertEqual((0, '', ''), self.verify())
+        self.assertEqual((0, AGREES, ''), self.verify())
         self.age('d1', hours=1)
         self.assert_found('open_decision', 'd1')
 
@@ -143,7 +146,7 @@ class TestVerify(ManageTestCase):
 
         with mock.patch('nova_preempt.cmd.verify.time') as time:
             time.sleep.side_effect = repair
-            self.assertEqual((0, '', ''), self.verify())
+            self.assertEqual((0, AGREES, ''), self.verify())
 
     def test_servers_of_a_disabled_cell_exist(self):
         self.boot_spot('a', 'host1')
@@ -151,7 +154,7 @@ class TestVerify(ManageTestCase):
         cell = self.cell_mappings['cell1']
         cell.disabled = True
         cell.save()
-        self.assertEqual((0, '', ''), self.verify())
+        self.assertEqual((0, AGREES, ''), self.verify())
 
     def assert_cannot_tell(self, reason):
         self.assertEqual(

@@ -252,7 +252,9 @@ class TestAllocationProject(QuotaTestCase):
     def setUp(self):
         super().setUp()
         self.flags(group='quota', count_usage_from_placement=True)
-        self.limit(allocation_project_id=PREEMPTIBLE_PROJECT)
+        self.limit(driver='options', enforce_normal=True, normal_vcpus=99,
+                   normal_memory_mb=99999,
+                   allocation_project_id=PREEMPTIBLE_PROJECT)
 
     def test_normal_cores_are_left(self):
         self.flags(group='quota', cores=2, ram=2048)
@@ -357,7 +359,7 @@ class TestUnifiedLimits(QuotaTestCase):
                   'normal_memory_mb': -1}
         self.useFixture(limit_fixture.LimitFixture(limits, {}))
         self.flags(group='quota', driver=limit_utils.UNIFIED_LIMITS_DRIVER)
-        self.limit(driver='oslo_limit',
+        self.limit(driver='oslo_limit', enforce_normal=True,
                    allocation_project_id=PREEMPTIBLE_PROJECT,
                    restored_resources=['VCPU', 'MEMORY_MB'])
         self.zeroed = self.create_flavor(

@@ -115,6 +115,7 @@ class TestCommands(ClientTestCase):
         self.assertEqual({
             'ID': make_uuid('d0'), 'Created At': '2026-11-20T12:00:00Z',
             'Status': 'done', 'Server': make_uuid('d0-server'),
+            'Operation': 'create', 'Flavor': 'normal', 'Host': None,
             'Victims': [make_uuid('v1')]}, found[0])
         self.assertEqual(3, len(found))
         self.conf.set_override('max_limit', 1, 'preemption_api')

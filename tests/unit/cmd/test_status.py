@@ -113,6 +113,10 @@ class TestChecks(testtools.TestCase):
         self.flavors.side_effect = db_exc.DBConnectionError('no')
         self.assert_found(name, 'WARNING', 'cannot be read')
 
+    def test_quotas(self):
+        self.set(allocation_project_id='x', group='preemption_quota')
+        self.assert_found('Quotas', 'FAILURE', 'enforce_normal')
+
     def test_figures(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
         self.set(figures_file=path, group='energy')

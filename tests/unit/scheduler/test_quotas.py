@@ -190,6 +190,35 @@ class TestOptions(QuotasTestCase):
             self.assertIn('limit 0', self.refuse(quota, 'a'))
 
 
+class TestAllocationProject(unittest.TestCase):
+    """What Nova's quota does not see is bounded, or refused."""
+
+    def check(self, **values):
+        quotas.check(types.SimpleNamespace(**{
+            'allocation_project_id': 'elsewhere', 'driver': 'options',
+            'enforce_normal': True, 'normal_vcpus': 8,
+            'normal_memory_mb': 8192, **values}))
+
+    def test_bounded(self):
+        self.check()
+        self.check(driver='oslo_limit', normal_vcpus=-1, normal_memory_mb=-1)
+        self.check(allocation_project_id='', driver='none',
+                   enforce_normal=False)
+
+    def test_what_would_give_a_project_twice_its_quota(self):
+        for values, missing in (
+                ({'enforce_normal': False}, 'enforce_normal = true'),
+                ({'driver': 'none'}, 'driver = options or oslo_limit'),
+                ({'driver': 'oslo_limit', 'enforce_normal': False},
+                 'enforce_normal'),
+                ({'normal_vcpus': -1}, 'normal_vcpus'),
+                ({'normal_memory_mb': -1}, 'normal_memory_mb')):
+            with self.assertRaisesRegex(
+                    exception.InvalidConfiguration,
+                    f'allocation_project_id needs .* takes: .*{missing}'):
+                self.check(**values)
+
+
 class TestCounting(QuotasTestCase):
 
     def test_what_moves(self):
