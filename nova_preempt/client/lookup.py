@@ -52,6 +52,9 @@ def project_id(command, name):
         return name
     if found.status_code == 403:
         return _without_looking(name)
+    if found.status_code == 404:
+        return name     # that is no Keystone: there is no catalog
+    found.raise_for_status()
     return _the_one('project', name, found.json().get('projects', ()))
 
 
@@ -77,7 +80,8 @@ def server_id(command, name):
     try:
         found = _get(service, '/servers?name='
                      + _quoted(f'^{re.escape(name)}$'))
-        servers = found.json().get('servers', ())
+        servers = (found.json().get('servers', ())
+                   if found.status_code == 200 else ())
     except _NO_SERVICE:
         raise exceptions.CommandError(
             f'{name!r} is no id of a server, and there is no Nova in the '
@@ -110,7 +114,7 @@ def check_host(client, name):
         hosts = [item['name'] for item in client.list_hosts()]
     except ks_exc.ClientException:
         return
-    if name not in hosts:
+    if hosts and name not in hosts:
         raise exceptions.CommandError(
             f'--host: there is no host {name!r}.')
 
