@@ -203,6 +203,59 @@ class TestMoments(life.LifeTestCase):
                     booking.ACTIVE if self.now < reservation.end_at else
                     booking.ENDED, self.get(reservation.uuid).status)
 
+    @hypothesis.settings(max_examples=15)
+    @hypothesis.given(
+        starts=st.lists(st.integers(0, 2 * HOUR_S), min_size=1, max_size=4),
+        steps=st.lists(st.tuples(
+            st.integers(0, HOUR_S), st.integers(0, 3),
+            st.sampled_from((None, -1800, 1800, 'cancel'))), max_size=10))
+    def test_whatever_others_change_all_is_as_the_time_says(self, starts,
+                                                            steps):
+        """To one that goes on from what it knew before the change."""
+        self.forget()
+        granted = [self.reserve(f'h{number}', uuid=f'r{number}',
+                                start_s=start_s).uuid
+                   for number, start_s in enumerate(starts)]
+        for uuid in granted:
+            self.make_ready(uuid)
+        for step, number, change in steps:
+            uuid = granted[number % len(granted)]
+            self.change(self.get(uuid), change)
+            self.moments.run()
+            self.pass_time(step)
+            self.moments.run()
+            self.moments.run()
+            for item in map(self.get, granted):
+                if item.status != booking.CANCELLED:
+                    self.assertEqual(
+                        booking.PENDING if self.now < item.start_at else
+                        booking.ACTIVE if self.now < item.end_at else
+                        booking.ENDED, item.status)
+
+    def change(self, item, change):
+        if change == 'cancel':
+            self.reservations.update(item.uuid, from_status=booking.PENDING,
+                                     status=booking.CANCELLED)
+        elif change and item.status in booking.OPEN:
+            end_at = item.end_at + datetime.timedelta(seconds=change)
+            self.reservations.set_end(
+                item.uuid, max(end_at, item.start_at
+                               + datetime.timedelta(seconds=1)))
+
+    def test_what_is_to_come_does_not_pile_up(self):
+        """Each change of an end leaves a time behind that is none."""
+        for number in range(3):
+            self.reserve(f'h{number}', uuid=f'r{number}')
+        for number in range(60):
+            self.reservations.set_end(
+                'r1', self.now + datetime.timedelta(hours=9 + number))
+            self.moments.run()
+            self.assertLessEqual(len(self.moments._due), 4 * 3 + 4)
+        self.make_ready('r0')
+        self.pass_time(HOUR_S)
+        self.moments.run()
+        self.assertEqual(booking.ACTIVE, self.get('r0').status)
+
     def forget(self):
         """Begin the next example a day later."""
         self.now += datetime.timedelta(days=1)
