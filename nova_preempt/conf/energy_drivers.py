@@ -65,12 +65,14 @@ How hosts are powered off and on: the name of an entry point in the group
     cfg.StrOpt(
         'ironic_url',
         default='',
+        secret=True,
         help='Where the Bare Metal service is. Empty, the default, looks it '
              'up in the catalog of services, as the user in '
              '``[preemption]``.'),
     cfg.StrOpt(
         'command_on',
         default='',
+        secret=True,
         help='The command of the driver ``command`` that powers a host on, '
              'with ``{host}`` for the node name and ``{short}`` for its part '
              'before the first dot; it is run without a shell, and 0 means '
@@ -79,11 +81,13 @@ How hosts are powered off and on: the name of an entry point in the group
     cfg.StrOpt(
         'command_off',
         default='',
+        secret=True,
         help='The command that lets a host shut down and power off, '
              'likewise.'),
     cfg.StrOpt(
         'command_force_off',
         default='',
+        secret=True,
         help='The command that switches a host off hard, likewise, where '
              '``command_off`` did not within ``power_off_timeout_s``. Empty, '
              'the default, leaves it to ``hosts_file``; without one a host '
@@ -91,6 +95,7 @@ How hosts are powered off and on: the name of an entry point in the group
     cfg.StrOpt(
         'command_status',
         default='',
+        secret=True,
         help='The command that tells whether a host is on, likewise: 0 is '
              'on, 1 is off, all else is an error. Empty, the default, leaves '
              'it to ``hosts_file``: the driver needs one.'),
@@ -110,6 +115,7 @@ How hosts are powered off and on: the name of an entry point in the group
     cfg.StrOpt(
         'standby_suspend',
         default='',
+        secret=True,
         help='The command of the driver ``standby`` that suspends a host, '
              'as ``command_off``, such as '
              '``ssh {host} systemctl suspend``. Empty, the default, leaves '
@@ -117,12 +123,14 @@ How hosts are powered off and on: the name of an entry point in the group
     cfg.StrOpt(
         'standby_wake',
         default='',
+        secret=True,
         help='The command that wakes a suspended host, as ``command_on``. '
              'Empty, the default, is for hosts with a MAC address in '
              '``hosts_file``: these are sent a magic packet.'),
     cfg.StrOpt(
         'standby_status',
         default='',
+        secret=True,
         help='The command that tells whether a host is awake, as '
              '``command_status``, such as ``ping -c 1 -W 1 {host}``. Empty, '
              'the default, leaves it to ``hosts_file``: the driver needs '

@@ -99,6 +99,7 @@ default.
     cfg.URIOpt(
         'kwapi_url',
         default='http://127.0.0.1:5000',
+        secret=True,
         schemes=['http', 'https'],
         help='Where Kwapi is, without ``/v1``. The default is the port that '
              'it listens on.'),
@@ -110,6 +111,7 @@ default.
     cfg.URIOpt(
         'prometheus_url',
         default='http://127.0.0.1:9090',
+        secret=True,
         schemes=['http', 'https'],
         help='Where Prometheus is, without ``/api/v1``. The default is the '
              'port that it listens on.'),
@@ -160,6 +162,7 @@ The default is the exporter that needs nothing on the hosts.
     cfg.StrOpt(
         'gnocchi_url',
         default='',
+        secret=True,
         help='Where Gnocchi is. Empty, the default, looks it up in the '
              'catalog of services, as the user in ``[preemption]``.'),
 ]

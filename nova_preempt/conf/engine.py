@@ -19,6 +19,7 @@ OPTS = [
     cfg.StrOpt(
         'backend_url',
         default='file://$state_path/nova-preempt-coordination',
+        secret=True,
         help="""
 The tooz backend by which several engines agree which of them acts.
 

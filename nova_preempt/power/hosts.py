@@ -117,9 +117,25 @@ def _describe(error):
     what = error.message
     if _SECRET.intersection(path):
         what = f'is not a {error.validator_value}'
+    elif _may_be_secret(path, error.instance):
+        what = f'what is there breaks the rule "{error.validator}"'
+        if error.validator == 'additionalProperties':
+            what = error.message
     elif error.validator == 'anyOf':
         what = f'{error.instance!r} is of the wrong kind'
     return ': '.join((*place, what))
+
+
+def _may_be_secret(path, value):
+    """Whether a password may be in it: in arguments of a command, in the
+    user's part of an address, or where a line is indented wrongly.
+    """
+    if isinstance(value, str):
+        return '@' in value or (len(path) == 2 and path[1] != 'driver')
+    if isinstance(value, dict):
+        return bool(value)
+    return isinstance(value, list) and bool(value) and (
+        bool(path) or not all(isinstance(item, str) for item in value))
 
 
 def expand(text, host):
@@ -149,5 +165,7 @@ def command(value, host):
         try:
             value = shlex.split(value)
         except ValueError as exc:
-            raise errors.HostsFileError(f'{value!r}: {exc}') from exc
+            # Not the command: there may be a password in it.
+            raise errors.HostsFileError(
+                f'a command of [energy] or its hosts_file: {exc}') from exc
     return [expand(argument, host) for argument in value]

@@ -99,6 +99,32 @@ off:
             self.assertIn(message, str(exc))
             self.assertNotIn('12345', str(exc))
 
+    def test_passwords_stay_out_of_mistakes(self):
+        for content in (
+                'a: {redfish: [{password: hush}]}', 'a: {redfish: hush}',
+                'a: {redfish: {address: "me:hush@bmc"}}',
+                'a: {command: {on: [ipmitool, -P, hush, 5]}}',
+                'a: {command: {on: {password: hush}}}',
+                '- {redfish: {password: hush}}',
+                'a: {driver: {password: hush}}'):
+            exc = self.assertRaises(errors.HostsFileError, self.load, content)
+            self.assertNotIn('hush', str(exc), content)
+        exc = self.assertRaises(errors.HostsFileError, power_hosts.command,
+                                'ipmitool -P "hush', 'n1')
+        self.assertNotIn('hush', str(exc))
+
+    def test_options_that_may_hold_passwords_are_secret(self):
+        for group, names in (
+                ('preemption_engine', ('backend_url',)),
+                ('energy', ('prometheus_url', 'kwapi_url', 'gnocchi_url',
+                            'ironic_url', 'redfish_password', 'command_on',
+                            'command_off', 'command_force_off',
+                            'command_status', 'standby_suspend',
+                            'standby_wake', 'standby_status'))):
+            for name in names:
+                self.assertTrue(
+                    self.conf._groups[group]._opts[name]['opt'].secret, name)
+
     def test_all_mistakes_are_told(self):
         exc = self.assertRaises(errors.HostsFileError, self.load,
                                 'a: {driver: 5}\nb: {driver: 6}')
