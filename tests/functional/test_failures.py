@@ -18,6 +18,7 @@ import fixtures
 
 from nova_preempt import placement as placement_api
 from nova_preempt.db import api as db_api
+from nova_preempt.db import pauses
 from nova_preempt.termination import nova_api
 from tests.functional import base
 
@@ -306,4 +307,25 @@ class TestPlacementAway(base.PreemptionTestCase):
             server = self.boot('normal', self.small)
             self.wait_failed(server)
         self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
+        self.assert_consistent()
+
+
+class TestPaused(base.PreemptionTestCase):
+    """An operator has stopped preemption: the scheduler obeys at once."""
+
+    def test_nobody_ends_until_it_goes_on(self):
+        self.add_hosts('host1')
+        cheap = self.boot_spot('a', 'host1', 100)
+        self.boot_spot('b', 'host1', 1000)
+        pauses.pause(self.db, pauses.PREEMPTION, 'ticket 4711')
+        self.boot_in_vain()
+        decision = self.last_decision()
+        self.assertEqual(
+            (db_api.REFUSED, 'Preemption is paused: ticket 4711'),
+            (decision.status, decision.reason))
+        pauses.resume(self.db, pauses.PREEMPTION)
+        # It looks once a second.
+        self.scheduler.preemption.pauses._read_at = None
+        self.boot_normal()
+        self.assertEqual({cheap}, self.last_victims())
         self.assert_consistent()
