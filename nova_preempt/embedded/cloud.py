@@ -137,6 +137,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         economy.freeze()
         self.useFixture(economy.IdleThreads())
         self.useFixture(economy.Databases())
+        self.useFixture(economy.Messages())
         self.useFixture(embedded_fixtures.ConcurrentCells())
         super().setUp()
         self.useFixture(embedded_fixtures.TokenAuth())

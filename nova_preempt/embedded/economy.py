@@ -18,12 +18,15 @@ five databases and a hundred threads.
 
 import functools
 import gc
+import threading
+import time
 import weakref
 
 import fixtures
 import futurist
 from futurist import _thread
 from nova import utils
+from oslo_messaging._drivers import impl_fake
 import sqlalchemy
 from sqlalchemy import event
 from sqlalchemy import pool
@@ -139,6 +142,46 @@ class _NoWork:
 
     def run(self):
         """Do nothing: whoever waits for work looks up."""
+
+
+class Messages(fixtures.Fixture):
+    """Messages are received when they are sent.
+
+    Who listens on the in-process bus looks twenty times a second, and a
+    server that is built takes half a dozen messages.
+    """
+
+    def _setUp(self):
+        clock = _Clock()
+        self.useFixture(fixtures.MockPatchObject(impl_fake, 'time', clock))
+        self.useFixture(fixtures.MockPatchObject(
+            impl_fake.FakeExchange, 'deliver_message',
+            _deliver(impl_fake.FakeExchange.deliver_message, clock.wake)))
+
+
+class _Clock:
+    """The time as the bus reads it: who sleeps is woken by a message."""
+
+    time = staticmethod(time.time)
+
+    def __init__(self):
+        self._condition = threading.Condition()
+
+    def sleep(self, seconds):
+        with self._condition:
+            self._condition.wait(seconds)
+
+    def wake(self):
+        with self._condition:
+            self._condition.notify_all()
+
+
+def _deliver(real, wake):
+    def deliver_message(*args, **kwargs):
+        real(*args, **kwargs)
+        wake()
+
+    return deliver_message
 
 
 @functools.cache

@@ -11,11 +11,14 @@
 # under the License.
 
 import pathlib
+import threading
 import time
 
 import fixtures
 import futurist
 from oslo_db.sqlalchemy import enginefacade
+import oslo_messaging as messaging
+from oslo_messaging._drivers import impl_fake
 import sqlalchemy as sa
 from sqlalchemy import event
 import testtools
@@ -107,3 +110,36 @@ class TestIdleThreads(testtools.TestCase):
         pool.shutdown()
         self.assertFalse(any(worker.is_alive() for worker in pool._workers))
         self.assertRaises(RuntimeError, pool.submit, len, '')
+
+
+class TestMessages(testtools.TestCase):
+
+    def test_who_sleeps_is_woken(self):
+        self.useFixture(economy.Messages())
+        exchange = impl_fake.FakeExchange('e')
+        target = messaging.Target(topic='t')
+        received = []
+
+        def listen():
+            while not received:
+                message = exchange.poll(target, None)
+                if message[1] is None:
+                    # Nobody waits for the end of this.
+                    impl_fake.time.sleep(3600)
+                else:
+                    received.append(message[1])
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        exchange.deliver_message('t', {}, 'first')
+        while thread.is_alive():
+            # Should it have come between the look and the sleep.
+            exchange.deliver_message('other', {}, 'second')
+            thread.join(0.01)
+        self.assertEqual(['first'], received)
+
+    def test_sleeps_no_longer_than_asked(self):
+        self.useFixture(economy.Messages())
+        began = time.monotonic()
+        impl_fake.time.sleep(0.001)
+        self.assertLess(time.monotonic() - began, 60)
