@@ -254,7 +254,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
         """A second of whoever ends servers takes a hundredth."""
         terminator = self.scheduler.preemption.terminator
         for name, value in (
-                ('_monotonic', lambda: 100 * time.monotonic()),
+                ('monotonic', lambda: 100 * time.monotonic()),
                 ('_sleep', lambda seconds: time.sleep(seconds / 100))):
             self.useFixture(fixtures.MockPatchObject(
                 terminator, name, value))
