@@ -23,6 +23,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt import rpc
+from nova_preempt.core import refusals
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
@@ -104,14 +105,13 @@ class Demand:
                 raise error
             if not patience.may_wait():
                 _count('busy')
-                raise exception.NoValidHost(
-                    reason=_message(error, boot_s)) from error
+                raise _coming(error, boot_s) from error
             self._wait(hosts, deadline)
             up = self._up(hosts)
             if not up and self._monotonic() >= deadline:
                 _count('timeout')
-                raise exception.NoValidHost(
-                    reason=_message(error, boot_s)) from error
+                raise _coming(error, boot_s,
+                              self._monotonic() - since) from error
             # What is up and did not help the request is not asked again.
             tried |= up
             try:
@@ -209,7 +209,8 @@ def _count(outcome):
     metrics.DEMAND_WAITS.labels(outcome).inc()
 
 
-def _message(error, boot_s):
-    reason = error.kwargs.get('reason') or error
-    return (f'{reason} Capacity is on its way: hosts are being powered on, '
-            f'which takes about {boot_s} s; try again then.')
+def _coming(error, boot_s, waited_s=0):
+    """The same NoValidHost, with what can be expected."""
+    return exception.NoValidHost(reason=refusals.join(
+        error.kwargs.get('reason', ''),
+        refusals.tell_waking(boot_s, waited_s)))

@@ -21,10 +21,12 @@ import functools
 import time
 
 import nova.conf
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
 from nova_preempt.scheduler import choice
@@ -57,7 +59,8 @@ class Attempt:
     :ivar choice: what finds hosts that need victims
     """
 
-    choice_class = choice.Choice
+    # Whether two of these must not choose at the same time.
+    takes_turns = True
 
     def __init__(self, preemption, host_manager, context, spec_obj,
                  get_operation=str, excluded=(), server_uuids=(),
@@ -66,6 +69,7 @@ class Attempt:
         self.spec_obj = spec_obj
         self.claims = []          # db.Decisions: claims that took victims
         self.decisions = []       # uuids of all decisions, claimed or not
+        self.lost = []            # uuids of those that may be claimed, or not
         self.free_claims = []     # uuids of servers that needed none
         self.conflicts = 0        # claims that somebody else was faster on
         self.considered = []      # dicts, for the record
@@ -78,9 +82,10 @@ class Attempt:
         self._room = {}           # provider uuid: {class: amount} left
         self._fallback = {}       # provider uuid: what is asked for there
         self._choosing = True
-        self.choice = self.choice_class(
+        self.choice = choice.Choice(
             preemption, host_manager, context, spec_obj, excluded,
-            self._server_uuids, self.patience)
+            self._server_uuids, self.patience,
+            preemption.turns if self.takes_turns else None)
 
     def __enter__(self):
         self._token = _CURRENT.set(self)
@@ -107,6 +112,11 @@ class Attempt:
     @refusal.setter
     def refusal(self, reason):
         self.choice.refusal = reason
+
+    @property
+    def why(self):
+        """What kind of refusal that is, a core.refusals.Why."""
+        return self.choice.why
 
     @property
     def candidates(self):
@@ -249,7 +259,7 @@ class Attempt:
     def option_of(self, state):
         """The Option of a host that needs victims, else None."""
         return self.choice.options[state.uuid] if getattr(
-            state, 'victims', ()) else None
+            state, 'victims', ()) or getattr(state, 'joins', ()) else None
 
     def claim(self, real_claim, server_uuid, alloc_request, project_id,
               user_id):
@@ -259,6 +269,8 @@ class Attempt:
         :returns: False if somebody was faster: the next host is tried
         """
         state = self.state_of(alloc_request)
+        if state is not None and getattr(state, 'joins', ()):
+            return self._join(state)
         if state is None or not getattr(state, 'victims', ()):
             if not real_claim():
                 self.conflicts += 1
@@ -281,6 +293,14 @@ class Attempt:
         self.claims.append(claim)
         return True
 
+    def _join(self, state):
+        """Wait for room that is coming; see Surplus.join()."""
+        if not self._preemption.surplus.join(self.choice.options[state.uuid]):
+            self.conflicts += 1
+            self.choice.options.pop(state.uuid)
+            return False
+        return True
+
     def _consume_room(self, alloc_request):
         for uuid, allocation in alloc_request['allocations'].items():
             room = self._room.get(uuid, {})
@@ -292,8 +312,8 @@ class Attempt:
         """Take the host on the latest data. Returns a db.Decision or None."""
         planned = self.choice.options[state.uuid]
         option = self.choice.latest(state, self._may_have_room(state))
-        if option is None or not option.victims:
-            # Gone, or room without any victim: both are better decided anew.
+        if option is None or option.joins or not option.victims:
+            # Gone, or room without a victim of ours: better decided anew.
             return None
         if option.victim_set.cost > planned.victim_set.cost and any(
                 item['cost_us'] < option.victim_set.cost
@@ -306,9 +326,13 @@ class Attempt:
                 victim.notice_s for victim in decision.victims):
             raise deadline.TimeIsUp('end preemptible servers')
         self.decisions.append(decision.uuid)
-        with metrics.PHASES.labels('claim').time():
-            claim = self._preemption.claims.claim(option, decision,
-                                                  self.resources)
+        try:
+            with metrics.PHASES.labels('claim').time():
+                claim = self._preemption.claims.claim(option, decision,
+                                                      self.resources)
+        except (db_api.LostDecision, db_exc.DBError):
+            self.lost.append(decision.uuid)
+            raise
         host_states.set_victims(state, option)
         self._preemption.records.log(claim)
         self._preemption.events.start(claim)
@@ -351,6 +375,9 @@ class Attempt:
 
     def _entry(self, state):
         victims = list(getattr(state, 'victims', ()))
+        if getattr(state, 'joins', ()):
+            # Whoever waits there ends nobody.
+            victims = []
         entry = {'host': state.host, 'node': state.nodename,
                  'victims': victims, 'cost_us': 0}
         if victims:

@@ -11,9 +11,11 @@
 # under the License.
 """The hosts on which victims would make room, cheapest first."""
 
+from collections.abc import Callable
 import dataclasses
 
 from nova_preempt.core import capacity
+from nova_preempt.core import joining
 from nova_preempt.core import model
 from nova_preempt.core import ordering
 from nova_preempt.core import victims as core_victims
@@ -24,7 +26,9 @@ from nova_preempt.scheduler.view import Server
 class Option:
     """A host and the cheapest victims that make room on it.
 
-    An empty victim set means that there is room now.
+    An empty victim set means that there is room now. Where it joins the ends
+    of other decisions, whose uuids joins has, the victims are theirs and cost
+    nothing; waiting is what others ask for who wait for that, too.
     """
 
     provider_uuid: str
@@ -35,6 +39,9 @@ class Option:
     # Those that may end, by uuid, and what each has on this provider.
     servers: dict[str, Server]
     allocated: dict[str, dict[str, int]]
+    resources: dict[str, int] = dataclasses.field(default_factory=dict)
+    joins: tuple[str, ...] = ()
+    waiting: tuple[dict[str, int], ...] = ()
 
     @property
     def victims(self):
@@ -44,8 +51,22 @@ class Option:
 
     @property
     def key(self):
-        return (self.victim_set.cost, len(self.victim_set.victims),
-                self.node, self.provider_uuid)
+        ended = 0 if self.joins else len(self.victim_set.victims)
+        return (self.victim_set.cost, ended, self.node, self.provider_uuid)
+
+
+@dataclasses.dataclass(frozen=True)
+class Releasing:
+    """What others are giving up while a request is looked at.
+
+    :ivar leaving: {provider uuid: [nova_preempt.scheduler.surplus.Leaving]}
+    :ivar waiting: given the uuid of a provider, what others wait for there
+    :ivar longest_notice_s: how long the request can wait
+    """
+
+    leaving: dict
+    waiting: Callable
+    longest_notice_s: float
 
 
 class Candidates:
@@ -56,6 +77,7 @@ class Candidates:
     :param cost_us: given (Server, resources), what its end costs
     :param freed: given the same, what of its resources its end frees
     :param spending: a nova_preempt.scheduler.budgets.Spending
+    :ivar releasing: what others are giving up, a Releasing; None for nothing
     """
 
     def __init__(self, providers, view, resources, may_end, cost_us, freed,
@@ -67,6 +89,7 @@ class Candidates:
         self._cost_us = cost_us
         self._freed = freed
         self._spending = spending
+        self.releasing = None
         self.refusals = {}      # node: why it cannot serve the request
 
     def forget_spending(self):
@@ -85,7 +108,8 @@ class Candidates:
         nodes = self._view.nodes()
         listed = [provider for provider
                   in self._providers.list(params, max_age_s)
-                  if provider.name in nodes and provider.uuid not in skip]
+                  if (provider.name in nodes or self._is_released(
+                      provider.uuid)) and provider.uuid not in skip]
         for _key, _provider, option in ordering.ascending(
                 listed, self._bound, self._exact):
             yield option
@@ -93,7 +117,7 @@ class Candidates:
     def _bound(self, provider):
         unknown = (0, 0, '', provider.uuid)
         state, fresh = self._providers.peek(provider)
-        if not fresh:
+        if not fresh or self._is_released(provider.uuid):
             # It may be cheaper than what is known of it says.
             return unknown
         host, _servers = self._host(provider.name, state)
@@ -120,6 +144,9 @@ class Candidates:
         if state is None:
             return None
         host, servers = self._host(node, state)
+        joined = self._join(host, state, servers, accept)
+        if joined is not None:
+            return joined
         missing = capacity.missing(self._resources, host)
         if isinstance(missing, model.Refusal):
             self._refuse(host, missing)
@@ -135,7 +162,36 @@ class Candidates:
         if victim_set is None:
             return None
         return Option(host.uuid, node, host, missing, victim_set, servers,
-                      {uuid: state.allocations[uuid] for uuid in servers})
+                      {uuid: state.allocations[uuid] for uuid in servers},
+                      self._resources)
+
+    def _is_released(self, uuid):
+        return self.releasing is not None and uuid in self.releasing.leaving
+
+    def _join(self, host, state, servers, accept):
+        """The Option to wait for those who end there already, or None."""
+        if not self._is_released(state.uuid):
+            return None
+        waiting = self.releasing.waiting(state.uuid)
+        leaving = self.releasing.leaving[state.uuid]
+        joins = joining.join(
+            self._resources, host, [item.ending(state) for item in leaving],
+            waiting, self.releasing.longest_notice_s)
+        if not joins:
+            return None
+        on_node = self._view.on_node(host.name)
+        ending = {uuid: on_node[uuid] for item in leaving
+                  if item.decision_uuid in joins
+                  for uuid in item.actions if uuid in on_node}
+        if accept is not None and not accept(
+                [ending[uuid] for uuid in sorted(ending)]):
+            return None
+        victims = tuple(model.Candidate(uuid, state.allocations.get(uuid, {}),
+                                        0) for uuid in sorted(ending))
+        return Option(host.uuid, host.name, host, {},
+                      model.VictimSet(victims, 0, True, 0),
+                      {**servers, **ending}, {}, self._resources, joins,
+                      waiting)
 
     def _refuse(self, host, refusal):
         self.refusals[host.name] = refusal.text

@@ -20,8 +20,10 @@ import itertools
 from oslo_log import log as logging
 
 from nova_preempt import placement as placement_api
+from nova_preempt.core import refusals
 from nova_preempt.core import victims as core_victims
 from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.termination import terms
 
@@ -35,11 +37,15 @@ class Choice:
     """What one pass of a request knows of hosts that need victims.
 
     For the parameters see nova_preempt.scheduler.attempt.Attempt.
+
+    :param turns: a nova_preempt.scheduler.turns.Turns, None for one that only
+        looks
     """
 
     def __init__(self, preemption, host_manager, context, spec_obj, excluded,
-                 server_uuids, patience):
+                 server_uuids, patience, turns=None):
         self.refusal = ''         # why preemption cannot serve the request
+        self.why = refusals.Why.REQUEST
         self.candidates = None
         self.states = {}          # provider uuid: host state
         self.options = {}         # provider uuid: Option, planned
@@ -64,7 +70,9 @@ class Choice:
         self._skipping = False    # whether _ranked leaves out hosts with room
         self._last_cost = 0
         self._first_batch = []
-        self._locked = False
+        self._turns = turns
+        self._turn = None
+        self._decisions = []      # the open ones, of all schedulers
 
     def ask_for(self, resources, query):
         """Say what is asked for.
@@ -77,9 +85,9 @@ class Choice:
 
     def stop(self):
         """Let other threads choose."""
-        if self._locked:
-            self._locked = False
-            self._preemption.choosing.release()
+        if self._turn is not None:
+            self._turns.end(self._turn)
+            self._turn = None
 
     @property
     def has_begun(self):
@@ -111,6 +119,7 @@ class Choice:
             # Nobody can be preempted, but hosts with room are still there.
             LOG.warning('Cannot look for victims: %s', exc)
             self.refusal = str(exc)
+            self.why = refusals.Why.SERVICE
             batch = []
         if batch:
             self._last_cost = batch[-1].victim_set.cost
@@ -122,34 +131,40 @@ class Choice:
         return new
 
     def _rank(self, skip=()):
-        """Start looking for options, on providers not in skip.
-
-        :raises surplus.RoomComing: there will be room without victims of ours
-        """
-        if not self._locked and not skip:
-            self._preemption.choosing.acquire()
-            self._locked = True
-            self._look_for_surplus()
+        """Start looking for options, on providers not in skip."""
+        if not skip:
+            if self._turn is None and self._turns is not None:
+                self._turn = self._turns.begin()
+            self._decisions = self._leave_out_ending()
         # Once a look, and not once a server.
         self._longest_notice_s = self._patience.limit.longest_notice_s()
-        max_age_s = 0 if self._locked else self._preemption.conf.max_age_s
+        max_age_s = self._preemption.conf.max_age_s if skip else 0
         self._preemption.view.refresh(max_age_s)
         if self.candidates is None:
             self.candidates = self._preemption.candidates(
                 self._resources, self._may_end, self._now)
+        self.candidates.releasing = self._releasing()
         self._ranked = self.candidates.ranked(self._query, skip,
                                               max_age_s)
         self._skipping = bool(skip)
         self._batches = 0
         self._last_cost = 0
 
-    def _look_for_surplus(self):
-        """Perhaps those who are ending free enough."""
-        decisions = self._leave_out_ending()
-        if len(self._server_uuids) == 1:
-            self._preemption.surplus.look(decisions, self._resources,
-                                          self._patience.waited,
-                                          self._preemption.providers)
+    def _releasing(self):
+        """What those who are ending free, None where it does not matter.
+
+        Several servers of one request would have to be claimed while one
+        waits; they do not.
+        """
+        if not self._decisions or len(self._server_uuids) != 1:
+            return None
+        leaving = self._preemption.surplus.leaving(self._decisions,
+                                                   self._patience.waited)
+        if (not leaving or self._longest_notice_s < 0
+                or not self._patience.may_wait()):
+            return None
+        return candidates.Releasing(leaving, self._preemption.surplus.waiting,
+                                    self._longest_notice_s)
 
     def _leave_out_ending(self):
         """End nobody twice. Returns the open decisions."""
@@ -302,10 +317,11 @@ class Choice:
         come Placement will refuse. As far as Nova knows its victim is still
         the same.
         """
+        seen = self._preemption.view.on_node(option.node)
         return (not self._preemption.budgets
                 and core_victims.holds_for_less(option.host.candidates,
                                                 option.victim_set)
-                and all(self._preemption.view.get(victim.uuid) == victim
+                and all(seen.get(victim.uuid) == victim
                         and self._may_end(victim)
                         for victim in option.victims))
 

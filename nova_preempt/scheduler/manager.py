@@ -294,11 +294,14 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _take_back(self, context, attempt, exc):
         """All or nothing: no server of the request keeps a claim."""
         attempt.stop_choosing()
-        self.preemption.give_back(attempt.claims, str(exc))
-        if attempt.decisions and not isinstance(exc, exception.NoValidHost):
-            # For NoValidHost Nova has done it, for its own errors it does
-            # not.
-            self._cleanup_allocations(context, attempt.free_claims)
+        try:
+            self.preemption.take_back_lost(attempt.lost, str(exc))
+            self.preemption.give_back(attempt.claims, str(exc))
+        finally:
+            if not isinstance(exc, exception.NoValidHost):
+                # For NoValidHost Nova has done it, for other errors it does
+                # not.
+                self._cleanup_allocations(context, attempt.free_claims)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         attempt = attempts.current()

@@ -19,6 +19,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import placement as placement_api
+from nova_preempt.core import refusals
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import attempt as attempts
 from nova_preempt.scheduler import deadline
@@ -68,7 +69,7 @@ class Placing:
                 with attempt:
                     selections = select(spec_obj)
             except surplus.RoomComing as exc:
-                patience.waited.add(exc.decision_uuid)
+                patience.waited |= exc.decision_uuids
                 self._preemption.surplus.wait(exc, patience.limit)
                 spec_obj = again or spec_obj
                 continue
@@ -78,10 +79,10 @@ class Placing:
                         attempt, exc):
                     spec_obj = again or spec_obj
                     continue
-                self._refused(context, instance_uuids, attempt, exc)
-                if isinstance(exc, exception.NoValidHost):
+                error = self._refused(context, instance_uuids, attempt, exc)
+                if error is exc:
                     raise
-                raise exception.NoValidHost(reason=str(exc)) from exc
+                raise error from exc
             finally:
                 self._preemption.claims.active.difference_update(
                     attempt.decisions)
@@ -98,21 +99,58 @@ class Placing:
             instance_uuids, patience)
 
     def _refused(self, context, instance_uuids, attempt, exc):
-        """Keep why preemption could not help, where it was looked at."""
-        cause = exc
-        if not isinstance(exc, exception.NoValidHost):
-            exc = exception.NoValidHost(reason=str(exc))
-        self._observe(context, instance_uuids, attempt, error=exc)
-        if isinstance(cause, preemptions.NotWanted):
-            return
-        if attempt.refusal or (attempt.candidates is not None
-                               and self._preemption.view):
-            reason = attempt.refusal or (
-                'no host has room, even without its preemptible servers '
-                'that may end, and passes the filters')
+        """Keep why preemption could not help, where it was looked at.
+
+        :returns: the NoValidHost that Nova's conductor gets: its owner reads
+            the reason
+        """
+        why = self._why(attempt, exc)
+        reason = attempt.refusal or _DETAILS.get(why, str(exc))
+        is_stock = isinstance(exc, exception.NoValidHost)
+        error = exc
+        if why is not None:
+            error = exception.NoValidHost(reason=refusals.join(
+                exc.kwargs.get('reason', '') if is_stock else '',
+                refusals.tell(why, attempt.refusal)))
+        elif not is_stock:
+            error = exception.NoValidHost(reason=str(exc))
+        self._observe(context, instance_uuids, attempt, error=error)
+        if why is not None:
             LOG.info('Preemption cannot help server %(server)s: %(reason)s',
                      {'server': instance_uuids[0], 'reason': reason})
             self._preemption.note_refusal(attempt, instance_uuids[0], reason)
+        return error
+
+    def _why(self, attempt, exc):
+        """A core.refusals.Why, None if preemption was not looked at."""
+        if isinstance(exc, preemptions.NotWanted):
+            return None
+        if not isinstance(exc, exception.NoValidHost):
+            return _WHY.get(type(exc), refusals.Why.SERVICE)
+        if attempt.refusal:
+            return attempt.why
+        if attempt.candidates is None or not self._preemption.view:
+            return None
+        if attempt.conflicts:
+            return (refusals.Why.TIME if attempt.patience.limit.is_over()
+                    else refusals.Why.RACES)
+        return (refusals.Why.BUSY if attempt.patience.is_refused
+                else refusals.Why.NO_HOST)
+
+
+_WHY = {deadline.TimeIsUp: refusals.Why.TIME,
+        preemptions.VictimsStuck: refusals.Why.STUCK}
+
+# For the record; of other cases it is what the exception says.
+_DETAILS = {
+    refusals.Why.NO_HOST: 'no host has room, even without its preemptible '
+                          'servers that may end, and passes the filters',
+    refusals.Why.RACES: 'other requests were faster on each host, '
+                        '[preemption]max_attempts times',
+    refusals.Why.BUSY: 'as many requests wait as may, [preemption]'
+                       'max_waiting_requests, and no host has room without '
+                       'its preemptible servers whose notice is 0 s',
+}
 
 
 def _is_lost_race(attempt, exc):

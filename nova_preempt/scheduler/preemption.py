@@ -13,7 +13,6 @@
 
 import datetime
 import os
-import threading
 import time
 
 from nova import exception
@@ -42,6 +41,7 @@ from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import providers
 from nova_preempt.scheduler import records
 from nova_preempt.scheduler import surplus
+from nova_preempt.scheduler import turns
 from nova_preempt.scheduler import view
 from nova_preempt.termination import heartbeat
 from nova_preempt.termination import nova_api
@@ -116,8 +116,7 @@ class Preemption:
                                                self.conf.repeat_cost_s)
         self._preemptions = {}    # server uuid: how often it gave way before
         self._stuck = {}          # server uuid: monotonic time
-        # One thread chooses victims at a time: two would choose the same.
-        self.choosing = threading.Lock()
+        self.turns = turns.Turns()
         self.surplus = surplus.Surplus(self.db, self.conf)
 
     def _sync_database(self, conf):
@@ -169,10 +168,14 @@ class Preemption:
                 {'places': places, 'threads': threads})
         return places
 
-    def patience(self, monotonic=time.monotonic):
-        """The Patience of a request that has come just now."""
+    def patience(self, monotonic=time.monotonic, waits=True):
+        """The Patience of a request that has come just now.
+
+        :param waits: False for one that only asks how it would be
+        """
         return patience.Patience(deadline.Deadline(self._times, monotonic),
-                                 self._places)
+                                 self._places if waits
+                                 else patience.Places())
 
     def _hinted(self, uuids):
         if not uuids:
@@ -285,9 +288,29 @@ class Preemption:
                               decision.uuid)
 
     def give_back(self, decisions, reason):
-        """Take claims back: the request that they were for has failed."""
+        """Take claims back: the request that they were for has failed.
+
+        What cannot be taken back now the recovery takes back later.
+        """
         for decision in decisions:
-            self.recovery.roll_back(decision.uuid, reason)
+            self._take_back(self.recovery.roll_back, decision.uuid, reason)
+
+    def take_back_lost(self, uuids, reason):
+        """The same for decisions that may be somebody else's by now.
+
+        Their recovery may have looked before the space was taken, and not
+        look again.
+        """
+        for uuid in uuids:
+            self._take_back(self.recovery.take_back, uuid, reason)
+
+    @staticmethod
+    def _take_back(take_back, uuid, reason):
+        try:
+            take_back(uuid, reason)
+        except Exception:
+            # There may be others, and servers that needed no victims.
+            LOG.exception('Cannot take preemption %s back yet.', uuid)
 
     def note_refusal(self, attempt, server_uuid, reason):
         """Keep the record of a request that preemption could not help."""

@@ -23,7 +23,6 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt.scheduler import attempt as attempts
-from nova_preempt.scheduler import choice
 from nova_preempt.scheduler import request
 from nova_preempt.termination import terms
 
@@ -38,17 +37,13 @@ class _Answer(Exception):
         self.state = state
 
 
-class _DryChoice(choice.Choice):
-
-    def _look_for_surplus(self):
-        # Nobody waits for an answer.
-        self._leave_out_ending()
-
-
 class DryRun(attempts.Attempt):
-    """A pass that ends where a claim would be made."""
+    """A pass that ends where a claim would be made.
 
-    choice_class = _DryChoice
+    It only reads, and has nobody wait for its turn.
+    """
+
+    takes_turns = False
 
     def offer(self, resources, offered):
         if not request.is_preemptible(self.spec_obj):
@@ -90,7 +85,8 @@ class Questions:
         server_uuid = spec_obj.instance_uuid
         attempt = DryRun(
             self._preemption, self._manager.host_manager, context, spec_obj,
-            lambda: 'create', self._preemption.stuck(), [server_uuid])
+            lambda: 'create', self._preemption.stuck(), [server_uuid],
+            self._preemption.patience(waits=False))
         try:
             with attempt:
                 self._manager.dry_run(context, spec_obj, [server_uuid])
@@ -103,7 +99,11 @@ class Questions:
     def _chosen(self, attempt, state):
         option = attempt.option_of(state)
         victims, cost_us = [], 0
-        if option is not None:
+        reason = 'there is room'
+        if option is not None and option.joins:
+            reason = ('there will be room once preemptible servers that are '
+                      'ending already are gone')
+        elif option is not None:
             cost_us = option.victim_set.cost
             costs = {victim.uuid: victim.cost
                      for victim in option.victim_set.victims}
@@ -115,7 +115,7 @@ class Questions:
         return {'outcome': 'preempts' if victims else 'free',
                 'host': state.host, 'cost_us': cost_us, 'victims': victims,
                 'considered': _considered(attempt),
-                'reason': '' if victims else 'there is room'}
+                'reason': '' if victims else reason}
 
     @staticmethod
     def _none(attempt, reason):

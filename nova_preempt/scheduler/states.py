@@ -60,6 +60,8 @@ def set_victims(state, option):
     """Note on a host state which victims it needs, for filters, weighers."""
     victims = option.victims if option is not None else []
     state.victims = tuple(server.uuid for server in victims)
+    # Decisions whose victims these are; then they end in any case.
+    state.joins = option.joins if option is not None else ()
     state.victims_cost_us = option.victim_set.cost if victims else 0
     state.filtered_as = as_planned(state, victims) if victims else None
 

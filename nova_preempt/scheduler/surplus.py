@@ -9,32 +9,61 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Room that is coming: what victims free beyond what they end for.
+"""Room that is coming: what ending victims hold that nobody has claimed.
 
-Until the victims of a decision are gone their surplus stays allocated, to
-them. A request that fits there needs no victims of its own: it waits for
-those and then finds room like any other.
+Until the victims of a decision are gone they hold what was not taken from
+them. A host on which that suffices is chosen like any other, see
+nova_preempt.scheduler.candidates; whoever is given it waits for the end and
+then finds room.
 """
 
+import dataclasses
 import threading
 import time
 
-from nova_preempt.core import capacity
-from nova_preempt.core import model
+from oslo_utils import timeutils
+
+from nova_preempt.core import joining
 from nova_preempt.db import api as db_api
+from nova_preempt.termination import terms
 
 
 class RoomComing(Exception):
-    """There will be room once this decision is done."""
+    """There will be room once these decisions are done."""
 
-    def __init__(self, decision, resources):
-        super().__init__(f'room is coming on host {decision.host}')
-        self.decision_uuid = decision.uuid
-        self.resources = resources
+    def __init__(self, option):
+        super().__init__(f'room is coming on host {option.node}')
+        self.decision_uuids = frozenset(option.joins)
+        self.provider_uuid = option.provider_uuid
+        self.resources = option.resources
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaving:
+    """Victims of one open decision that have not ended yet.
+
+    notice_s is what is left of their notice, actions is {uuid: its action}.
+    """
+
+    decision_uuid: str
+    notice_s: float
+    actions: dict[str, str]
+
+    def ending(self, state):
+        """What they give up on a provider, a core.joining.Ending.
+
+        :param state: its ProviderState
+        """
+        total = {}
+        for uuid, action in self.actions.items():
+            held = terms.freed(state.allocations.get(uuid, {}), action)
+            for name, amount in held.items():
+                total[name] = total.get(name, 0) + amount
+        return joining.Ending(self.decision_uuid, total, self.notice_s)
 
 
 class Surplus:
-    """Finds surplus that is coming, and waits for it.
+    """Finds what is given up, and waits for it.
 
     :param db: a nova_preempt.db.Database
     :param options: [preemption] of the configuration
@@ -51,86 +80,88 @@ class Surplus:
         self._reading = threading.Lock()
         self._open = set()   # uuids of decisions, when they were read last
         self._read_at = None
-        self._taken = {}     # decision uuid: [resources] of who waits for it
+        self._taken = {}     # provider uuid: [resources] of who waits there
 
-    def look(self, decisions, resources, waited, providers):
-        """Raise RoomComing if there is surplus for a server of this size.
-
-        No more requests of this process wait for a surplus than it has room
-        for. The host may still not suit; so nobody waits for the same one
-        twice.
+    def leaving(self, decisions, waited=()):
+        """{provider uuid: [Leaving]} of decisions that free something.
 
         :param decisions: the open db.Decisions
-        :param resources: {class: amount}
-        :param waited: the uuids of decisions that were waited for before
-        :param providers: a ProviderCache
+        :param waited: uuids of those that were waited for before; nobody
+            waits for the same one twice
         """
+        found = {}
         for decision in decisions:
-            if (decision.status != db_api.CLAIMED or decision.uuid in waited
-                    or not decision.record['surplus']):
-                continue
-            with self._lock:
-                wanted = [*self._taken.get(decision.uuid, ()), resources]
-            # What is remembered is from before the victims lost their space,
-            # or later: where it does not fit by that, nobody need ask.
-            known = providers.known(decision.provider_uuid)
-            if known is not None and not self._fits(known, decision, wanted):
-                continue
-            state = providers.read(decision.provider_uuid)
-            if state is None:
-                continue
-            with self._lock:
-                wanted = [*self._taken.get(decision.uuid, ()), resources]
-                if self._fits(state, decision, wanted):
-                    self._taken[decision.uuid] = wanted
-                    raise RoomComing(decision, resources)
+            if decision.status == db_api.CLAIMED and (
+                    decision.uuid not in waited):
+                for uuid, item in self._leaving(decision).items():
+                    found.setdefault(uuid, []).append(item)
+        return found
 
-    @staticmethod
-    def _fits(state, decision, requests):
-        kept = {}
-        for victim in decision.victims:
-            for name, amount in state.allocations.get(victim.server_uuid,
-                                                      {}).items():
-                kept[name] = kept.get(name, 0) + amount
-        surplus = model.Candidate(decision.uuid, kept, 0)
-        host = model.Host(state.uuid, '', state.inventories, state.used,
-                          (surplus,))
-        total = {}
-        for resources in requests:
-            for name, amount in resources.items():
-                total[name] = total.get(name, 0) + amount
-        return all(
-            not isinstance(capacity.missing(resources, host), model.Refusal)
-            for resources in requests) and all(
-                amount <= surplus.resources.get(name, 0) + max(
-                    0, host.inventories[name].capacity
-                    - host.used.get(name, 0))
-                for name, amount in total.items())
+    def _leaving(self, decision):
+        """{provider uuid: Leaving}."""
+        actions = self._options.actions
+        victims = [victim for victim in decision.victims
+                   if victim.status not in db_api.ENDED]
+        now = timeutils.utcnow()
+        notice_s = max((
+            victim.notice_s if victim.deadline is None
+            else (victim.deadline - now).total_seconds()
+            for victim in victims), default=0)
+        by_provider = {}
+        for victim in victims:
+            for uuid in ([decision.provider_uuid] if decision.provider_uuid
+                         else victim.allocations):
+                by_provider.setdefault(uuid, {})[victim.server_uuid] = (
+                    terms.last_resort(victim.action, actions))
+        return {uuid: Leaving(decision.uuid, max(0, notice_s), servers)
+                for uuid, servers in by_provider.items()}
+
+    def waiting(self, provider_uuid):
+        """[resources] of the requests of this process that wait there."""
+        with self._lock:
+            return tuple(self._taken.get(provider_uuid, ()))
+
+    def join(self, option):
+        """Wait with the others for what the option needs.
+
+        :param option: a nova_preempt.scheduler.candidates.Option
+        :returns: False if somebody else was faster
+        :raises RoomComing: wait for it outside of all locks, see wait()
+        """
+        with self._lock:
+            others = self._taken.get(option.provider_uuid, [])
+            new = list(others)
+            for resources in option.waiting:
+                if resources in new:
+                    new.remove(resources)
+            if new:
+                return False
+            self._taken[option.provider_uuid] = [*others, option.resources]
+        raise RoomComing(option)
 
     def wait(self, coming, limit):
-        """Wait until the decision is closed, however it ends, or time is up.
+        """Wait until the decisions are closed, however, or time is up.
 
         :param limit: the request's nova_preempt.scheduler.deadline.Deadline
         """
-        uuid = coming.decision_uuid
         start = self._monotonic()
         longest_s = (self._options.maximum_notice_s
                      + self._options.termination_timeout_s)
         try:
-            while self._is_coming(uuid, start):
+            while self._is_coming(coming.decision_uuids, start):
                 if (self._monotonic() - start >= longest_s
                         or limit.is_over()):
                     return
                 self._sleep(self._options.poll_interval_s)
         finally:
             with self._lock:
-                others = self._taken[uuid]
+                others = self._taken[coming.provider_uuid]
                 others.remove(coming.resources)
                 if not others:
-                    del self._taken[uuid]
+                    del self._taken[coming.provider_uuid]
 
-    def _is_coming(self, uuid, since):
-        """Whether the decision is open, as read since then.
+    def _is_coming(self, uuids, since):
+        """Whether one of the decisions is open, as read since then.
 
         All who wait share one query in each interval.
         """
@@ -140,4 +171,4 @@ class Surplus:
                     or now - self._read_at >= self._options.poll_interval_s):
                 self._open = self._db.get_claimed_uuids()
                 self._read_at = now
-            return uuid in self._open
+            return bool(uuids & self._open)

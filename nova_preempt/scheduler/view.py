@@ -25,14 +25,12 @@ import time
 
 from nova import context as nova_context
 from nova import objects
-from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt import cells as readings
 from nova_preempt import marks
 from nova_preempt.core import actions as core_actions
 from nova_preempt.scheduler import departures
-
-LOG = logging.getLogger(__name__)
 
 # Changes are read from a little before the last reading, since what a clock
 # of another host dates may be late by this much.
@@ -93,14 +91,14 @@ class ServerView:
 
     def __init__(self, cells, hinted, left=None, monotonic=time.monotonic):
         self._cells = cells
+        self._readings = readings.Readings(cells, self._refresh_cell,
+                                           monotonic=monotonic)
         self._hinted = hinted
         self._left = left or (lambda nodes: None)
         self._departures = departures.Departures(monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
-        # One reading at a time, so that an older one never ends up on top.
-        self._reading = threading.Lock()
         self._since = {}          # cell uuid: when it was read last
         self._servers = {}        # uuid: Server
         self._by_node = {}        # node: set of uuids
@@ -110,9 +108,17 @@ class ServerView:
         return bool(self._servers) or not self._since
 
     def nodes(self):
-        """The names of the nodes that have preemptible servers."""
+        """The names of the nodes that have preemptible servers.
+
+        Not those of cells that cannot be read: what is known of them may be
+        out of date, and nobody ends by that.
+        """
+        unreadable = self._readings.unreadable()
         with self._lock:
-            return set(self._by_node)
+            if not unreadable:
+                return set(self._by_node)
+            return {server.node for server in self._servers.values()
+                    if server.cell_uuid not in unreadable}
 
     def servers(self):
         """All of them, the oldest first."""
@@ -138,25 +144,28 @@ class ServerView:
         return None
 
     def on_node(self, node):
-        """{uuid: Server} of a node."""
+        """{uuid: Server} of a node, none where its cell cannot be read."""
+        unreadable = self._readings.unreadable()
         with self._lock:
-            return {uuid: self._servers[uuid]
-                    for uuid in self._by_node.get(node, ())}
+            found = {uuid: self._servers[uuid]
+                     for uuid in self._by_node.get(node, ())}
+        return found if not unreadable else {
+            uuid: server for uuid, server in found.items()
+            if server.cell_uuid not in unreadable}
 
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
 
-        A cell that cannot be read keeps what was known of it.
+        A cell that cannot be read, or not soon, keeps what was known of it;
+        see nodes() and on_node().
 
         :param max_age_s: how old what is known may be, in seconds
         """
         now = self._monotonic()
         if max_age_s and self._read_at and now - self._read_at <= max_age_s:
             return
-        with self._reading:
-            self._read_at = now
-            for cell in list(self._cells().values()):
-                self._refresh_cell(cell)
+        self._readings.read()
+        self._read_at = now
 
     def _refresh_cell(self, cell):
         since = self._since.get(cell.uuid)
@@ -165,12 +174,7 @@ class ServerView:
         if since is not None:
             filters = {'changes-since': since - datetime.timedelta(
                 seconds=OVERLAP_S)}
-        try:
-            found = self._read(cell, filters)
-        except Exception:
-            LOG.exception('Cannot read the servers of cell %s; what is known '
-                          'of them may be out of date.', cell.identity)
-            return
+        found = self._read(cell, filters)
         with self._lock:
             self._update(found)
         self._since[cell.uuid] = started

@@ -18,6 +18,8 @@ on its way, ends; what was stopped is started. Before each act it is looked at
 what became of the victim meanwhile.
 """
 
+import dataclasses
+
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
@@ -101,13 +103,33 @@ class Recovery:
         if decision.status != db_api.INTENT and not self._move(
                 decision, db_api.ROLLING_BACK, reason=reason):
             return False
+        return self._roll_back(decision, reason)
+
+    def take_back(self, decision_uuid, reason):
+        """Take a decision back that others may have taken for left behind.
+
+        They may have rolled it back just before its space was taken. What
+        they have kept may have lost its space again.
+
+        :returns: as roll_back(); False too if there is no such decision
+        """
+        if not self._db.reopen_decision(decision_uuid, self._owner.name):
+            return False
+        decision = self._db.get_decision(decision_uuid)
+        decision = dataclasses.replace(decision, victims=tuple(
+            dataclasses.replace(victim, status=db_api.PENDING)
+            if victim.status == db_api.KEPT else victim
+            for victim in decision.victims))
+        return self._roll_back(decision, reason)
+
+    def _roll_back(self, decision, reason):
         try:
             status = self._undo(decision)
         except (placement_api.PlacementError, placement_api.Conflict,
                 nova_api.NovaError) as exc:
             LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
-                        {'uuid': decision_uuid, 'exc': exc})
-            current = self._db.get_decision(decision_uuid)
+                        {'uuid': decision.uuid, 'exc': exc})
+            current = self._db.get_decision(decision.uuid)
             self._move(decision, current.status, new_owner='',
                        reason=f'{reason}; {exc}')
             return False

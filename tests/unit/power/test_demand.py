@@ -113,8 +113,8 @@ class TestDemand(world.WorldTestCase):
     def test_time_is_up(self):
         self.assertEqual(
             'No valid host was found. There is no room. Capacity is on its '
-            'way: hosts are being powered on, which takes about 300 s; try '
-            'again then.',
+            'way: hosts are being powered on, which takes about 300 s; it '
+            'has waited 600 s. Try again later.',
             self.refused())
         self.assertEqual(1600, self.waiting.now_s)
 
@@ -146,6 +146,17 @@ class TestDemand(world.WorldTestCase):
         self.places = patience.Places(1)
         self.refused()
         self.assertTrue(self.places.take())
+
+    def test_nova_says_nothing_more(self):
+        def place(spec):
+            raise exception.NoValidHost(reason='')
+
+        self.place = place
+        self.set(demand_wait_s=0)
+        self.assertEqual(
+            'No valid host was found. Capacity is on its way: hosts are '
+            'being powered on, which takes about 300 s; try again then.',
+            self.refused())
 
     def test_does_not_wait(self):
         self.set(demand_wait_s=0)

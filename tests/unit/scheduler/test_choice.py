@@ -180,6 +180,8 @@ class TestLatest(unittest.TestCase):
 
     def test_nova_says_something_else_now(self):
         changed = server('v1', task_state='resize_prep')
-        self.view.get = lambda uuid: changed
         self.assertEqual(['v1'], self.latest())
+        self.view.on_node = lambda node: {**self.servers, 'v1': changed}
+        option = self.choice.latest(SimpleNamespace(uuid='provider'), False)
+        self.assertEqual(['v2'], [victim.uuid for victim in option.victims])
         self.assertEqual(1, self.reads)

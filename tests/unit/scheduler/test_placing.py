@@ -17,7 +17,9 @@ from unittest import mock
 
 from nova import exception
 
+from nova_preempt import placement
 from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core import refusals
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import placing
@@ -31,6 +33,7 @@ class Attempt:
     """One that can be entered, and knows nothing."""
 
     refusal = ''
+    why = refusals.Why.REQUEST
     candidates = None
     conflicts = 0
     decisions = ()
@@ -42,7 +45,7 @@ class Attempt:
         pass
 
 
-class TestPlacing(unittest.TestCase):
+class PlacingTestCase(unittest.TestCase):
 
     def setUp(self):
         self.now = 0
@@ -53,7 +56,11 @@ class TestPlacing(unittest.TestCase):
         self.preemption.claims.active = set()
         self.placing = placing.Placing(self.preemption, None, mock.Mock())
         self.attempt = Attempt()
-        self.placing.attempt = lambda *args: self.attempt
+        self.placing.attempt = self.make_attempt
+
+    def make_attempt(self, context, spec_obj, instance_uuids, mine):
+        self.attempt.patience = mine
+        return self.attempt
 
     def select(self, spec_obj):
         """A pass of 30 s that ends as the next of self.outcomes."""
@@ -70,6 +77,9 @@ class TestPlacing(unittest.TestCase):
             deadline.Deadline(TIMES, lambda: self.now), patience.Places())
         return self.placing.place(None, self.select, {}, ['s'],
                                   self.patience)
+
+
+class TestTrials(PlacingTestCase):
 
     def test_stuck_victims(self):
         stuck = preemption.VictimsStuck(['v'])
@@ -94,8 +104,79 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual([0], self.passes)
 
     def test_waits_with_the_time_of_the_request(self):
-        coming = surplus.RoomComing(mock.Mock(uuid='d', host='h'), {})
+        coming = surplus.RoomComing(mock.Mock(joins=('d',)))
         self.assertEqual('there', self.place(coming, 'there'))
         self.preemption.surplus.wait.assert_called_once_with(
             coming, self.patience.limit)
         self.assertEqual({'d'}, self.patience.waited)
+
+
+class TestWhatTheUserReads(PlacingTestCase):
+    """The message of the fault, and what only operators read."""
+
+    def refused(self, exc, **attempt):
+        for name, value in attempt.items():
+            setattr(self.attempt, name, value)
+        self.preemption.conf.max_attempts = 1
+        with self.assertRaises(exception.NoValidHost) as caught:
+            self.place(exc)
+        notes = self.preemption.note_refusal.call_args_list
+        return str(caught.exception), notes[-1].args[2] if notes else None
+
+    def test_nobody_looked_for_victims(self):
+        self.assertEqual(
+            (('No valid host was found. There are not enough hosts '
+             'available.'), None),
+            self.refused(exception.NoValidHost(
+                reason='There are not enough hosts available.')))
+
+    def test_no_host(self):
+        text, note = self.refused(
+            exception.NoValidHost(reason='There are not enough hosts '
+                                  'available.'), candidates=object())
+        self.assertEqual(
+            'No valid host was found. There are not enough hosts available. '
+            'Preemption could not help: no host can take the server, not '
+            'even without the preemptible servers that may end now.', text)
+        self.assertIn('passes the filters', note)
+
+    def test_its_own_kind(self):
+        text, note = self.refused(exception.NoValidHost(reason=''),
+                                  refusal='it asks for PCI devices')
+        self.assertEqual('No valid host was found. Preemption could not '
+                         'help: it asks for PCI devices.', text)
+        self.assertEqual('it asks for PCI devices', note)
+
+    def test_nothing_of_others(self):
+        for exc, words in (
+                (preemption.VictimsStuck(['secret']), 'not made in time'),
+                (placement.PlacementError('http://secret'), 'a service'),
+                (deadline.TimeIsUp(), 'not enough time')):
+            text, note = self.refused(exc)
+            self.assertIn(words, text)
+            self.assertNotIn('secret', text)
+            self.assertEqual(str(exc), note)
+
+    def test_an_error_of_a_service_while_it_looked(self):
+        text, note = self.refused(
+            exception.NoValidHost(reason=''), refusal='http://secret: 503',
+            why=refusals.Why.SERVICE)
+        self.assertNotIn('secret', text)
+        self.assertEqual('http://secret: 503', note)
+
+    def test_races(self):
+        text, _note = self.refused(exception.NoValidHost(reason=''),
+                                   candidates=object(), conflicts=1)
+        self.assertIn('others', text.replace('other requests', 'others'))
+        self.assertIn('try again', text)
+
+    def test_too_many_wait(self):
+        def attempt(*args):
+            args[-1].is_refused = True
+            return self.make_attempt(*args)
+
+        self.placing.attempt = attempt
+        text, note = self.refused(exception.NoValidHost(reason=''),
+                                  candidates=object())
+        self.assertIn('too many requests wait', text)
+        self.assertIn('max_waiting_requests', note)

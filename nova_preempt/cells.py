@@ -1,0 +1,137 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reading something of each cell, none of which may hold up the others.
+
+A database that does not answer blocks whoever asks it, perhaps for ever. So
+each cell is read in a thread of its own, one at a time, and who needs the
+result waits for no longer than a limit. What comes later still counts.
+"""
+
+import dataclasses
+import threading
+import time
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+# Nova's own limit, 60 s, is that of a user who waits for a list of servers.
+# A request for a server, which may have to look several times, has less.
+LIMIT_S = 10
+
+
+@dataclasses.dataclass
+class _Cell:
+    """How far the reading of a cell is.
+
+    Readings are numbered: time may stand still.
+    """
+
+    running: int | None = None     # the number of the reading under way
+    since: float = 0.0             # when that began
+    number: int = 0                # of the last one that is over
+    ok: bool = True                # whether that succeeded
+
+
+def start_thread(run):
+    """Run it beside everything else; the process need not wait for it."""
+    threading.Thread(target=run, name='cell', daemon=True).start()
+
+
+class Readings:
+    """Reads cells.
+
+    :param get_cells: returns {uuid: CellMapping}
+    :param read: called with a CellMapping; what it raises is logged
+    :param limit_s: how long anybody waits
+    :param monotonic: the clock
+    :param start: has a function run, in a thread
+    :param wait: waits for a threading.Condition for so many seconds
+    """
+
+    def __init__(self, get_cells, read, limit_s=LIMIT_S,
+                 monotonic=time.monotonic, start=start_thread,
+                 wait=threading.Condition.wait):
+        self._get_cells = get_cells
+        self._read = read
+        self._limit_s = limit_s
+        self._monotonic = monotonic
+        self._start = start
+        self._wait = wait
+        self._changed = threading.Condition()
+        self._cells = {}          # uuid: _Cell
+        self._numbers = 0
+
+    def read(self):
+        """Read all cells now, or share what somebody begins to read now.
+
+        Cells of which a reading takes longer than the limit are not waited
+        for, nor read once more, until it is over.
+        """
+        mappings = dict(self._get_cells())
+        with self._changed:
+            asked, until = self._numbers, self._monotonic() + self._limit_s
+            for uuid in self._cells.keys() - mappings.keys():
+                del self._cells[uuid]
+        while True:
+            begin = []
+            with self._changed:
+                waits = False
+                for uuid, mapping in mappings.items():
+                    cell = self._cells.setdefault(uuid, _Cell())
+                    if cell.number > asked or self._is_late(cell):
+                        continue
+                    waits = True
+                    if cell.running is None:
+                        begin.append((mapping, self._begin(cell)))
+                left_s = until - self._monotonic()
+                if not waits or left_s <= 0:
+                    return
+                if not begin:
+                    self._wait(self._changed, left_s)
+            for mapping, number in begin:
+                self._start(lambda mapping=mapping, number=number:
+                            self._run(mapping, number))
+
+    def unreadable(self):
+        """The uuids of cells whose last reading failed, or takes too long."""
+        with self._changed:
+            return {uuid for uuid, cell in self._cells.items()
+                    if not cell.ok or self._is_late(cell)}
+
+    def _is_late(self, cell):
+        return (cell.running is not None
+                and self._monotonic() - cell.since >= self._limit_s)
+
+    def _begin(self, cell):
+        self._numbers += 1
+        cell.running = self._numbers
+        cell.since = self._monotonic()
+        return cell.running
+
+    def _run(self, mapping, number):
+        ok = False
+        try:
+            self._read(mapping)
+            ok = True
+        except Exception:
+            LOG.exception('Cannot read the servers of cell %s; none of its '
+                          'preemptible servers ends for a request until it '
+                          'can be read.', mapping.identity)
+        finally:
+            with self._changed:
+                cell = self._cells.get(mapping.uuid)
+                if cell is not None and cell.running == number:
+                    cell.running = None
+                    cell.number = number
+                    cell.ok = ok
+                self._changed.notify_all()

@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a user is told when preemption could not help.
+
+The words tell of the user's own request, and nothing of others: no names, no
+numbers, no errors of services. What exactly stood in the way is in the record
+that operators see.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Why(enum.Enum):
+    """Why preemption could not help a request."""
+
+    REQUEST = "request"    # it is of a kind that preemption does not serve
+    NO_HOST = "no_host"    # whoever would end
+    RACES = "races"        # others were faster, each time
+    STUCK = "stuck"        # who had to give way did not in time
+    TIME = "time"          # who asked gives up before it could be done
+    BUSY = "busy"          # too many wait already
+    SERVICE = "service"    # a service did not do what it should
+
+
+_TEXTS = {
+    Why.NO_HOST: "no host can take the server, not even without the "
+                 "preemptible servers that may end now.",
+    Why.RACES: "other requests were faster; try again.",
+    Why.STUCK: "room was not made in time; try again later.",
+    Why.TIME: "there was not enough time left to make room; try again later.",
+    Why.BUSY: "too many requests wait for room already; try again later.",
+    Why.SERVICE: "a service that it needs did not answer as it should; try "
+                 "again later.",
+}
+
+
+def tell(why: Why, detail: str = "") -> str:
+    """Return a sentence.
+
+    :param detail: of a REQUEST: what about it cannot be served
+    """
+    text = f"{detail}." if why is Why.REQUEST else _TEXTS[why]
+    return f"Preemption could not help: {text}"
+
+
+def tell_waking(boot_s: float, waited_s: float) -> str:
+    """Return what is said where hosts are being powered on.
+
+    :param waited_s: how long the request has waited for them; 0 = not at all
+    """
+    text = ("Capacity is on its way: hosts are being powered on, which takes "
+            f"about {boot_s:.0f} s")
+    if waited_s > 0:
+        return f"{text}; it has waited {waited_s:.0f} s. Try again later."
+    return f"{text}; try again then."
+
+
+def join(*sentences: str) -> str:
+    """Return one reason of these; none is said twice."""
+    said: list[str] = []
+    for sentence in sentences:
+        text = sentence.strip()
+        if text and not any(text in other for other in said):
+            said.append(text)
+    return " ".join(said)

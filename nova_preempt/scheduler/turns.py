@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""One thread chooses victims at a time: two would choose the same.
+
+That is a courtesy, and not what keeps servers from ending twice: Placement
+does, and the database. So nobody waits without end for a turn: whoever takes
+long, with a database or a service that does not answer, loses it to the next
+one, who may lose the race for a victim to them at worst.
+"""
+
+import threading
+import time
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+# A choice among 10,000 hosts takes a second or two.
+LONGEST_S = 10
+
+
+class Turns:
+    """Takes turns.
+
+    :param longest_s: how long a turn is at most, while somebody waits for it
+    :param monotonic: the clock
+    :param wait: waits for a threading.Condition for so many seconds
+    """
+
+    def __init__(self, longest_s=LONGEST_S, monotonic=time.monotonic,
+                 wait=threading.Condition.wait):
+        self._longest_s = longest_s
+        self._monotonic = monotonic
+        self._wait = wait
+        self._changed = threading.Condition()
+        self._turn = None         # whose it is
+        self._since = None        # when it began
+
+    def begin(self):
+        """Wait for a turn. Returns what ends it."""
+        turn = object()
+        with self._changed:
+            while self._turn is not None:
+                left_s = self._since + self._longest_s - self._monotonic()
+                if left_s <= 0:
+                    LOG.warning('A request has been choosing victims for more '
+                                'than %s s; others choose beside it. Is there '
+                                'a cell, a database or a service that does '
+                                'not answer?', self._longest_s)
+                    break
+                self._wait(self._changed, left_s)
+            self._turn = turn
+            self._since = self._monotonic()
+        return turn
+
+    def end(self, turn):
+        """It is over, if it still was."""
+        with self._changed:
+            if self._turn is turn:
+                self._turn = None
+                self._changed.notify()

@@ -1,0 +1,194 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whoever comes while others give way already joins their end."""
+
+from unittest import mock
+
+from nova_preempt import placement as placement_api
+from nova_preempt.db import api as db_api
+from nova_preempt.embedded import cloud
+from nova_preempt.termination import nova_api
+from tests.functional import base
+
+
+class JoiningTestCase(base.PreemptionTestCase):
+    """A host with victims of two slots, for servers of one."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(maximum_notice_s=100, group='preemption')
+        self.wide = self.create_flavor(
+            'wide', 2, 2048, 20, preemptible=True,
+            **{'preemptible:notice_s': '100'})
+
+    def give_notice(self, name='first', **kwargs):
+        """Boot a server whose victim has notice. Returns its id."""
+        before = len(self.db.get_decisions(statuses=[db_api.CLAIMED]))
+        server = self.boot(name, self.small, **kwargs)
+        self.wait_for(
+            lambda: len(self.db.get_decisions(
+                statuses=[db_api.CLAIMED])) > before
+            and self.notices(), 'notice')
+        return server
+
+    def notices(self):
+        return [server['id'] for server in self.servers()
+                if nova_api.NOTICE_KEY in server['metadata']]
+
+    def waiting(self):
+        return sum(map(len, list(
+            self.scheduler.preemption.surplus._taken.values())))
+
+    def power_off(self, server):
+        self.api.post_server_action(server, {'os-stop': None})
+
+
+class TestJoining(JoiningTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.add_host('host1', 4, 4096, 40)
+        self.cheap = self.boot_spot('cheap', 'host1', 100, self.wide)
+        self.other = self.boot_spot('other', 'host1', 1000, self.wide)
+
+    def test_one_victim_for_two(self):
+        """Lesson 5: what is being freed already counts."""
+        first = self.give_notice()
+        second = self.boot('second', self.small)
+        self.wait_for(self.waiting, 'the second one to wait')
+        self.power_off(self.cheap)
+        for server in (first, second):
+            self.assertEqual('host1', self.wait(server)[
+                'OS-EXT-SRV-ATTR:host'])
+        self.assertEqual([{self.cheap}], [
+            {victim.server_uuid for victim in decision.victims}
+            for decision in self.db.get_decisions()])
+        self.assertEqual('ACTIVE', self.api.get_server(self.other)['status'])
+        self.assertEqual(0, self.waiting())
+        self.assert_consistent()
+
+    def test_no_more_than_there_is_room_for(self):
+        self.give_notice()
+        self.boot('second', self.small)
+        self.wait_for(self.waiting, 'the second one to wait')
+        third = self.boot('third', self.small)
+        self.wait_for(lambda: len(self.notices()) == 2, 'another notice')
+        self.power_off(self.other)
+        self.wait(third)
+        self.power_off(self.cheap)
+        self.wait_for(lambda: not self.db.get_open_decisions(), 'the end')
+
+    def test_ends_that_the_engine_has_begun(self):
+        """For whatever reason: at a maximum run time, say."""
+        engine = self.start_engine()
+        self.scheduler.preemption.refresh()
+        engine.ends.begin(
+            self.scheduler.preemption.view.get(self.other), 'expire', 'age')
+        self.wait_for(self.notices, 'notice')
+        server = self.boot('normal', self.big)
+        self.wait_for(self.waiting, 'it to wait')
+        self.power_off(self.other)
+        self.wait(server)
+        self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
+        self.wait_for(lambda: not self.db.get_open_decisions(), 'the end')
+
+
+class TestWhereItMayGo(JoiningTestCase):
+    """Space that is coming on a host that does not suit is not waited for."""
+
+    def setUp(self):
+        super().setUp()
+        self.add_hosts('host1', 'host2')
+        self.add_aggregate('left', ['host1'], zone='left')
+        self.add_aggregate('right', ['host2'], zone='right')
+        self.left = self.boot_spot('a', 'host1', 100, self.wide)
+        self.right = self.boot_spot('b', 'host2', 100, self.spot)
+        self.boot_spot('c', 'host2', 1000, self.spot)
+
+    def test_another_zone(self):
+        first = self.give_notice(availability_zone='left')
+        server = self.boot('second', self.small,
+                           availability_zone='right')
+        self.assertEqual('host2', self.wait(server)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual('BUILD', self.api.get_server(first)['status'])
+        self.assertEqual(0, self.waiting())
+        self.power_off(self.left)
+        self.wait(first)
+
+    def test_a_given_host(self):
+        first = self.give_notice(availability_zone='left')
+        server = self.boot('second', self.small, host='host2')
+        self.assertEqual('host2', self.wait(server)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(0, self.waiting())
+        self.power_off(self.left)
+        self.wait(first)
+
+
+class TestTakenBack(base.PreemptionTestCase):
+    """What a request has claimed and lost, it takes back itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.add_hosts('host1')
+        self.victims = [self.boot_spot('a', 'host1', 100),
+                        self.boot_spot('b', 'host1', 200)]
+
+    def test_rolled_back_by_another_just_before_the_swap(self):
+        """The recovery of another scheduler saw nothing to take back."""
+        placement = self.scheduler.preemption.placement
+        real = placement.post_allocations
+        closed = []
+
+        def post(consumers):
+            decision, = self.db.get_decisions(statuses=[db_api.INTENT])[:1]
+            if not closed:
+                closed.append(decision)
+                for victim in decision.victims:
+                    self.db.update_victim(decision.uuid, victim.server_uuid,
+                                          db_api.KEPT)
+                self.db.update_decision(decision.uuid, decision.owner,
+                                        db_api.ABORTED, new_owner='')
+            return real(consumers)
+
+        self.flags(max_attempts=1, group='preemption')
+        with mock.patch.object(placement, 'post_allocations',
+                               side_effect=post):
+            self.boot_in_vain()
+        self.assertEqual(set(self.victims), self.alive())
+        self.assert_consistent()
+
+    def test_roll_back_fails(self):
+        """Servers of the same request that found room give it back."""
+        self.add_host('host2', 1, 1024, 10)
+        preemption = self.scheduler.preemption
+        self.flags(max_attempts=1, group='preemption')
+        with mock.patch.object(
+                preemption.recovery, 'roll_back',
+                side_effect=placement_api.PlacementError('away')), (
+            mock.patch.object(preemption.terminator, 'end',
+                              side_effect=db_api.LostDecision('lost'))):
+            self.fail_many(2)
+        self.assertEqual({}, self.allocations().get('host2', {}))
+        preemption.repair()
+        self.assertEqual(set(self.victims), self.alive())
+        self.assert_consistent()
+
+    def fail_many(self, number):
+        """So many servers in one request, that fails."""
+        body = {'server': self._build_server(
+            name='many', image_uuid=cloud.IMAGE, flavor_id=self.small,
+            networks='none')}
+        body['server'].update(min_count=number, max_count=number)
+        self.api.post_server(body)
+        self.wait_for(lambda: len([
+            item for item in self.servers() if item['status'] == 'ERROR'])
+            == number, 'all to fail')

@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whose turn it is to choose."""
+
+import unittest
+
+from nova_preempt.scheduler import turns
+
+
+class TestTurns(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 0.0
+        self.waited = []
+        self.meanwhile = []
+        self.turns = turns.Turns(10, lambda: self.now, self.wait)
+
+    def wait(self, condition, seconds):
+        """What happens while somebody waits, or time passes."""
+        self.waited.append(seconds)
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+        else:
+            self.now += seconds
+
+    def test_nobody_else(self):
+        for _ in range(2):
+            self.turns.end(self.turns.begin())
+        self.assertEqual([], self.waited)
+
+    def test_one_after_the_other(self):
+        first = self.turns.begin()
+        self.now = 3
+        self.meanwhile = [lambda: None, lambda: self.turns.end(first)]
+        self.turns.begin()
+        self.assertEqual([7, 7], self.waited)
+        self.assertEqual(3, self.now)
+
+    def test_one_that_hangs_holds_up_others_once(self):
+        hangs = self.turns.begin()
+        with self.assertLogs(turns.__name__, 'WARNING'):
+            second = self.turns.begin()
+        self.assertEqual(10, self.now)
+        # Whatever becomes of the first one, it is not its turn any more.
+        self.turns.end(hangs)
+        self.meanwhile = [lambda: self.turns.end(second)]
+        self.turns.begin()
+        self.assertEqual([10, 10], self.waited)
+        self.assertEqual(10, self.now)
