@@ -33,6 +33,10 @@ WAITING = prometheus_client.Gauge(
     'nova_preempt_waiting_requests',
     'Requests of this process that wait, each in a thread, or may have to: '
     'see [preemption]max_waiting_requests.')
+CYCLES = prometheus_client.Gauge(
+    'nova_preempt_cycles',
+    'Servers that have given way again and again lately, and pairs of '
+    'projects that end each other\'s servers in turns.', ['kind'])
 CONFLICTS = prometheus_client.Counter(
     'nova_preempt_conflicts', 'Claims on which somebody else was faster.')
 ROLLED_BACK = prometheus_client.Counter(

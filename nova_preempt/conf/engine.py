@@ -70,6 +70,17 @@ one host. For engines on several hosts name what all of them reach, such as
              'restored, in seconds. After a week it is left to its owner, '
              'who can still unshelve it.'),
     cfg.IntOpt(
+        'cycle_window_s',
+        default=3600,
+        min=0,
+        help="""
+In how short a time, in seconds, a server that gives way three times, or two
+projects that end each other's preemptible servers in three turns, are warned
+of in the log and counted by the metric ``nova_preempt_cycles``. Nothing else
+follows from it. Within an hour, the default, nobody gains from coming back so
+often. 0 does not look for them.
+"""),
+    cfg.IntOpt(
         'audit_interval_s',
         default=300,
         min=10,

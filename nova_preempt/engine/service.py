@@ -18,6 +18,7 @@ from oslo_log import log as logging
 from tooz import coordination
 
 from nova_preempt.db import pauses
+from nova_preempt.engine import cycles
 from nova_preempt.engine import ends
 from nova_preempt.engine import headroom
 from nova_preempt.engine import health
@@ -28,6 +29,9 @@ from nova_preempt.engine import returns
 from nova_preempt.termination import audit
 
 LOG = logging.getLogger(__name__)
+
+# A look at what has ended is cheap, but nobody is in a hurry.
+CYCLES_S = 60
 
 _LOCK = b'nova-preempt-engine'
 
@@ -140,6 +144,7 @@ class Engine:
             (old.delete_stopped, 0),
             (headroom.Headroom(preemption, self.ends).keep, 0),
             (returns.Returns(preemption, options).restore, 0),
+            (cycles.Cycles(preemption.db, options).look, CYCLES_S),
         )
         self._done_at = {}
 

@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Looks whether servers or projects take each other's place in turns."""
+
+import calendar
+import datetime
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+from nova_preempt.core import cycles
+from nova_preempt.db import turns
+
+LOG = logging.getLogger(__name__)
+
+# Twice may be chance.
+LEAST = 3
+
+_TEXTS = {
+    cycles.SERVER: 'Server %(ids)s has given way %(turns)s times within '
+                   '%(window)s s.',
+    cycles.PROJECTS: 'Projects %(ids)s end each other\'s preemptible servers '
+                     'in turns, %(turns)s within %(window)s s.',
+}
+
+
+class Cycles:
+    """Warns of what comes round again and again, and does nothing else.
+
+    :param database: a nova_preempt.db.Database
+    :param options: [preemption_engine] of the configuration
+    :param clock: returns now, naive and UTC
+    """
+
+    def __init__(self, database, options, clock=timeutils.utcnow):
+        self._db = database
+        self._options = options
+        self._clock = clock
+        self._known = {}          # (kind, ids): turns, as it was said last
+
+    def look(self):
+        window_s = self._options.cycle_window_s
+        if not window_s:
+            return
+        since = self._clock() - datetime.timedelta(seconds=window_s)
+        found = cycles.find(
+            (cycles.Turn(calendar.timegm(turn.ended_at.timetuple()),
+                         turn.decision_uuid, turn.victim_uuid,
+                         turn.victim_project, turn.server_uuid,
+                         turn.server_project)
+             for turn in turns.get_turns(self._db, since)), LEAST)
+        for kind in _TEXTS:
+            metrics.CYCLES.labels(kind).set(
+                sum(cycle.kind == kind for cycle in found))
+        known, self._known = self._known, {
+            (cycle.kind, cycle.ids): cycle.turns for cycle in found}
+        for cycle in found:
+            if cycle.turns > known.get((cycle.kind, cycle.ids), 0):
+                LOG.warning(_TEXTS[cycle.kind], {
+                    'ids': ' and '.join(cycle.ids), 'turns': cycle.turns,
+                    'window': window_s})

@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A server that gives way again and again is warned of."""
+
+import datetime
+import types
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.db import api
+from nova_preempt.engine import cycles
+from tests.unit.db import test_api
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+class TestCycles(test_api.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.now = NOW
+        self.options = types.SimpleNamespace(cycle_window_s=3600)
+        self.cycles = cycles.Cycles(self.db, self.options, lambda: self.now)
+        self.number = 0
+
+    def give_way(self, minutes_ago, victim='v', project='p', taker='q',
+                 status=api.SHELVED):
+        self.number += 1
+        self.db.create_decision(test_api.decision(
+            uuid=f'd{self.number}', server_uuid=f's{self.number}',
+            project_id=taker, status=api.DONE, victims=(api.Victim(
+                victim, project, status=status,
+                ended_at=NOW - datetime.timedelta(minutes=minutes_ago)),)))
+
+    def warnings(self):
+        """How many there are, and what the metric says of servers."""
+        with self.assertLogs(cycles.__name__, 'WARNING') as logs:
+            logging.getLogger(cycles.__name__).warning('the end')
+            self.cycles.look()
+        return [record.getMessage() for record in logs.records][1:]
+
+    def gauge(self, kind):
+        return metrics.CYCLES.labels(kind)._value.get()
+
+    def test_a_server(self):
+        self.give_way(50)
+        self.give_way(30)
+        self.assertEqual([], self.warnings())
+        self.give_way(10)
+        self.assertEqual(['Server v has given way 3 times within 3600 s.'],
+                         self.warnings())
+        self.assertEqual(1, self.gauge('server'))
+        self.assertEqual([], self.warnings(), 'it is said twice')
+
+    def test_once_more(self):
+        for minutes_ago in (50, 30, 10):
+            self.give_way(minutes_ago)
+        self.warnings()
+        self.give_way(5)
+        self.assertEqual(['Server v has given way 4 times within 3600 s.'],
+                         self.warnings())
+
+    def test_long_ago(self):
+        for minutes_ago in (70, 30, 10):
+            self.give_way(minutes_ago)
+        self.assertEqual([], self.warnings())
+        self.assertEqual(0, self.gauge('server'))
+
+    def test_it_did_not_give_way(self):
+        for minutes_ago in (50, 30, 10):
+            self.give_way(minutes_ago, status=api.KEPT)
+        self.assertEqual([], self.warnings())
+
+    def test_projects(self):
+        self.give_way(50, 'a', 'p', 'q')
+        self.give_way(30, 'b', 'q', 'p')
+        self.give_way(10, 'c', 'p', 'q')
+        warning, = self.warnings()
+        self.assertIn('Projects p and q', warning)
+        self.assertEqual(1, self.gauge('projects'))
+
+    def test_not_looked_for(self):
+        for minutes_ago in (50, 30, 10):
+            self.give_way(minutes_ago)
+        self.options.cycle_window_s = 0
+        self.assertEqual([], self.warnings())
+
+
+def load_tests(loader, tests, pattern):
+    return loader.suiteClass(
+        TestCycles(name) for name in vars(TestCycles)
+        if name.startswith('test_'))
