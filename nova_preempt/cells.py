@@ -83,24 +83,25 @@ class Readings:
             for uuid in self._cells.keys() - mappings.keys():
                 del self._cells[uuid]
         while True:
-            begin = []
             with self._changed:
-                waits = False
-                for uuid, mapping in mappings.items():
-                    cell = self._cells.setdefault(uuid, _Cell())
-                    if cell.number > asked or self._is_late(cell):
-                        continue
-                    waits = True
-                    if cell.running is None:
-                        begin.append((mapping, self._begin(cell)))
                 left_s = until - self._monotonic()
-                if not waits or left_s <= 0:
+                pending = self._pending(mappings, asked)
+                if not pending or left_s <= 0:
                     return
+                begin = [(mapping, self._begin(cell))
+                         for mapping, cell in pending if cell.running is None]
                 if not begin:
                     self._wait(self._changed, left_s)
             for mapping, number in begin:
                 self._start(lambda mapping=mapping, number=number:
                             self._run(mapping, number))
+
+    def _pending(self, mappings, asked):
+        """[(CellMapping, _Cell)] of those to wait for."""
+        cells = [(mapping, self._cells.setdefault(uuid, _Cell()))
+                 for uuid, mapping in mappings.items()]
+        return [(mapping, cell) for mapping, cell in cells
+                if cell.number <= asked and not self._is_late(cell)]
 
     def unreadable(self):
         """The uuids of cells whose last reading failed, or takes too long."""
