@@ -149,8 +149,8 @@ class TestTakenBack(base.PreemptionTestCase):
         closed = []
 
         def post(consumers):
-            decision, = self.db.get_decisions(statuses=[db_api.INTENT])[:1]
             if not closed:
+                decision, = self.db.get_decisions(statuses=[db_api.INTENT])
                 closed.append(decision)
                 for victim in decision.victims:
                     self.db.update_victim(decision.uuid, victim.server_uuid,
