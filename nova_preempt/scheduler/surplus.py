@@ -23,9 +23,9 @@ import time
 
 from oslo_utils import timeutils
 
+from nova_preempt.core import actions as core_actions
 from nova_preempt.core import joining
 from nova_preempt.db import api as db_api
-from nova_preempt.termination import terms
 
 
 class RoomComing(Exception):
@@ -56,7 +56,7 @@ class Leaving:
         """
         total = {}
         for uuid, action in self.actions.items():
-            held = terms.freed(state.allocations.get(uuid, {}), action)
+            held = core_actions.freed(state.allocations.get(uuid, {}), action)
             for name, amount in held.items():
                 total[name] = total.get(name, 0) + amount
         return joining.Ending(self.decision_uuid, total, self.notice_s)
@@ -112,7 +112,8 @@ class Surplus:
             for uuid in ([decision.provider_uuid] if decision.provider_uuid
                          else victim.allocations):
                 by_provider.setdefault(uuid, {})[victim.server_uuid] = (
-                    terms.last_resort(victim.action, actions))
+                    victim.last_resort or core_actions.last_resort(
+                        victim.action, actions))
         return {uuid: Leaving(decision.uuid, max(0, notice_s), servers)
                 for uuid, servers in by_provider.items()}
 
