@@ -251,27 +251,6 @@ class Database:
             return session.execute(query).first() is not None
 
     @retries.retried
-    def reopen_decision(self, uuid, owner):
-        """Have an owner roll a decision back, whoever had it, or has.
-
-        :returns: False if there is none, or its server may be built
-        """
-        query = (sa.update(_DECISIONS)
-                 .where(models.Decision.uuid == uuid)
-                 .where(models.Decision.status != DONE)
-                 .values(owner=owner, status=ROLLING_BACK,
-                         updated_at=clock.now()))
-        victims = (sa.update(_VICTIMS)
-                   .where(models.Victim.decision_uuid == uuid)
-                   .where(models.Victim.status == KEPT)
-                   .values(status=PENDING, ended_at=None))
-        with self._writer() as session:
-            if session.execute(query).rowcount != 1:
-                return False
-            session.execute(victims)
-            return True
-
-    @retries.retried
     def update_victim(self, decision_uuid, server_uuid, status, **values):
         query = (sa.update(_VICTIMS)
                  .where(models.Victim.decision_uuid == decision_uuid)

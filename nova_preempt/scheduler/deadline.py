@@ -13,6 +13,8 @@
 
 import time
 
+from oslo_messaging import opts
+
 from nova_preempt.core import deadline as core_deadline
 
 
@@ -23,13 +25,25 @@ class TimeIsUp(Exception):
         super().__init__(f'no time was left to {what}')
 
 
+def get_messaging_option(conf, name):
+    """An option of oslo.messaging in [DEFAULT].
+
+    What it is for registers it: a client or a server, which may come later,
+    or never in a command.
+    """
+    conf.register_opts([opt for _group, found in opts.list_opts()
+                        for opt in found if opt.name == name])
+    return conf[name]
+
+
 def make_times(conf):
     """The Times of requests to a scheduler with this configuration.
 
     :param conf: nova.conf.CONF
     """
     return core_deadline.make_times(
-        conf.long_rpc_timeout, conf.rpc_response_timeout,
+        conf.long_rpc_timeout,
+        get_messaging_option(conf, 'rpc_response_timeout'),
         conf.preemption.termination_timeout_s)
 
 

@@ -18,18 +18,13 @@ find room at once always find a thread too.
 
 import threading
 
-from oslo_messaging import opts as messaging_opts
+from nova_preempt.scheduler import deadline
 
 
 def get_threads(conf):
     """How many requests a process with this configuration works on at once.
-
-    The option is registered by what serves messages, which may come later.
     """
-    name = 'executor_thread_pool_size'
-    conf.register_opts([opt for _group, opts in messaging_opts.list_opts()
-                        for opt in opts if opt.name == name])
-    return conf[name]
+    return deadline.get_messaging_option(conf, 'executor_thread_pool_size')
 
 
 class Places:

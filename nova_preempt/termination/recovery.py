@@ -30,6 +30,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core import liveness
 from nova_preempt.db import api as db_api
+from nova_preempt.db import reopening
 from nova_preempt.termination import nova_api
 from nova_preempt.termination import terminator
 
@@ -113,7 +114,8 @@ class Recovery:
 
         :returns: as roll_back(); False too if there is no such decision
         """
-        if not self._db.reopen_decision(decision_uuid, self._owner.name):
+        if not reopening.reopen(self._db, decision_uuid,
+                                self._owner.name):
             return False
         decision = self._db.get_decision(decision_uuid)
         decision = dataclasses.replace(decision, victims=tuple(
