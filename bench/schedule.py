@@ -41,10 +41,10 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
+from nova_preempt.core.scheduling import plans
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.embedded import cloud as embedded
-from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler import view
@@ -239,8 +239,8 @@ class Phases(contextlib.AbstractContextManager):
         'our database': (db_api.Database, (
             'create_decision', 'update_decision', 'get_decisions')),
         'hints': (hints, ('get',)),
-        'bounds': (candidates.Candidates, ('_bound',)),
-        'victims': (candidates.Candidates, ('option',)),
+        'bounds': (plans.Search, ('_bound',)),
+        'victims': (plans.Search, ('plan',)),
         'copies': (copy, ('deepcopy',)),
     }
 

@@ -51,25 +51,6 @@ class Provider:
 
 
 @dataclasses.dataclass(frozen=True)
-class ProviderState:
-    """What a provider has, and who uses it."""
-
-    uuid: str
-    generation: int
-    inventories: dict[str, model.Inventory]
-    # {consumer uuid: {resource class: amount}}
-    allocations: dict[str, dict[str, int]]
-
-    @property
-    def used(self):
-        used = {}
-        for resources in self.allocations.values():
-            for resource_class, amount in resources.items():
-                used[resource_class] = used.get(resource_class, 0) + amount
-        return used
-
-
-@dataclasses.dataclass(frozen=True)
 class Consumer:
     """A consumer's allocations, {} and generation None if it has none."""
 
@@ -144,7 +125,7 @@ class Placement:
         return found['traits'] if found else []
 
     def get_provider_state(self, uuid, known=None):
-        """A consistent ProviderState, or None if the provider is gone.
+        """A consistent core Provider, or None if the provider is gone.
 
         :param known: what is known of it. With the same generation its
             inventories are what they were; its allocations may not be, for
@@ -164,7 +145,7 @@ class Placement:
                 break
         # After several changes in a row the last reading is used as it is:
         # Placement has the last word when we claim.
-        return ProviderState(
+        return model.Provider(
             uuid, generation,
             {resource_class: model.Inventory(
                 total=item['total'], reserved=item['reserved'],

@@ -106,14 +106,17 @@ def leaving(action: str, vm_state: str) -> str:
     return DELETE if shelved is None else SHELVE
 
 
+def frees(resource_class: str, action: str) -> bool:
+    """Tell whether the end of a server frees what it has of a class."""
+    return action != STOP or resource_class in _FREED_BY_STOP
+
+
 def freed(resources: Resources, action: str) -> dict[str, int]:
     """Return what of a server's resources its end frees."""
-    if action != STOP:
-        return dict(resources)
     return {
         name: amount
         for name, amount in resources.items()
-        if name in _FREED_BY_STOP
+        if frees(name, action)
     }
 
 

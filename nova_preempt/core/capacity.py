@@ -10,63 +10,132 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a host lacks for a request.
+"""What a host lacks for a request, and how often one fits.
 
 The rule is Placement's: an amount of a class is granted when it lies
 between ``min_unit`` and ``max_unit``, is a multiple of ``step_size``, and
 ``used + amount <= (total - reserved) * allocation_ratio``.
+
+This is the only place where amounts are compared with what there is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
 from nova_preempt.core.model import (
+    Amounts,
     Host,
     Inventory,
+    Provider,
     Refusal,
     RefusalCode,
+    Request,
     Resources,
+    Slot,
+    SlotAmounts,
 )
 
+Key = TypeVar("Key")
 
-def missing(request: Resources, host: Host) -> dict[str, int] | Refusal:
-    """Return what must be freed on the host, by class; {} = fits now.
 
-    Only classes with a positive lack are named. A provider that is used
-    beyond its capacity lacks that excess as well. A class asked for with 0
-    is not asked for. Refusals are looked for in order of class name, those
-    that no server leaving could change first.
+def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    """Return the sum of amounts, by slot or by class."""
+    found: dict[Key, int] = {}
+    for each in amounts:
+        for key, amount in each.items():
+            found[key] = found.get(key, 0) + amount
+    return found
+
+
+def by_class(amounts: SlotAmounts) -> dict[str, int]:
+    """Return amounts by resource class, whichever provider they are of."""
+    return total({name: amount} for (_, name), amount in amounts.items())
+
+
+def within(amounts: Mapping[Any, int], limits: Amounts) -> bool:
+    """Tell whether no amount is above what there is; no entry is none."""
+    return all(amounts[key] <= limits.get(key, 0) for key in amounts)
+
+
+def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:
+    """Return what must be freed on the host, by slot; {} = fits now.
+
+    What is asked for without a suffix is looked for on the root provider;
+    other groups are not served yet. Only slots with a positive lack are
+    named. A provider that is used beyond its capacity lacks that excess as
+    well. A class asked for with 0 is not asked for. Refusals are looked for
+    in order of class name, those that no server leaving could change first.
 
     :raises ValueError: when an amount asked for is negative
     """
-    wanted = {name: request[name] for name in sorted(request)}
+    lack: dict[Slot, int] = {}
+    for group in request.groups:
+        if group.suffix:
+            return Refusal(
+                RefusalCode.GRANULAR,
+                f"group {group.suffix}: granular request groups are not "
+                "served",
+            )
+        found = _lack(group.resources, host.root, host)
+        if isinstance(found, Refusal):
+            return found
+        lack.update(found)
+    return lack
+
+
+def _lack(
+    resources: Resources, provider: Provider, host: Host
+) -> dict[Slot, int] | Refusal:
+    wanted = {name: resources[name] for name in sorted(resources)}
     if min(wanted.values(), default=0) < 0:
         msg = f"a negative amount is asked for: {wanted}"
         raise ValueError(msg)
     wanted = {name: amount for name, amount in wanted.items() if amount}
     for name, amount in wanted.items():
-        refusal = _forbidden(name, amount, host.inventories.get(name))
+        refusal = forbidden(name, amount, provider.inventories.get(name))
         if refusal is not None:
             return refusal
-    lack: dict[str, int] = {}
+    lack: dict[Slot, int] = {}
     for name, amount in wanted.items():
-        capacity = host.inventories[name].capacity
-        used = host.used.get(name, 0)
-        short = used + amount - capacity
-        if short <= 0:
+        free = provider.free(name)
+        if amount <= free:
             continue
-        freeable = sum(c.resources.get(name, 0) for c in host.candidates)
-        if short > freeable:
+        slot = (provider.uuid, name)
+        freeable = sum(c.resources.get(slot, 0) for c in host.candidates)
+        if amount - free > freeable:
             return Refusal(
                 RefusalCode.NO_ROOM,
-                f"{name}: {amount} asked for, {capacity - used} of "
-                f"{capacity} free and {freeable} held by preemptible "
-                "servers",
+                f"{name}: {amount} asked for, {free} of "
+                f"{provider.inventories[name].capacity} free and {freeable} "
+                "held by preemptible servers",
             )
-        lack[name] = short
+        lack[slot] = amount - free
     return lack
 
 
-def _forbidden(
+def count(request: Request, host: Host, freed: SlotAmounts) -> int:
+    """Return how many such servers fit on a host with so much freed.
+
+    0 where nothing at all is asked for.
+    """
+    counts = []
+    for group in request.groups:
+        if group.suffix:
+            return 0
+        for name, amount in group.resources.items():
+            inventory = host.root.inventories.get(name)
+            if not amount:
+                continue
+            if forbidden(name, amount, inventory) is not None:
+                return 0
+            room = host.root.free(name) + freed.get((host.uuid, name), 0)
+            counts.append(max(0, room) // amount)
+    return min(counts, default=0)
+
+
+def forbidden(
     name: str, amount: int, inventory: Inventory | None
 ) -> Refusal | None:
     """Say why Placement would refuse the amount even on an empty host."""

@@ -15,22 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 import dataclasses
-from typing import Protocol
 
-from nova_preempt.core.model import Inventory, Resources
-
-
-class Provider(Protocol):
-    """What a host has, and what of it is used."""
-
-    @property
-    def uuid(self) -> str: ...
-
-    @property
-    def inventories(self) -> Mapping[str, Inventory]: ...
-
-    @property
-    def used(self) -> Resources: ...
+from nova_preempt.core.model import Provider, Resources
 
 
 def parse(text: str) -> dict[str, tuple[int, bool]]:

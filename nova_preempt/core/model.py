@@ -21,11 +21,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
+import datetime
 import enum
-from typing import TypeAlias
+import functools
+from typing import Any, TypeAlias
 
 #: resource class -> amount
 Resources: TypeAlias = Mapping[str, int]
+
+#: Where an amount is: (uuid of the provider, resource class).
+Slot: TypeAlias = tuple[str, str]
+
+#: slot -> amount
+SlotAmounts: TypeAlias = Mapping[Slot, int]
+
+#: What a search for victims adds up: by slot on a host, by class where the
+#: hosts of a group are taken together. It only compares the keys.
+Amounts: TypeAlias = Mapping[Any, int]
 
 #: micro-units in one second
 SECOND = 1_000_000
@@ -57,13 +69,15 @@ class Inventory:
 class Candidate:
     """A preemptible server that may become a victim.
 
+    ``resources``: what its end frees, by slot on a host.
+
     :raises ValueError: when the cost or an amount is negative: the search
         relies on every further victim costing and freeing something or
         nothing, never less
     """
 
     uuid: str
-    resources: Resources
+    resources: Amounts
     cost: int
 
     def __post_init__(self) -> None:
@@ -83,15 +97,89 @@ class Cap:
     most: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Host:
-    """One compute node; ``used`` counts everybody, candidates included."""
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """A resource provider: what it has, and who uses it.
+
+    ``allocations``: {uuid of the consumer: {resource class: amount}};
+    ``generation`` is Placement's, ``parent_uuid`` '' for the root of a tree.
+    """
 
     uuid: str
-    name: str
+    generation: int
     inventories: Mapping[str, Inventory]
-    used: Resources
+    allocations: Mapping[str, Resources]
+    parent_uuid: str = ""
+
+    @functools.cached_property
+    def used(self) -> dict[str, int]:
+        """{resource class: amount} of all consumers."""
+        used: dict[str, int] = {}
+        for resources in self.allocations.values():
+            for name, amount in resources.items():
+                used[name] = used.get(name, 0) + amount
+        return used
+
+    def free(self, resource_class: str) -> int:
+        """What may still be allocated, below 0 where too much is."""
+        inventory = self.inventories.get(resource_class)
+        capacity = inventory.capacity if inventory else 0
+        return capacity - self.used.get(resource_class, 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """One compute node: a tree of providers, and who may leave it.
+
+    ``providers``: the root, whose uuid is the host's, comes first.
+    ``candidates`` are among those that use the providers.
+    """
+
+    name: str
+    providers: tuple[Provider, ...]
     candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def root(self) -> Provider:
+        """The compute node's own provider."""
+        return self.providers[0]
+
+    @property
+    def uuid(self) -> str:
+        """Of the root."""
+        return self.providers[0].uuid
+
+    def held(self, consumer: str) -> dict[Slot, int]:
+        """What a consumer has been allocated anywhere on the host."""
+        return {
+            (provider.uuid, name): amount
+            for provider in self.providers
+            for name, amount in provider.allocations.get(consumer, {}).items()
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """What a request asks of one provider.
+
+    ``suffix`` is that of Placement's granular groups, '' for what is asked
+    for without one.
+    """
+
+    resources: Resources
+    suffix: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What one server asks for, in groups."""
+
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, resources: Resources) -> Request:
+        """A request of a single group without suffix."""
+        return cls((Group(resources),))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,6 +206,7 @@ class RefusalCode(enum.Enum):
     ABOVE_MAX_UNIT = "above_max_unit"
     STEP_SIZE = "step_size"
     NO_ROOM = "no_room"
+    GRANULAR = "granular"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,16 +217,46 @@ class Refusal:
     text: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
-    """The request on this host, after these victims are gone.
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A preemptible server, as Nova's record of it says.
 
-    ``missing`` is what they had to free; empty when nobody has to leave.
+    ``launched_at`` is aware; when it was created where Nova has not recorded
+    a launch. ``notice_s``, ``action`` and ``restore`` are what its flavor
+    says of its end: None, '' and False where it does not.
     """
 
-    host: Host
-    victim_set: VictimSet
-    missing: Resources
+    uuid: str
+    host: str
+    node: str
+    cell_uuid: str
+    project_id: str
+    user_id: str
+    flavor: str
+    launched_at: datetime.datetime
+    vm_state: str
+    task_state: str | None
+    minimum_runtime_s: int
+    vcpus: int
+    memory_mb: int
+    disk_mb: int
+    maximum_runtime_s: int | None = None
+    notice_s: int | None = None
+    action: str = ""
+    restore: bool = False
+    #: '' if it is not locked, else "owner" or "admin", as Nova has it
+    locked_by: str = ""
+    #: whether it holds parts of its host that a stopped server keeps
+    pinned: bool = False
+    #: Nova's, which nobody here looks into
+    numa_topology: object = dataclasses.field(default=None, compare=False)
+
+    def uptime_us(self, now: datetime.datetime) -> int:
+        """Microseconds since its launch, never negative."""
+        return max(
+            0,
+            (now - self.launched_at) // datetime.timedelta(microseconds=1),
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from nova_preempt.core.cover.ranked import ranked
 from nova_preempt.core.cover.reduced import Row
 from nova_preempt.core.cover.solve import Answer
 from nova_preempt.core.cover.solve import solve
-from nova_preempt.core.model import Candidate, Cap, Resources, VictimSet
+from nova_preempt.core.model import Amounts, Candidate, Cap, VictimSet
 
 #: Tells of a whole set, in order of uuid, whether it is good enough.
 Accept: TypeAlias = Callable[[tuple[Candidate, ...]], bool]
@@ -78,9 +78,9 @@ _SEARCHES = 4
 
 def cheapest_victims(
     candidates: Iterable[Candidate],
-    missing: Resources,
+    missing: Amounts,
     *,
-    capacity: Resources | None = None,
+    capacity: Amounts | None = None,
     accept: Accept | None = None,
     caps: Iterable[Cap] = (),
     limits: SearchLimits = DEFAULT_LIMITS,
@@ -137,8 +137,8 @@ class _Search:
     def __init__(
         self,
         pool: Sequence[Candidate],
-        missing: Resources,
-        capacity: Resources | None,
+        missing: Amounts,
+        capacity: Amounts | None,
         limits: SearchLimits,
         caps: Sequence[Cap],
     ) -> None:
@@ -283,7 +283,7 @@ class _Search:
 
 
 def lower_bound(
-    candidates: Iterable[Candidate], missing: Resources
+    candidates: Iterable[Candidate], missing: Amounts
 ) -> int | None:
     """Return a cost that no sufficient set is below; None: there is none.
 

@@ -11,12 +11,13 @@
 # under the License.
 """What must hold of every scheduling decision, whatever a scenario expects.
 
-Worked out by the pure core from what Nova and Placement say, without our
-scheduler.
+Worked out from what Nova and Placement say by trying all sets of victims,
+without any of the code that decides: a fault there must show here. So it is
+for hosts with a dozen preemptible servers, not for more.
 """
 
-from nova_preempt.core import decide
-from nova_preempt.core import model
+import fractions
+import itertools
 
 
 def broken(needed, outcome, before, after):
@@ -49,28 +50,28 @@ def _normal_victims(outcome, hosts):
 
 
 def _not_cheapest(needed, outcome, hosts):
-    plans = {plan.host.name: plan for plan in decide.decide(
-        [_host(host, outcome.request.preemptible) for host in hosts],
-        needed).considered}
+    plans = {}
+    for host in hosts:
+        found = _cheapest(host, needed, outcome.request.preemptible)
+        if found is not None:
+            plans[host.name] = found
     considered = {choice.host: choice for choice in outcome.considered}
     wrong = [f'{name} {"could" if name in plans else "cannot"} serve it'
              for name in sorted(plans.keys() ^ considered.keys())]
-    names = {server.uuid: server.name for host in hosts
-             for server in host.servers}
     for name in sorted(plans.keys() & considered.keys()):
-        victim_set = plans[name].victim_set
-        cheapest = sorted(names[victim.uuid] for victim in victim_set.victims)
+        cheapest = sorted(server.name for server in plans[name])
+        cost_us = _cost_us(plans[name])
         choice = considered[name]
-        if (cheapest, victim_set.cost) != ([*choice.victims], choice.cost_us):
+        if (cheapest, cost_us) != ([*choice.victims], choice.cost_us):
             wrong.append(f'the cheapest on {name} are '
                          f'{", ".join(cheapest) or "none"} at '
-                         f'{victim_set.cost / 1e6:g} s')
+                         f'{cost_us / 1e6:g} s')
     return wrong + _wrong_host(outcome, plans)
 
 
 def _wrong_host(outcome, plans):
-    keys = {name: (bool(plan.victim_set.victims), plan.victim_set.cost)
-            for name, plan in plans.items()}
+    keys = {name: (bool(victims), _cost_us(victims))
+            for name, victims in plans.items()}
     chosen = outcome.chosen
     if chosen is None:
         return ['it was refused without need'] if plans else []
@@ -80,12 +81,34 @@ def _wrong_host(outcome, plans):
     return [f'{chosen.host} is not the best host for it']
 
 
-def _host(host, preemptible_request):
-    return model.Host(
-        host.name, host.name,
-        {name: model.Inventory(amount)
-         for name, amount in host.capacity.items()},
-        host.used,
-        tuple(model.Candidate(server.uuid, server.resources, server.cost_us)
-              for server in host.servers
-              if server.preemptible and not preemptible_request))
+def _cheapest(host, needed, preemptible_request):
+    """The victims that make room at least cost, None if none do.
+
+    Of equally dear sets the smallest, then that which frees the least beside
+    what is needed (as shares of the host), then the first by uuid.
+    """
+    spot = [] if preemptible_request else [
+        server for server in host.servers if server.preemptible]
+    sets = [victims for count in range(len(spot) + 1)
+            for victims in itertools.combinations(spot, count)
+            if _makes_room(host, needed, victims)]
+    return min(sets, default=None, key=lambda victims: (
+        _cost_us(victims), len(victims), _share(host, needed, victims),
+        sorted(server.uuid for server in victims)))
+
+
+def _makes_room(host, needed, victims):
+    return all(
+        amount <= host.capacity[name] - host.used[name]
+        + sum(server.resources.get(name, 0) for server in victims)
+        for name, amount in needed.items())
+
+
+def _cost_us(victims):
+    return sum(server.cost_us for server in victims)
+
+
+def _share(host, needed, victims):
+    return sum(fractions.Fraction(server.resources.get(name, 0),
+                                  host.capacity[name])
+               for server in victims for name in needed if needed[name])

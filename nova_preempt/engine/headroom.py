@@ -17,18 +17,13 @@ has its notice meanwhile.
 
 from oslo_log import log as logging
 
-from nova_preempt.core import model
-from nova_preempt.core import victims as core_victims
+from nova_preempt.core.scheduling import ahead as core
 from nova_preempt.db import api as db_api
 from nova_preempt.db import pauses
-from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
 HEADROOM = 'headroom'
-
-# No more preemptible servers than this are chosen from, the cheapest first.
-_MOST = 200
 
 
 class Headroom:
@@ -50,64 +45,26 @@ class Headroom:
             self._keep(group)
 
     def _keep(self, group):
-        missing = self._missing(group)
+        preemption = self._preemption
+        missing = group.missing(core.freeing(group, (
+            {uuid: item['resources']
+             for uuid, item in victim.allocations.items()}
+            for victim in self._ends.ending(HEADROOM))))
         if not missing:
             return
-        nodes = group.nodes
-        preemption = self._preemption
-        now = preemption.clock()
-        rules = terms.get_rules(preemption.conf)
-        actions = preemption.conf.actions
-        spending = preemption.budgets.spending()
-        servers = {
-            server.uuid: server for server in preemption.view.servers()
-            if server.node in nodes
-            and server.uuid in nodes[server.node].allocations
-            and terms.may_give_way(server, rules, actions, now)
-            and spending.allows(server)}
         ending = {victim.server_uuid for decision
                   in preemption.db.get_decisions(statuses=db_api.OPEN)
                   for victim in decision.victims}
-        candidates = sorted(
-            (self._candidate(server, nodes[server.node], now)
-             for server in servers.values() if server.uuid not in ending),
-            key=lambda item: (item.cost, item.uuid))[:_MOST]
-        caps = spending.caps([servers[item.uuid] for item in candidates])
-        for victim in self._choose(group, candidates, missing, caps):
+        for server, cost_us in core.choose(
+                group, missing, preemption.view.servers(),
+                preemption.policy(), preemption.clock(),
+                preemption.budgets.read(), ending | preemption.stuck()):
             LOG.info('%(group)s lacks %(missing)s of its headroom.',
                      {'group': group.name, 'missing': missing})
             try:
                 self._ends.begin(
-                    servers[victim.uuid], HEADROOM,
+                    server, HEADROOM,
                     f'{group.name} has too little space free',
-                    cost_us=victim.cost, within_budgets=True)
+                    cost_us=cost_us, within_budgets=True)
             except (db_api.AlreadyEnding, db_api.OverBudget):
                 continue
-
-    def _candidate(self, server, state, now):
-        resources = state.allocations[server.uuid]
-        return model.Candidate(
-            server.uuid, self._preemption.freed(server, resources),
-            self._preemption.cost_us(server, resources, now))
-
-    @staticmethod
-    def _choose(group, candidates, missing, caps):
-        """The cheapest that free enough; all that help if none do."""
-        capacity = {name: group.capacity(name) for name in missing}
-        found = core_victims.cheapest_victims(
-            tuple(candidates), missing, capacity=capacity, caps=caps)
-        if found is not None:
-            return found.victims
-        return [item for item in candidates
-                if any(item.resources.get(name) for name in missing)]
-
-    def _missing(self, group):
-        """{class: amount} that is not free and not being freed."""
-        freeing = {}
-        uuids = group.uuids()
-        for victim in self._ends.ending(HEADROOM):
-            for uuid in uuids & victim.allocations.keys():
-                resources = victim.allocations[uuid]['resources']
-                for name, amount in resources.items():
-                    freeing[name] = freeing.get(name, 0) + amount
-        return group.missing(freeing)

@@ -23,12 +23,13 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt import rpc
+from nova_preempt.core import capacity
+from nova_preempt.core import model
 from nova_preempt.core import refusals
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import request
 from nova_preempt.scheduler.filters import reservation_filter
 
@@ -160,7 +161,7 @@ class Demand:
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._get_host_manager())
-        wanted = resources.merged_resources()
+        wanted = model.Request.of(resources.merged_resources())
         may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
                    if leases.is_used(self._conf) else asleep.__contains__)
         found = {}
@@ -168,7 +169,8 @@ class Demand:
                 request.provider_query(resources)):
             if provider.name in asleep and may_use(provider.name):
                 state = self._placement.get_provider_state(provider.uuid)
-                number = questions.fits(wanted, state, {}) if state else 0
+                number = capacity.count(wanted, model.Host(
+                    provider.name, (state,)), {}) if state else 0
                 if number:
                     found[provider.name] = number
         return found

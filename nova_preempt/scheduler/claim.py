@@ -18,6 +18,7 @@ wherever the process dies, it says what to finish or to take back.
 import dataclasses
 
 from nova_preempt import placement as placement_api
+from nova_preempt.core import capacity
 from nova_preempt.db import api as db_api
 
 
@@ -38,10 +39,10 @@ class Claims:
         # Decisions that a thread of this process works on.
         self.active = set()
 
-    def claim(self, option, decision, resources):
-        """Swap the allocations of the option's victims for the server's.
+    def claim(self, plan, decision, resources):
+        """Swap the allocations of the plan's victims for the server's.
 
-        :param option: a nova_preempt.scheduler.candidates.Option
+        :param plan: a nova_preempt.core.scheduling.plans.Plan
         :param decision: the db.Decision to write, victims without allocations
         :param resources: {class: amount} of the server
         :returns: the db.Decision as it now stands in the database, CLAIMED
@@ -49,8 +50,8 @@ class Claims:
         :raises placement.PlacementError: nothing is known to have happened;
             the intent stays for the recovery to look at
         """
-        provider_uuid = option.provider_uuid
-        consumers, victims = self._read_victims(option, decision)
+        provider_uuid = plan.host.uuid
+        consumers, victims = self._read_victims(plan, decision)
         target = self._read_target(decision)
         if target.resources_on(provider_uuid):
             raise placement_api.Conflict(
@@ -62,15 +63,17 @@ class Claims:
             target.uuid,
             target.allocations | {provider_uuid: {'resources': resources}},
             target.generation, decision.project_id, decision.user_id)
-        kept = get_kept(option)
-        changes = [_reduced(consumer, provider_uuid, kept[consumer.uuid])
+        retained = plan.retained()
+        changes = [_reduced(consumer, plan.host, retained[consumer.uuid])
                    for consumer in consumers]
         changes.append(target)
 
         decision = dataclasses.replace(
             decision, owner=self._owner.acquire(), victims=victims,
             status=db_api.INTENT,
-            record={**decision.record, 'surplus': _total(kept.values()),
+            record={**decision.record, 'surplus': capacity.total(
+                        capacity.by_class(slots)
+                        for slots in retained.values()),
                     # By which the recovery knows our claim again.
                     'consumer_generation': (target.generation or 0) + 1})
         self.active.add(decision.uuid)
@@ -105,17 +108,20 @@ class Claims:
             return placement_api.Consumer(decision.server_uuid, {})
         return self._placement.get_consumer(decision.server_uuid)
 
-    def _read_victims(self, option, decision):
+    def _read_victims(self, plan, decision):
         """([Consumer], [Victim]) as Placement has them now."""
         consumers, victims = [], []
-        expected = option.allocated
         for victim in decision.victims:
             consumer = self._placement.get_consumer(victim.server_uuid)
-            found = consumer.resources_on(option.provider_uuid)
-            if found != expected[victim.server_uuid]:
+            expected = plan.host.held(victim.server_uuid)
+            found = {(provider.uuid, name): amount
+                     for provider in plan.host.providers for name, amount
+                     in consumer.resources_on(provider.uuid).items()}
+            if found != expected:
                 raise placement_api.Conflict(
-                    f'victim {victim.server_uuid} has {found} instead of '
-                    f'{expected[victim.server_uuid]}')
+                    f'victim {victim.server_uuid} has '
+                    f'{capacity.by_class(found)} instead of '
+                    f'{capacity.by_class(expected)}')
             consumers.append(consumer)
             victims.append(dataclasses.replace(
                 victim, allocations=consumer.allocations,
@@ -124,41 +130,12 @@ class Claims:
         return consumers, tuple(victims)
 
 
-def get_kept(option):
-    """What each victim keeps until it is gone: {uuid: {class: amount}}.
-
-    Only what is missing is taken from them. The rest stays allocated as long
-    as they live: until then it is not free, and a rollback needs it. What a
-    provider would refuse as an allocation (less than min_unit, not a multiple
-    of step_size) cannot be kept.
-    """
-    missing = dict(option.missing)
-    kept = {}
-    for victim in option.victim_set.victims:
-        rest = kept[victim.uuid] = {}
-        for name, amount in option.allocated[victim.uuid].items():
-            taken = min(victim.resources.get(name, 0), missing.get(name, 0))
-            missing[name] = missing.get(name, 0) - taken
-            inventory = option.host.inventories[name]
-            amount = min(amount - taken, inventory.max_unit)
-            amount -= amount % inventory.step_size
-            if amount >= max(1, inventory.min_unit):
-                rest[name] = amount
-    return kept
-
-
-def _reduced(consumer, provider_uuid, kept):
-    """The consumer with only this on the provider."""
+def _reduced(consumer, host, retained):
+    """The consumer with only this on the host, by slot."""
+    on_host = {provider.uuid for provider in host.providers}
     allocations = {uuid: item for uuid, item in consumer.allocations.items()
-                   if uuid != provider_uuid}
-    if kept:
-        allocations[provider_uuid] = {'resources': kept}
+                   if uuid not in on_host}
+    for (uuid, name), amount in retained.items():
+        allocations.setdefault(uuid, {'resources': {}})[
+            'resources'][name] = amount
     return consumer.with_allocations(allocations)
-
-
-def _total(resources):
-    total = {}
-    for item in resources:
-        for name, amount in item.items():
-            total[name] = total.get(name, 0) + amount
-    return total

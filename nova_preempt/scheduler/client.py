@@ -11,7 +11,7 @@
 # under the License.
 """Nova's Placement client, as a request that may preempt sees it."""
 
-from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.scheduler import cycle as cycles
 
 
 class PreemptingClient:
@@ -30,10 +30,10 @@ class PreemptingClient:
 
     def get_allocation_candidates(self, context, resources):
         offered = self._client.get_allocation_candidates(context, resources)
-        attempt = attempts.current()
-        if attempt is None or offered is None:
+        cycle = cycles.current()
+        if cycle is None or offered is None:
             return offered
-        return attempt.offer(resources, offered)
+        return cycle.offer(resources, offered)
 
     def claim_resources(self, context, consumer_uuid, alloc_request,
                         project_id, user_id, *args, **kwargs):
@@ -42,8 +42,8 @@ class PreemptingClient:
                 context, consumer_uuid, alloc_request, project_id, user_id,
                 *args, **kwargs)
 
-        attempt = attempts.current()
-        if attempt is None:
+        cycle = cycles.current()
+        if cycle is None:
             return real_claim()
-        return attempt.claim(real_claim, consumer_uuid, alloc_request,
-                             project_id, user_id)
+        return cycle.claim(real_claim, consumer_uuid, alloc_request,
+                           project_id, user_id)

@@ -40,7 +40,7 @@ from nova_preempt.power import demand
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
-from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import leaving
 from nova_preempt.scheduler import observation
@@ -49,6 +49,7 @@ from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request
+from nova_preempt.scheduler import states
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler import zeroed
@@ -79,7 +80,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def placement_client(self):
         client = allocation_project.client(
             self._client or report.report_client_singleton())
-        if attempts.current() is None:
+        if cycles.current() is None:
             return leaving.client(client)
         return PreemptingClient(client)
 
@@ -196,7 +197,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                          instance_uuids, patience), patience)
 
     def dry_run(self, context, spec_obj, instance_uuids):
-        """Nova's scheduling, which the current attempt ends at the claim."""
+        """Nova's scheduling, which the current cycle ends at the claim."""
         try:
             super().select_destinations(
                 context, spec_obj=spec_obj, instance_uuids=instance_uuids,
@@ -259,14 +260,14 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _over_quota(self, context, spec_obj, instance_uuids, reason):
         self.preemption.note_refusal(
-            self.placing.attempt(context, spec_obj, instance_uuids),
+            self.placing.cycle(context, spec_obj, instance_uuids),
             instance_uuids[0], reason)
 
-    def _observe(self, context, instance_uuids, attempt, selections=None,
+    def _observe(self, context, instance_uuids, cycle, selections=None,
                  error=None):
         if not self.observers:
             return
-        report = observation.make(context, instance_uuids, attempt,
+        report = observation.make(context, instance_uuids, cycle,
                                   selections, error)
         for observer in self.observers:
             observer(report)
@@ -274,69 +275,69 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     # -- where Nova's scheduling is joined -------------------------------
 
     def _schedule(self, context, spec_obj, instance_uuids, *args, **kwargs):
-        attempt = attempts.current()
-        if attempt is None:
+        cycle = cycles.current()
+        if cycle is None:
             return super()._schedule(context, spec_obj, instance_uuids, *args,
                                      **kwargs)
         try:
             selections = super()._schedule(context, spec_obj, instance_uuids,
                                            *args, **kwargs)
-            attempt.stop_choosing()
-            if attempt.claims and self.preemption.finish(
-                    attempt.claims,
-                    attempt.patience.limit) == len(instance_uuids):
+            cycle.stop_choosing()
+            if cycle.claims and self.preemption.finish(
+                    cycle.claims,
+                    cycle.patience.limit) == len(instance_uuids):
                 raise preemption.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():
-                self._take_back(context, attempt, exc)
+                self._take_back(context, cycle, exc)
 
-    def _take_back(self, context, attempt, exc):
+    def _take_back(self, context, cycle, exc):
         """All or nothing: no server of the request keeps a claim."""
-        attempt.stop_choosing()
+        cycle.stop_choosing()
         try:
-            self.preemption.take_back_lost(attempt.lost, str(exc))
-            self.preemption.give_back(attempt.claims, str(exc))
+            self.preemption.take_back_lost(cycle.lost, str(exc))
+            self.preemption.give_back(cycle.claims, str(exc))
         finally:
             if not isinstance(exc, exception.NoValidHost):
                 # For NoValidHost Nova has done it, for other errors it does
                 # not.
-                self._cleanup_allocations(context, attempt.free_claims)
+                self._cleanup_allocations(context, cycle.free_claims)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
-        attempt = attempts.current()
-        if attempt is None:
+        cycle = cycles.current()
+        if cycle is None:
             return super()._get_sorted_hosts(
                 spec_obj, leaving.open_hosts(host_states), index)
-        return attempt.sorted_hosts(super()._get_sorted_hosts, spec_obj,
-                                    host_states, index)
+        return cycle.sorted_hosts(super()._get_sorted_hosts, spec_obj,
+                                  host_states, index)
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):
-        attempt = attempts.current()
-        if attempt is not None:
-            hosts = attempt.alternates(hosts)
+        cycle = cycles.current()
+        if cycle is not None:
+            hosts = cycle.alternates(hosts)
         return super()._get_alternate_hosts(selected_hosts, spec_obj, hosts,
                                             *args, **kwargs)
 
     def _consume_selected_host(self, selected_host, spec_obj,
                                instance_uuid=None):
-        attempt = attempts.current()
-        if attempt is not None:
-            if self.preemption.headroom and not getattr(
-                    selected_host, 'victims', ()):
+        cycle = cycles.current()
+        if cycle is not None:
+            if self.preemption.headroom and not states.mark_of(
+                    selected_host).victims:
                 self.preemption.headroom.placed(
                     selected_host.uuid, leaving.claimed(selected_host))
-            attempt.consumed(selected_host)
+            cycle.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,
                                        instance_uuid=instance_uuid)
 
     def _cleanup_allocations(self, context, instance_uuids):
-        attempt = attempts.current()
-        if attempt is not None and instance_uuids:
+        cycle = cycles.current()
+        if cycle is not None and instance_uuids:
             # Those that took victims are taken back in _schedule, together
             # with what their victims had.
-            claimed = {decision.server_uuid for decision in attempt.claims}
+            claimed = {decision.server_uuid for decision in cycle.claims}
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)

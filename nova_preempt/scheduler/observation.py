@@ -12,18 +12,18 @@
 """What a scheduling request came to, as a dict for observers."""
 
 
-def make(context, instance_uuids, attempt, selections, error):
+def make(context, instance_uuids, cycle, selections, error):
     """The report on one request.
 
-    :param attempt: the Attempt; None if the request may not preempt
+    :param cycle: the SchedulingCycle; None if the request may not preempt
     :param selections: what Nova's select_destinations returned, if it did
     :param error: the NoValidHost that it raised, if it did
     :returns: {request_id, server_uuids, preemptible, outcome, reason,
         placements: [{server_uuid, host, victims: [{server_uuid, cost_us}],
         cost_us}], considered: [{host, node, victims, cost_us}]}
     """
-    claims = {} if attempt is None else {
-        decision.server_uuid: decision for decision in attempt.claims}
+    claims = {} if cycle is None else {
+        decision.server_uuid: decision for decision in cycle.claims}
     placements = []
     for server_uuid, selection in zip(instance_uuids, selections or (),
                                       strict=False):
@@ -40,11 +40,11 @@ def make(context, instance_uuids, attempt, selections, error):
     return {
         'request_id': context.request_id,
         'server_uuids': list(instance_uuids),
-        'preemptible': attempt is None,
+        'preemptible': cycle is None,
         'outcome': 'no_valid_host' if error else 'placed',
         'reason': error.format_message() if error else '',
         'placements': placements,
-        'considered': list(attempt.considered) if attempt else [],
+        'considered': list(cycle.considered) if cycle else [],
     }
 
 

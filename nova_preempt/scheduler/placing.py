@@ -21,7 +21,8 @@ from nova_preempt import exceptions
 from nova_preempt import placement as placement_api
 from nova_preempt.core import refusals
 from nova_preempt.db import api as db_api
-from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.scheduler import acting
+from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import preemption as preemptions
 from nova_preempt.scheduler import request
@@ -41,7 +42,7 @@ class Placing:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param observe: called with context, instance_uuids, attempt, selections
+    :param observe: called with context, instance_uuids, cycle, selections
         and error after each request
     """
 
@@ -63,10 +64,9 @@ class Placing:
             # servers there is no second time to keep it for.
             again = (copy.deepcopy(spec_obj) if self._preemption.view
                      else None)
-            attempt = self.attempt(context, spec_obj, instance_uuids,
-                                   patience)
+            cycle = self.cycle(context, spec_obj, instance_uuids, patience)
             try:
-                with attempt:
+                with cycle:
                     selections = select(spec_obj)
             except surplus.RoomComing as exc:
                 patience.waited |= exc.decision_uuids
@@ -76,65 +76,67 @@ class Placing:
             except _FAILURES as exc:
                 left -= 1
                 if left and not patience.limit.is_over() and _is_lost_race(
-                        attempt, exc):
+                        cycle, exc):
                     spec_obj = again or spec_obj
                     continue
-                error = self._refused(context, instance_uuids, attempt, exc)
+                error = self._refused(context, instance_uuids, cycle, exc)
                 if error is exc:
                     raise
                 raise error from exc
             finally:
                 self._preemption.claims.active.difference_update(
-                    attempt.decisions)
-            self._observe(context, instance_uuids, attempt, selections)
+                    cycle.decisions)
+            self._observe(context, instance_uuids, cycle, selections)
             return selections
 
-    def attempt(self, context, spec_obj, instance_uuids, patience=None):
-        """An Attempt of this request."""
-        return attempts.Attempt(
+    def cycle(self, context, spec_obj, instance_uuids, patience=None):
+        """A SchedulingCycle of this request."""
+        patience = patience or self._preemption.patience()
+        return cycles.SchedulingCycle(
             self._preemption, self._host_manager, context, spec_obj,
             lambda: request.get_operation(context, spec_obj,
                                           instance_uuids[0]),
             request.protected_servers(spec_obj) | self._preemption.stuck(),
-            instance_uuids, patience)
+            instance_uuids, request.rank(spec_obj),
+            acting.Act(self._preemption, patience))
 
-    def _refused(self, context, instance_uuids, attempt, exc):
+    def _refused(self, context, instance_uuids, cycle, exc):
         """Keep why preemption could not help, where it was looked at.
 
         :returns: the NoValidHost that Nova's conductor gets: its owner reads
             the reason
         """
-        why = self._why(attempt, exc)
-        reason = attempt.refusal or _DETAILS.get(why, str(exc))
+        why = self._why(cycle, exc)
+        reason = cycle.refusal or _DETAILS.get(why, str(exc))
         is_stock = isinstance(exc, exception.NoValidHost)
         error = exc
         if why is not None:
             error = exception.NoValidHost(reason=refusals.join(
                 exc.kwargs.get('reason', '') if is_stock else '',
-                refusals.tell(why, attempt.refusal)))
+                refusals.tell(why, cycle.refusal)))
         elif not is_stock:
             error = exception.NoValidHost(reason=str(exc))
-        self._observe(context, instance_uuids, attempt, error=error)
+        self._observe(context, instance_uuids, cycle, error=error)
         if why is not None:
             LOG.info('Preemption cannot help server %(server)s: %(reason)s',
                      {'server': instance_uuids[0], 'reason': reason})
-            self._preemption.note_refusal(attempt, instance_uuids[0], reason)
+            self._preemption.note_refusal(cycle, instance_uuids[0], reason)
         return error
 
-    def _why(self, attempt, exc):
+    def _why(self, cycle, exc):
         """A core.refusals.Why, None if preemption was not looked at."""
         if isinstance(exc, preemptions.NotWanted):
             return None
         if not isinstance(exc, exception.NoValidHost):
             return _WHY.get(type(exc), refusals.Why.SERVICE)
-        if attempt.refusal:
-            return attempt.why
-        if attempt.candidates is None or not self._preemption.view:
+        if cycle.refusal:
+            return cycle.why
+        if not cycle.has_begun or not self._preemption.view:
             return None
-        if attempt.conflicts:
-            return (refusals.Why.TIME if attempt.patience.limit.is_over()
+        if cycle.conflicts:
+            return (refusals.Why.TIME if cycle.patience.limit.is_over()
                     else refusals.Why.RACES)
-        return (refusals.Why.BUSY if attempt.patience.is_refused
+        return (refusals.Why.BUSY if cycle.patience.is_refused
                 else refusals.Why.NO_HOST)
 
 
@@ -153,8 +155,8 @@ _DETAILS = {
 }
 
 
-def _is_lost_race(attempt, exc):
+def _is_lost_race(cycle, exc):
     """Whether it may go better another time."""
     if isinstance(exc, exception.NoValidHost):
-        return attempt.conflicts > 0
+        return cycle.conflicts > 0
     return isinstance(exc, preemptions.VictimsStuck | db_api.LostDecision)

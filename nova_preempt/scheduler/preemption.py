@@ -28,13 +28,12 @@ from nova_preempt import headroom
 from nova_preempt import metrics
 from nova_preempt import pauses
 from nova_preempt import placement as placement_api
-from nova_preempt.core import costs
 from nova_preempt.core import model
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import schema
 from nova_preempt.scheduler import budgets
-from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
@@ -83,7 +82,6 @@ class Preemption:
         self.clock = clock
         self.get_cells = get_cells
         self.observers = []
-        self.always = self.conf.consider == 'always'
         self.db = database.Database(conf)
         self._sync_database(conf)
         self.owner = owner.Owner(
@@ -193,31 +191,15 @@ class Preemption:
 
     # -- choosing --------------------------------------------------------
 
-    def candidates(self, resources, may_end, now):
-        """A Candidates for one request."""
-        # Not once a server: the configuration is slow to read.
-        actions = self.conf.actions
-
-        def cost_us(server, server_resources):
-            return self.cost_us(server, server_resources, now)
-
-        def freed(server, server_resources):
-            return terms.least_freed(server, server_resources, actions)
-
-        return candidates.Candidates(self.providers, self.view, resources,
-                                     may_end, cost_us, freed,
-                                     self.budgets.spending())
-
-    def cost_us(self, server, resources, now):
-        """What the end of a server with these resources costs now."""
-        return costs.total(self._cost, model.PreemptibleServer(
-            server.uuid, server.uptime_us(now), resources, server.project_id,
-            server.flavor, self._preemptions.get(server.uuid, 0)),
-            self._cost_options)
-
-    def freed(self, server, resources):
-        """What of a server's resources its end frees."""
-        return terms.least_freed(server, resources, self.conf.actions)
+    def policy(self):
+        """What the operator has settled, as the core wants it."""
+        # Once a decision, not once a server: options are slow to read.
+        conf = self.conf
+        return policy.Policy(
+            terms.get_rules(conf), tuple(conf.actions), self._cost,
+            self._cost_options, terms.notice_rule(conf, self.notice_limit_s),
+            self._preemptions,
+            always=conf.consider == 'always', shortlist=conf.shortlist_size)
 
     def stuck(self):
         """The uuids of victims that lately did not end."""
@@ -312,12 +294,12 @@ class Preemption:
             # There may be others, and servers that needed no victims.
             LOG.exception('Cannot take preemption %s back yet.', uuid)
 
-    def note_refusal(self, attempt, server_uuid, reason):
+    def note_refusal(self, cycle, server_uuid, reason):
         """Keep the record of a request that preemption could not help."""
         metrics.REFUSALS.inc()
         try:
             self.db.create_decision(
-                self.records.refused(attempt, server_uuid, reason))
+                self.records.refused(cycle, server_uuid, reason))
         except Exception:
             # The request has its answer; only the record of it is lost.
             LOG.exception('Cannot keep the record of server %s.', server_uuid)

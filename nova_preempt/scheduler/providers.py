@@ -26,7 +26,7 @@ MAX_AGE_S = 300
 
 
 class ProviderCache:
-    """ProviderStates by uuid.
+    """The core's Providers by uuid.
 
     :param placement: a nova_preempt.placement.Placement
     :param monotonic: the clock by which a listing is recent
@@ -59,7 +59,7 @@ class ProviderCache:
         return listing
 
     def peek(self, provider):
-        """(ProviderState or None, whether it is what Placement has)."""
+        """(a core Provider or None, whether it is what Placement has)."""
         with self._lock:
             state = self._states.get(provider.uuid)
             read_at = self._read_at.get(provider.uuid)
@@ -69,12 +69,12 @@ class ProviderCache:
             and self._monotonic() - read_at <= MAX_AGE_S)
 
     def known(self, uuid):
-        """The ProviderState as it was read last, None if it never was."""
+        """The core Provider as it was read last, None if it never was."""
         with self._lock:
             return self._states.get(uuid)
 
     def get(self, provider):
-        """The ProviderState of a listed provider, read only if it changed.
+        """The core Provider of a listed one, read only if it changed.
 
         None if the provider is gone.
         """
@@ -84,7 +84,7 @@ class ProviderCache:
         return state if fresh else self.read(provider.uuid)
 
     def read(self, uuid):
-        """The ProviderState, read now; None if the provider is gone."""
+        """The core Provider, read now; None if the provider is gone."""
         now = self._monotonic()
         with self._lock:
             known = self._states.get(uuid)

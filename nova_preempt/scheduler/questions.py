@@ -22,9 +22,11 @@ from nova.virt import hardware
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
-from nova_preempt.scheduler import attempt as attempts
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import plans
+from nova_preempt.scheduler import cycle as cycles
+from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request
-from nova_preempt.termination import terms
 
 CONF = nova.conf.CONF
 
@@ -37,26 +39,31 @@ class _Answer(Exception):
         self.state = state
 
 
-class DryRun(attempts.Attempt):
-    """A pass that ends where a claim would be made.
+class _Answering:
+    """Nothing is done: where a claim would be made the question is answered.
 
     It only reads, and has nobody wait for its turn.
+
+    :param patience: a nova_preempt.scheduler.patience.Patience
     """
 
-    takes_turns = False
+    def __init__(self, patience):
+        self.patience = patience
 
-    def offer(self, resources, offered):
-        if not request.is_preemptible(self.spec_obj):
-            return super().offer(resources, offered)
-        requests, summaries, _version = offered
-        if requests is not None:
-            self.note_room(resources, summaries)
-            self.refusal = 'a preemptible server never preempts'
-        return offered
+    def begin_choosing(self):
+        pass
 
-    def claim(self, real_claim, server_uuid, alloc_request, project_id,
-              user_id):
-        raise _Answer(self.state_of(alloc_request))
+    def stop_choosing(self):
+        pass
+
+    def join(self, state, plan, resources):
+        raise _Answer(state)
+
+    def take_room(self, state, real_claim):
+        raise _Answer(state)
+
+    def take(self, cycle, state, *args):
+        raise _Answer(state)
 
 
 class Questions:
@@ -83,44 +90,45 @@ class Questions:
         spec_obj = self._spec(context, flavor, project_id, user_id,
                               availability_zone, host)
         server_uuid = spec_obj.instance_uuid
-        attempt = DryRun(
+        cycle = cycles.SchedulingCycle(
             self._preemption, self._manager.host_manager, context, spec_obj,
             lambda: 'create', self._preemption.stuck(), [server_uuid],
-            self._preemption.patience(waits=False))
+            request.rank(spec_obj),
+            _Answering(self._preemption.patience(waits=False)))
         try:
-            with attempt:
+            with cycle:
                 self._manager.dry_run(context, spec_obj, [server_uuid])
         except _Answer as answer:
-            return self._chosen(attempt, answer.state)
+            return self._chosen(cycle, answer.state)
         except exception.NoValidHost as exc:
-            return self._none(attempt, str(exc))
+            return self._none(cycle, str(exc))
         raise exceptions.NoAnswer('The scheduler chose no host.')
 
-    def _chosen(self, attempt, state):
-        option = attempt.option_of(state)
+    def _chosen(self, cycle, state):
+        plan = cycle.decision.plan_of(state.uuid)
         victims, cost_us = [], 0
         reason = 'there is room'
-        if option is not None and option.joins:
+        if plan is not None and plan.joins:
             reason = ('there will be room once preemptible servers that are '
                       'ending already are gone')
-        elif option is not None:
-            cost_us = option.victim_set.cost
+        elif plan is not None and plan.victims:
+            cost_us = plan.cost_us
             costs = {victim.uuid: victim.cost
-                     for victim in option.victim_set.victims}
+                     for victim in plan.victim_set.victims}
             victims = [{'server_uuid': server.uuid,
                         'project_id': server.project_id,
                         'flavor': server.flavor,
                         'cost_us': costs[server.uuid]}
-                       for server in option.victims]
+                       for server in plan.victims]
         return {'outcome': 'preempts' if victims else 'free',
                 'host': state.host, 'cost_us': cost_us, 'victims': victims,
-                'considered': _considered(attempt),
+                'considered': _considered(cycle),
                 'reason': '' if victims else reason}
 
     @staticmethod
-    def _none(attempt, reason):
-        if attempt.refusal:
-            reason = attempt.refusal
+    def _none(cycle, reason):
+        if cycle.refusal:
+            reason = cycle.refusal
         return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
                 'victims': [], 'considered': [], 'reason': reason}
 
@@ -150,36 +158,26 @@ class Questions:
         request_filter.process_reqspec(context, spec_obj)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._manager.host_manager)
-        wanted = resources.merged_resources()
         preemption = self._preemption
-        now = preemption.clock()
+        policy = preemption.policy()
+        wanted = model.Request.of(resources.merged_resources())
+        cloud = nova_cloud.NovaCloud(
+            preemption, self._manager.host_manager, context, spec_obj, [],
+            lambda: 'create',
+            _Answering(preemption.patience(waits=False)))
+        search = plans.Search(cloud, wanted, policy, preemption.clock(),
+                              excluded=preemption.stuck() | cloud.ending())
         counts = {}
         for provider in preemption.providers.list(
                 request.provider_query(resources)):
             state = preemption.providers.get(provider)
             if state is None:
                 continue
-            ending = self._may_be_freed(provider.name, state, now)
-            free = fits(wanted, state, {})
-            more = fits(wanted, state, ending) - free
+            free, more = search.count(provider.name, (state,))
             zone = self._zone(provider.name)
             before = counts.get(zone, (0, 0))
             counts[zone] = before[0] + free, before[1] + more
         return counts
-
-    def _may_be_freed(self, node, state, now):
-        """{class: amount} of the preemptible servers on a node."""
-        preemption = self._preemption
-        total = {}
-        rules = terms.get_rules(preemption.conf)
-        actions = preemption.conf.actions
-        for server in preemption.view.on_node(node).values():
-            resources = state.allocations.get(server.uuid)
-            if resources and terms.may_give_way(server, rules, actions, now):
-                for name, amount in preemption.freed(server,
-                                                     resources).items():
-                    total[name] = total.get(name, 0) + amount
-        return total
 
     def _zone(self, host):
         manager = self._manager.host_manager
@@ -220,21 +218,6 @@ def _get_flavor(context, name, project_id):
     raise exceptions.FlavorNotFound(f'There is no flavor {name}.')
 
 
-def _considered(attempt):
+def _considered(cycle):
     return [{key: item[key] for key in ('host', 'node', 'victims', 'cost_us')}
-            for item in attempt.considered]
-
-
-def fits(wanted, state, freed):
-    """How many servers fit on a provider, with so much freed."""
-    numbers = []
-    for name, amount in wanted.items():
-        inventory = state.inventories.get(name)
-        if (inventory is None or amount > inventory.max_unit
-                or amount < inventory.min_unit
-                or amount % inventory.step_size):
-            return 0
-        room = (inventory.capacity - state.used.get(name, 0)
-                + freed.get(name, 0))
-        numbers.append(max(0, room) // amount)
-    return min(numbers, default=0)
+            for item in cycle.considered]

@@ -16,6 +16,8 @@ import uuid
 from oslo_log import log as logging
 
 from nova_preempt import requester
+from nova_preempt.core import capacity
+from nova_preempt.core.scheduling import record
 from nova_preempt.db import api as db_api
 from nova_preempt.termination import terms
 
@@ -36,28 +38,28 @@ class Records:
         self._options = options
         self._notice_limit_s = notice_limit_s
 
-    def decision(self, attempt, state, option, server_uuid, project_id,
+    def decision(self, cycle, state, plan, server_uuid, project_id,
                  user_id):
-        """The db.Decision to end the option's victims for a server.
+        """The db.Decision to end the plan's victims for a server.
 
         Its record is JSON: {operation, asked_by, flavor, resources, consider,
         cost, missing, surplus, optimal, steps, considered: [{host, node,
         victims, cost_us}], runner_up, why}.
         """
         costs = {victim.uuid: victim.cost
-                 for victim in option.victim_set.victims}
+                 for victim in plan.victim_set.victims}
         victims = tuple(
             make_victim(server, self._options, costs[server.uuid],
                         self._notice_limit_s)
-            for server in option.victims)
+            for server in plan.victims)
         return db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
-            request_id=attempt.context.request_id or '',
-            operation=attempt.operation, project_id=project_id,
+            request_id=cycle.context.request_id or '',
+            operation=cycle.operation, project_id=project_id,
             user_id=user_id or '', host=state.host,
-            provider_uuid=option.provider_uuid,
-            cost_us=option.victim_set.cost, victims=victims,
-            record=self._record(attempt, state, option))
+            provider_uuid=plan.host.uuid,
+            cost_us=plan.cost_us, victims=victims,
+            record=self._record(cycle, state, plan))
 
     def log(self, decision):
         """One line for one preemption."""
@@ -77,44 +79,43 @@ class Records:
              'runner_up': 'none' if runner_up is None else
              f'{runner_up["host"]}:{runner_up["cost_us"] / 1e6}'})
 
-    def refused(self, attempt, server_uuid, reason):
+    def refused(self, cycle, server_uuid, reason):
         """The db.Decision that says why preemption did not help."""
-        spec_obj = attempt.spec_obj
+        spec_obj = cycle.spec_obj
         return db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
             status=db_api.REFUSED, reason=reason,
-            request_id=attempt.context.request_id or '',
-            operation=attempt.operation,
+            request_id=cycle.context.request_id or '',
+            operation=cycle.operation,
             project_id=spec_obj.project_id or '',
-            record={**self._basics(attempt),
-                    'refusals': dict(attempt.candidates.refusals)
-                    if attempt.candidates else {}})
+            record={**self._basics(cycle),
+                    'refusals': dict(cycle.decision.search.refusals)
+                    if cycle.decision else {}})
 
-    def _basics(self, attempt):
+    def _basics(self, cycle):
         return {
-            'operation': attempt.operation,
-            'asked_by': requester.describe(attempt.context),
-            'flavor': attempt.spec_obj.flavor.name
-            if 'name' in attempt.spec_obj.flavor else '',
-            'resources': dict(attempt.resources or {}),
+            'operation': cycle.operation,
+            'asked_by': requester.describe(cycle.context),
+            'flavor': cycle.spec_obj.flavor.name
+            if 'name' in cycle.spec_obj.flavor else '',
+            'resources': dict(cycle.resources),
             'consider': self._options.consider,
             'cost': self._options.cost,
         }
 
-    def _record(self, attempt, state, option):
-        victim_set = option.victim_set
-        others = [item for item in attempt.considered
-                  if item['host'] != state.host]
-        runner_up = min(others, default=None, key=lambda item: (
-            bool(item['victims']), item['cost_us'], item['host']))
+    def _record(self, cycle, state, plan):
+        considered = cycle.considered
+        runner_up = next((item for item in considered
+                          if item['host'] != state.host), None)
         return {
-            **self._basics(attempt),
-            'missing': dict(option.missing),
-            'optimal': victim_set.optimal,
-            'steps': victim_set.steps,
-            'considered': attempt.considered[:MAX_CONSIDERED],
+            **self._basics(cycle),
+            'missing': capacity.by_class(plan.missing),
+            'optimal': plan.victim_set.optimal,
+            'steps': plan.victim_set.steps,
+            'considered': considered[:MAX_CONSIDERED],
             'runner_up': runner_up,
-            'why': _why(state, option, runner_up),
+            'why': record.why(state.host, plan, runner_up and (
+                runner_up['host'], runner_up['cost_us'])),
         }
 
 
@@ -128,19 +129,3 @@ def make_victim(server, options, cost_us=0, notice_limit_s=None):
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),
         action=terms.MIGRATE if ends.migrate else ends.action,
         notice_s=notice_s, restore=ends.restore, last_resort=ends.action)
-
-
-def _why(state, option, runner_up):
-    missing = ', '.join(f'{amount} {name}' for name, amount
-                        in sorted(option.missing.items()))
-    text = (f'{state.host} lacks {missing}' if missing else
-            f'{state.host} has room but does not pass the filters as it is')
-    text += (f'; ending {len(option.victims)} preemptible server(s) there '
-             f'costs {option.victim_set.cost / 1e6:g} s, the least of any '
-             'sufficient set')
-    if not option.victim_set.optimal:
-        text += ' that was found within the search budget'
-    if runner_up is None:
-        return text + '; no other host can serve the request'
-    return text + (f'; next would be {runner_up["host"]} at '
-                   f'{runner_up["cost_us"] / 1e6:g} s')

@@ -21,6 +21,7 @@ from nova.compute import vm_states
 import nova.conf
 
 from nova_preempt import marks
+from nova_preempt.core.scheduling import policy
 
 CONF = nova.conf.CONF
 
@@ -44,6 +45,11 @@ def is_preemptible(spec_obj):
     if marks.flavor_is_preemptible(extra_specs or {}):
         return True
     return is_hinted(spec_obj)
+
+
+def rank(spec_obj):
+    """The core's rank of the request: who has a lower one gives way."""
+    return policy.PREEMPTIBLE if is_preemptible(spec_obj) else policy.NORMAL
 
 
 def is_hinted(spec_obj):

@@ -18,6 +18,7 @@ a normal request is filtered on (Algorithm 2 of López García et al., FGCS
 """
 
 import copy
+import dataclasses
 
 from nova import exception
 from nova.virt import hardware
@@ -30,7 +31,7 @@ def without(host_state, servers):
     """A copy of the state as if these servers were gone.
 
     :param host_state: a nova.scheduler.host_manager.HostState
-    :param servers: nova_preempt.scheduler.view.Server objects
+    :param servers: the core's Servers
     """
     state = copy.copy(host_state)
     # Nova may share this dict with its tracking of instances: never change
@@ -48,22 +49,46 @@ def remove(host_state, servers):
     host_state.__dict__.update(without(host_state, servers).__dict__)
 
 
-def as_planned(state, servers):
-    """The state to filter on if these servers are the victims."""
-    view = without(state, servers)
-    view.victims = tuple(server.uuid for server in servers)
-    view.filtered_as = None
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """What a host needs to serve the request: our one attribute of a state.
+
+    :ivar victims: uuids of the servers that end, () where there is room
+    :ivar cost_us: what their end costs
+    :ivar filtered_as: the state without them, which filters are shown
+    """
+
+    victims: tuple = ()
+    cost_us: int = 0
+    filtered_as: object = None
+
+
+_NO_MARK = Mark()
+
+
+def mark_of(state):
+    """The Mark of a host state."""
+    return getattr(state, 'preemption', _NO_MARK)
+
+
+def set_mark(state, trial):
+    """Note what the core's Trial of a host is, for filters and weighers."""
+    if trial.without:
+        state.preemption = Mark(_uuids(trial.without), trial.cost_us,
+                                on_trial(state, trial))
+    else:
+        state.preemption = _NO_MARK
+
+
+def on_trial(state, trial):
+    """The state to filter on for a core's Trial."""
+    view = without(state, trial.without)
+    view.preemption = Mark(_uuids(trial.without))
     return view
 
 
-def set_victims(state, option):
-    """Note on a host state which victims it needs, for filters, weighers."""
-    victims = option.victims if option is not None else []
-    state.victims = tuple(server.uuid for server in victims)
-    # Decisions whose victims these are; then they end in any case.
-    state.joins = option.joins if option is not None else ()
-    state.victims_cost_us = option.victim_set.cost if victims else 0
-    state.filtered_as = as_planned(state, victims) if victims else None
+def _uuids(servers):
+    return tuple(server.uuid for server in servers)
 
 
 def _unconsume(state, server):

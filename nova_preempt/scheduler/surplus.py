@@ -13,53 +13,32 @@
 
 Until the victims of a decision are gone they hold what was not taken from
 them. A host on which that suffices is chosen like any other, see
-nova_preempt.scheduler.candidates; whoever is given it waits for the end and
+nova_preempt.core.scheduling.joining; whoever is given it waits for the end and
 then finds room.
 """
 
-import dataclasses
 import threading
 import time
 
 from oslo_utils import timeutils
 
 from nova_preempt.core import actions as core_actions
-from nova_preempt.core import joining
+from nova_preempt.core.scheduling import joining
 from nova_preempt.db import api as db_api
 
 
 class RoomComing(Exception):
-    """There will be room once these decisions are done."""
+    """There will be room once these decisions are done.
 
-    def __init__(self, option):
-        super().__init__(f'room is coming on host {option.node}')
-        self.decision_uuids = frozenset(option.joins)
-        self.provider_uuid = option.provider_uuid
-        self.resources = option.resources
-
-
-@dataclasses.dataclass(frozen=True)
-class Leaving:
-    """Victims of one open decision that have not ended yet.
-
-    notice_s is what is left of their notice, actions is {uuid: its action}.
+    :param plan: a nova_preempt.core.scheduling.plans.Plan that joins them
+    :param resources: {class: amount} that is asked for there
     """
 
-    decision_uuid: str
-    notice_s: float
-    actions: dict[str, str]
-
-    def ending(self, state):
-        """What they give up on a provider, a core.joining.Ending.
-
-        :param state: its ProviderState
-        """
-        total = {}
-        for uuid, action in self.actions.items():
-            held = core_actions.freed(state.allocations.get(uuid, {}), action)
-            for name, amount in held.items():
-                total[name] = total.get(name, 0) + amount
-        return joining.Ending(self.decision_uuid, total, self.notice_s)
+    def __init__(self, plan, resources):
+        super().__init__(f'room is coming on host {plan.host.name}')
+        self.decision_uuids = frozenset(plan.joins)
+        self.provider_uuid = plan.host.uuid
+        self.resources = resources
 
 
 class Surplus:
@@ -82,8 +61,8 @@ class Surplus:
         self._read_at = None
         self._taken = {}     # provider uuid: [resources] of who waits there
 
-    def leaving(self, decisions, waited=()):
-        """{provider uuid: [Leaving]} of decisions that free something.
+    def releasing(self, decisions, waited=()):
+        """{provider uuid: what is released there, a core Releasing}.
 
         :param decisions: the open db.Decisions
         :param waited: uuids of those that were waited for before; nobody
@@ -93,12 +72,13 @@ class Surplus:
         for decision in decisions:
             if decision.status == db_api.CLAIMED and (
                     decision.uuid not in waited):
-                for uuid, item in self._leaving(decision).items():
+                for uuid, item in self._endings(decision).items():
                     found.setdefault(uuid, []).append(item)
-        return found
+        return {uuid: joining.Releasing(tuple(endings), self.waiting(uuid))
+                for uuid, endings in found.items()}
 
-    def _leaving(self, decision):
-        """{provider uuid: Leaving}."""
+    def _endings(self, decision):
+        """{provider uuid: joining.Ending}."""
         actions = self._options.actions
         victims = [victim for victim in decision.victims
                    if victim.status not in db_api.ENDED]
@@ -114,7 +94,8 @@ class Surplus:
                 by_provider.setdefault(uuid, {})[victim.server_uuid] = (
                     victim.last_resort or core_actions.last_resort(
                         victim.action, actions))
-        return {uuid: Leaving(decision.uuid, max(0, notice_s), servers)
+        return {uuid: joining.Ending(decision.uuid, servers,
+                                     max(0, notice_s))
                 for uuid, servers in by_provider.items()}
 
     def waiting(self, provider_uuid):
@@ -122,23 +103,25 @@ class Surplus:
         with self._lock:
             return tuple(self._taken.get(provider_uuid, ()))
 
-    def join(self, option):
-        """Wait with the others for what the option needs.
+    def join(self, plan, resources):
+        """Wait with the others for what the plan needs.
 
-        :param option: a nova_preempt.scheduler.candidates.Option
+        :param plan: a nova_preempt.core.scheduling.plans.Plan that joins
+        :param resources: {class: amount} that is asked for
         :returns: False if somebody else was faster
         :raises RoomComing: wait for it outside of all locks, see wait()
         """
+        coming = RoomComing(plan, resources)
         with self._lock:
-            others = self._taken.get(option.provider_uuid, [])
+            others = self._taken.get(coming.provider_uuid, [])
             new = list(others)
-            for resources in option.waiting:
-                if resources in new:
-                    new.remove(resources)
+            for waiting in plan.waiting:
+                if waiting in new:
+                    new.remove(waiting)
             if new:
                 return False
-            self._taken[option.provider_uuid] = [*others, option.resources]
-        raise RoomComing(option)
+            self._taken[coming.provider_uuid] = [*others, resources]
+        raise coming
 
     def wait(self, coming, limit):
         """Wait until the decisions are closed, however, or time is up.

@@ -18,7 +18,6 @@ computes, which an operator may have switched off
 scheduler where cells have message queues of their own.
 """
 
-import dataclasses
 import datetime
 import threading
 import time
@@ -30,6 +29,7 @@ from oslo_utils import timeutils
 from nova_preempt import cells as readings
 from nova_preempt import marks
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core.model import Server
 from nova_preempt.scheduler import departures
 
 # Changes are read from a little before the last reading, since what a clock
@@ -37,45 +37,6 @@ from nova_preempt.scheduler import departures
 OVERLAP_S = 30
 
 _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
-
-
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """A preemptible server, as its Instance record in a cell says.
-
-    launched_at is what Nova recorded, created_at where it has none.
-    """
-
-    uuid: str
-    host: str
-    node: str
-    cell_uuid: str
-    project_id: str
-    user_id: str
-    flavor: str
-    launched_at: datetime.datetime
-    vm_state: str
-    task_state: str | None
-    locked: bool
-    minimum_runtime_s: int
-    vcpus: int
-    memory_mb: int
-    disk_mb: int
-    maximum_runtime_s: int | None = None
-    # What the flavor says of its end; None and '' where it does not.
-    notice_s: int | None = None
-    action: str = ''
-    restore: bool = False
-    # '' if it is not locked, else "owner" or "admin", as Nova has it.
-    locked_by: str = ''
-    # Whether it holds parts of its host that a stopped server keeps.
-    pinned: bool = False
-    numa_topology: object = dataclasses.field(default=None, compare=False)
-
-    def uptime_us(self, now):
-        """Microseconds since its launch, never negative."""
-        return max(0, (now - self.launched_at)
-                   // datetime.timedelta(microseconds=1))
 
 
 class ServerView:
@@ -244,7 +205,7 @@ def _server(instance, cell_uuid, by_hint):
         user_id=instance.user_id, flavor=flavor.name,
         launched_at=instance.launched_at or instance.created_at,
         vm_state=instance.vm_state, task_state=instance.task_state,
-        locked=bool(instance.locked), locked_by=_locked_by(instance),
+        locked_by=_locked_by(instance),
         minimum_runtime_s=marks.minimum_runtime_s(extra_specs),
         maximum_runtime_s=marks.maximum_runtime_s(extra_specs),
         notice_s=marks.notice_s(extra_specs),

@@ -111,25 +111,8 @@ def get_rules(options):
     return eligibility.Rules(options.honored_locks, options.minimum_runtime_s)
 
 
-def may_give_way(server, rules, actions, now):
-    """Whether a server may be a victim now.
-
-    One that keeps parts of its host while it is stopped makes no room, where
-    nothing but stopping is allowed.
-
-    :param server: a nova_preempt.scheduler.view.Server
-    :param rules: see get_rules(); a decision asks this of all servers, and
-        the configuration is slow to read
-    :param actions: [preemption]actions
-    """
-    action = get_action(server, actions)
-    if server.pinned and action == core_actions.STOP:
-        return False
-    return rules.may_give_way(server, action, server.uptime_us(now))
-
-
 def why_not(server, options):
-    """Why a server cannot end now, '' if it can; as may_give_way().
+    """Why a server cannot end now, '' if it can.
 
     How long it has run is not asked: some ends do not depend on it.
     """
@@ -156,19 +139,6 @@ def leaving_action(server, options):
     """
     return core_actions.leaving(get_action(server, options.actions),
                                 server.vm_state)
-
-
-def freed(resources, action):
-    """What of a server's resources its end frees, {class: amount}."""
-    return core_actions.freed(resources, action)
-
-
-def least_freed(server, resources, actions):
-    """What of a server's resources its end frees, {class: amount}.
-
-    The least that it may: nobody knows before whether it can be migrated.
-    """
-    return freed(resources, get_action(server, actions))
 
 
 def lead_s(notice_s, options):

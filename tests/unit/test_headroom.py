@@ -15,13 +15,12 @@ import unittest
 from unittest import mock
 
 from nova_preempt import headroom
-from nova_preempt import placement
 from nova_preempt.core import headroom as core
 from nova_preempt.core import model
 
 
 def state(uuid, total, used):
-    return placement.ProviderState(
+    return model.Provider(
         uuid, 1, {'VCPU': model.Inventory(total)},
         {'somebody': {'VCPU': used}})
 

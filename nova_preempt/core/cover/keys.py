@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 
-from nova_preempt.core.model import Candidate, Resources
+from nova_preempt.core.model import Amounts, Candidate
 
 #: Amounts of different classes are added up as shares of capacity, in
 #: billionths: fine enough to order flavors, and a whole number.
@@ -62,8 +62,8 @@ class Keys:
 
 def make_keys(
     candidates: Sequence[Candidate],
-    missing: Resources,
-    capacity: Resources | None,
+    missing: Amounts,
+    capacity: Amounts | None,
 ) -> Keys:
     """Return the keys of candidates that are in order of uuid.
 

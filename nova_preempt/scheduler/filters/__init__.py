@@ -13,32 +13,34 @@
 
 from nova.scheduler import filters
 
+from nova_preempt.scheduler import states
+
 
 class HostFilterHandler(filters.HostFilterHandler):
     """Runs Nova's filters, and any others, unmodified on the right state.
 
-    A host state with an attribute ``filtered_as`` is filtered as that one;
-    the host state itself is returned if it passes.
+    A host state that is marked to be filtered as another one is; the host
+    state itself is returned if it passes.
     """
 
     def get_filtered_objects(self, filters, objs, spec_obj, index=0):
         originals = {}
         views = []
         for state in objs:
-            view = getattr(state, 'filtered_as', None) or state
+            view = states.mark_of(state).filtered_as or state
             originals[id(view)] = state
             views.append(view)
         passed = super().get_filtered_objects(filters, views, spec_obj, index)
         if passed is None:
             return None
-        states = []
+        found = []
         for view in passed:
             state = originals[id(view)]
             if state is not view:
                 # Filters may narrow down the allocation candidates.
                 state.allocation_candidates = view.allocation_candidates
-            states.append(state)
-        return states
+            found.append(state)
+        return found
 
 
 def all_filters():

@@ -17,6 +17,7 @@ from nova.scheduler.filters import utils
 from oslo_utils import strutils
 
 from nova_preempt.scheduler import request
+from nova_preempt.scheduler import states
 
 ALLOW_SERVERS = 'preemptible:allow_servers'
 ALLOW_PREEMPTION = 'preemptible:allow_preemption'
@@ -51,7 +52,7 @@ class PreemptibleFilter(filters.BaseHostFilter):
 
 
 def _may_preempt(host_state):
-    return (not getattr(host_state, 'victims', ())
+    return (not states.mark_of(host_state).victims
             or _allowed(host_state, ALLOW_PREEMPTION))
 
 

@@ -22,6 +22,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 
 import nova_preempt.conf
+from nova_preempt.scheduler import states
 from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF
@@ -51,7 +52,7 @@ class PreemptionWeigher(weights.BaseHostWeigher):
         return found if any(found) else []
 
     def _weigh_object(self, host_state, weight_properties):
-        return 1 if getattr(host_state, 'victims', ()) else 0
+        return 1 if states.mark_of(host_state).victims else 0
 
 
 class PreemptionCostWeigher(weights.BaseHostWeigher):
@@ -75,4 +76,4 @@ class PreemptionCostWeigher(weights.BaseHostWeigher):
         return ours.unless_equal([ranks[cost] for cost in costs])
 
     def _weigh_object(self, host_state, weight_properties):
-        return -getattr(host_state, 'victims_cost_us', 0)
+        return -states.mark_of(host_state).cost_us

@@ -20,7 +20,13 @@ import itertools
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.model import Candidate, Host, Inventory, Resources
+from nova_preempt.core.model import (
+    Candidate,
+    Host,
+    Inventory,
+    Provider,
+    Resources,
+)
 
 #: More examples than of other laws; see also tests/unit/__init__.py.
 LAW = hypothesis.settings(max_examples=150)
@@ -39,18 +45,31 @@ def host(
     used: Resources,
     candidates: Iterable[Candidate] = (),
 ) -> Host:
-    """Return a host whose candidates are not yet counted in ``used``."""
+    """Return a host whose candidates are not yet counted in ``used``.
+
+    What these hold is given by class.
+    """
+    uuid = f"uuid of {name}"
     candidates = tuple(candidates)
     return Host(
-        f"uuid of {name}",
         name,
-        {rc: Inventory(total) for rc, total in capacity.items()},
-        {
-            rc: used.get(rc, 0)
-            + sum(c.resources.get(rc, 0) for c in candidates)
-            for rc in capacity
-        },
-        candidates,
+        (
+            Provider(
+                uuid,
+                0,
+                {rc: Inventory(total) for rc, total in capacity.items()},
+                {"others": used}
+                | {each.uuid: each.resources for each in candidates},
+            ),
+        ),
+        tuple(
+            Candidate(
+                each.uuid,
+                {(uuid, rc): n for rc, n in each.resources.items()},
+                each.cost,
+            )
+            for each in candidates
+        ),
     )
 
 

@@ -19,8 +19,20 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.capacity import by_class
+from nova_preempt.core.capacity import count
 from nova_preempt.core.capacity import missing
-from nova_preempt.core.model import Host, Inventory, Refusal, RefusalCode
+from nova_preempt.core.model import (
+    Candidate,
+    Group,
+    Host,
+    Inventory,
+    Provider,
+    Refusal,
+    RefusalCode,
+    Request,
+    Resources,
+)
 from tests.unit.core import support
 
 
@@ -32,9 +44,16 @@ def lack(
 ) -> dict[str, int] | Refusal:
     """Return what is missing of the only class, of which ``held`` of the
     used amount is held by a candidate."""
-    candidates = (support.candidate("u", VCPU=held),) if held else ()
-    only = Host("h", "h", {"VCPU": inventory}, {"VCPU": used}, candidates)
-    return missing({"VCPU": amount}, only)
+    provider = Provider("h", 0, {"VCPU": inventory}, {
+        "u": {"VCPU": held}, "others": {"VCPU": used - held}})
+    candidates = (Candidate("u", {("h", "VCPU"): held}, 0),) if held else ()
+    return lacks({"VCPU": amount}, Host("h", (provider,), candidates))
+
+
+def lacks(resources: Resources, host: Host) -> dict[str, int] | Refusal:
+    """Return what is missing by class."""
+    found = missing(Request.of(resources), host)
+    return found if isinstance(found, Refusal) else by_class(found)
 
 
 class TestCapacity(unittest.TestCase):
@@ -88,7 +107,7 @@ class TestMissing(unittest.TestCase):
 
     def test_nothing_asked_for(self) -> None:
         self.assertEqual({}, lack(0, Inventory(8), used=20))
-        self.assertEqual({}, missing({"NONE": 0}, support.host("h", {}, {})))
+        self.assertEqual({}, lacks({"NONE": 0}, support.host("h", {}, {})))
 
     def test_negative(self) -> None:
         with self.assertRaisesRegex(ValueError, "negative"):
@@ -112,12 +131,12 @@ class TestMissing(unittest.TestCase):
             [support.candidate("u", VCPU=4, MEMORY_MB=10)],
         )
         self.assertEqual(
-            {"VCPU": 1}, missing({"MEMORY_MB": 90, "VCPU": 1}, only)
+            {"VCPU": 1}, lacks({"MEMORY_MB": 90, "VCPU": 1}, only)
         )
 
     def test_class_that_nobody_uses(self) -> None:
-        only = Host("h", "h", {"VGPU": Inventory(1)}, {})
-        self.assertEqual({}, missing({"VGPU": 1}, only))
+        only = Host("h", (Provider("h", 0, {"VGPU": Inventory(1)}, {}),))
+        self.assertEqual({}, lacks({"VGPU": 1}, only))
 
 
 class TestRefusals(unittest.TestCase):
@@ -132,7 +151,7 @@ class TestRefusals(unittest.TestCase):
         self.refused(
             RefusalCode.NO_INVENTORY,
             "VGPU: 1 asked for, the host has no inventory of it",
-            missing({"VGPU": 1}, support.host("h", {"VCPU": 8}, {})),
+            lacks({"VGPU": 1}, support.host("h", {"VCPU": 8}, {})),
         )
 
     def test_min_unit(self) -> None:
@@ -178,6 +197,40 @@ class TestRefusals(unittest.TestCase):
 
     def test_lasting_reasons_come_first(self) -> None:
         only = support.host("h", {"A": 1}, {})
-        found = missing({"A": 2, "B": 1}, only)
+        found = lacks({"A": 2, "B": 1}, only)
         assert isinstance(found, Refusal)
         self.assertIs(RefusalCode.NO_INVENTORY, found.code)
+
+    def test_granular(self) -> None:
+        """What stands for itself is not served, wherever there is room."""
+        found = missing(
+            Request((Group({"VCPU": 1}), Group({"VGPU": 1}, "1"))),
+            support.host("h", {"VCPU": 8, "VGPU": 8}, {}),
+        )
+        assert isinstance(found, Refusal)
+        self.assertIs(RefusalCode.GRANULAR, found.code)
+        self.assertIn("group 1:", found.text)
+
+
+class TestCount(unittest.TestCase):
+    """How many fit."""
+
+    def test_the_scarcest_counts(self) -> None:
+        only = support.host("h", {"VCPU": 8, "MEMORY_MB": 100}, {"VCPU": 2})
+        asked = Request.of({"VCPU": 2, "MEMORY_MB": 30, "VGPU": 0})
+        self.assertEqual(3, count(asked, only, {}))
+        self.assertEqual(3, count(asked, only, {(only.uuid, "VCPU"): 2}))
+        self.assertEqual(
+            4,
+            count(
+                asked,
+                only,
+                {(only.uuid, "VCPU"): 2, (only.uuid, "MEMORY_MB"): 20},
+            ),
+        )
+
+    def test_none(self) -> None:
+        only = support.host("h", {"VCPU": 8}, {"VCPU": 9})
+        self.assertEqual(0, count(Request.of({"VCPU": 1}), only, {}))
+        self.assertEqual(0, count(Request.of({"VGPU": 1}), only, {}))
+        self.assertEqual(0, count(Request.of({}), only, {}))

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_preempt.core import headroom
-from nova_preempt.core.model import Host, Inventory
+from nova_preempt.core.model import Inventory, Provider
 from tests.unit.core import support
 
 CLASSES = ('VCPU', 'MEMORY_MB')
@@ -31,9 +31,11 @@ wishes = st.dictionaries(
         st.integers(0, 100 if percent else 30), st.just(percent))))
 
 
-def host(name: str, total: dict[str, int], used: dict[str, int]) -> Host:
-    return Host(name, name, {key: Inventory(amount)
-                             for key, amount in total.items()}, used, ())
+def host(name: str, total: dict[str, int],
+         used: dict[str, int]) -> Provider:
+    return Provider(name, 0, {key: Inventory(amount)
+                              for key, amount in total.items()},
+                    {'somebody': used})
 
 
 hosts = st.dictionaries(

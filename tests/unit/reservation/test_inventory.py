@@ -83,7 +83,7 @@ class Placement:
         self.calls['get_provider_state'] += 1
         name = uuid.removeprefix('rp-')
         resource_class = 'VGPU' if name == 'gpu' else 'VCPU'
-        return placement.ProviderState(
+        return model.Provider(
             uuid, self.generations[name],
             {resource_class: model.Inventory(
                 total=8, reserved=0, min_unit=1, max_unit=8, step_size=1,

@@ -16,7 +16,6 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.core import model
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import budgets
 
@@ -61,57 +60,43 @@ class BudgetsTestCase(unittest.TestCase):
                 servers=lambda: self.servers))
 
 
-class TestSpending(BudgetsTestCase):
+class TestRead(BudgetsTestCase):
 
     def test_no_budget_asks_nobody(self):
         found = self.make()
         self.assertFalse(found)
-        self.assertTrue(found.spending().allows(server('a1')))
-        self.assertEqual([], found.spending().caps(self.servers))
+        self.assertIsNone(found.read())
         self.assertEqual({}, found.guard([db.Victim('a1')]))
         self.database.get_ending.assert_not_called()
         self.assertEqual([], self.read)
 
-    def test_project(self):
-        self.ending = {'x': 'p', 'y': 'q'}
-        spending = self.make(project_budget=2).spending()
-        self.assertTrue(spending.allows(server('a1')))
-        self.assertEqual(
-            [model.Cap(frozenset({'a1', 'alone'}), 1),
-             model.Cap(frozenset({'z'}), 1)],
-            spending.caps([server('a1'), server('alone'), server('z', 'q')]))
-        self.ending['z'] = 'p'
-        self.assertTrue(spending.allows(server('a1')))
-        spending.forget()
-        self.assertFalse(spending.allows(server('a1')))
-        # Those that count already may end.
-        self.assertTrue(spending.allows(server('x')))
-        self.assertEqual([], self.read)
+    def test_who_ends_and_in_which_groups(self):
+        self.ending = {'x': 'p'}
+        found = self.make(project_budget=2, group_budget=1).read()
+        self.assertEqual((2, 1, self.ending), (
+            found.project_budget, found.group_budget, found.ending))
+        self.assertEqual({**GROUPS, 'alone': set(), 'x': set()},
+                         found.groups)
 
-    def test_group(self):
-        self.ending = {'a1': 'p'}
-        spending = self.make(group_budget=1).spending()
-        self.assertFalse(spending.allows(server('a2')))
-        self.assertTrue(spending.allows(server('b1')))
-        self.assertTrue(spending.allows(server('alone')))
-        self.assertEqual([model.Cap(frozenset({'b1', 'b2'}), 1)],
-                         spending.caps([server('b1'), server('b2'),
-                                        server('alone')]))
+    def test_groups_are_not_read_for_projects(self):
+        self.make(project_budget=2).read()
+        self.assertEqual([], self.read)
 
     def test_groups_are_read_once(self):
         found = self.make(group_budget=1)
         for _ in range(3):
-            found.spending().allows(server('a1'))
+            found.read()
         self.assertEqual(sorted((*GROUPS, 'alone')), self.read)
-        self.assertTrue(found.spending().allows(server('new')))
+        self.servers.append(server('new'))
+        found.read()
+        self.assertEqual(1, self.read.count('new'))
         found.refresh()
-        self.assertEqual(2 * sorted((*GROUPS, 'alone')),
-                         [uuid for uuid in self.read if uuid != 'new'])
+        self.assertEqual(2, self.read.count('a1'))
 
     def test_window(self):
-        self.make(project_budget=1).get_ending()
+        self.make(project_budget=1).read()
         self.database.get_ending.assert_called_once_with(None)
-        self.make(project_budget=1, budget_window_s=60).get_ending()
+        self.make(project_budget=1, budget_window_s=60).read()
         since, = self.database.get_ending.call_args.args
         self.assertIsNotNone(since)
 

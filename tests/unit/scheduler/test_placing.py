@@ -29,12 +29,12 @@ from nova_preempt.scheduler import surplus
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
 
-class Attempt:
+class Cycle:
     """One that can be entered, and knows nothing."""
 
     refusal = ''
     why = refusals.Why.REQUEST
-    candidates = None
+    has_begun = False
     conflicts = 0
     decisions = ()
 
@@ -55,12 +55,12 @@ class PlacingTestCase(unittest.TestCase):
             view=[1], conf=types.SimpleNamespace(max_attempts=10))
         self.preemption.claims.active = set()
         self.placing = placing.Placing(self.preemption, None, mock.Mock())
-        self.attempt = Attempt()
-        self.placing.attempt = self.make_attempt
+        self.cycle = Cycle()
+        self.placing.cycle = self.make_cycle
 
-    def make_attempt(self, context, spec_obj, instance_uuids, mine):
-        self.attempt.patience = mine
-        return self.attempt
+    def make_cycle(self, context, spec_obj, instance_uuids, mine):
+        self.cycle.patience = mine
+        return self.cycle
 
     def select(self, spec_obj):
         """A pass of 30 s that ends as the next of self.outcomes."""
@@ -93,7 +93,7 @@ class TestTrials(PlacingTestCase):
         self.assertEqual([0, 30, 60, 90], self.passes)
 
     def test_lost_races_take_time_too(self):
-        self.attempt.conflicts = 1
+        self.cycle.conflicts = 1
         self.assertRaises(exception.NoValidHost, self.place,
                           *5 * [exception.NoValidHost(reason='')], 'there')
         self.assertEqual([0, 30, 60, 90], self.passes)
@@ -104,7 +104,7 @@ class TestTrials(PlacingTestCase):
         self.assertEqual([0], self.passes)
 
     def test_waits_with_the_time_of_the_request(self):
-        coming = surplus.RoomComing(mock.Mock(joins=('d',)))
+        coming = surplus.RoomComing(mock.Mock(joins=('d',)), {})
         self.assertEqual('there', self.place(coming, 'there'))
         self.preemption.surplus.wait.assert_called_once_with(
             coming, self.patience.limit)
@@ -114,9 +114,9 @@ class TestTrials(PlacingTestCase):
 class TestWhatTheUserReads(PlacingTestCase):
     """The message of the fault, and what only operators read."""
 
-    def refused(self, exc, **attempt):
-        for name, value in attempt.items():
-            setattr(self.attempt, name, value)
+    def refused(self, exc, **cycle):
+        for name, value in cycle.items():
+            setattr(self.cycle, name, value)
         self.preemption.conf.max_attempts = 1
         with self.assertRaises(exception.NoValidHost) as caught:
             self.place(exc)
@@ -133,7 +133,7 @@ class TestWhatTheUserReads(PlacingTestCase):
     def test_no_host(self):
         text, note = self.refused(
             exception.NoValidHost(reason='There are not enough hosts '
-                                  'available.'), candidates=object())
+                                  'available.'), has_begun=True)
         self.assertEqual(
             'No valid host was found. There are not enough hosts available. '
             'Preemption could not help: no host can take the server, not '
@@ -166,17 +166,17 @@ class TestWhatTheUserReads(PlacingTestCase):
 
     def test_races(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),
-                                   candidates=object(), conflicts=1)
+                                   has_begun=True, conflicts=1)
         self.assertIn('others', text.replace('other requests', 'others'))
         self.assertIn('try again', text)
 
     def test_too_many_wait(self):
-        def attempt(*args):
+        def cycle(*args):
             args[-1].is_refused = True
-            return self.make_attempt(*args)
+            return self.make_cycle(*args)
 
-        self.placing.attempt = attempt
+        self.placing.cycle = cycle
         text, note = self.refused(exception.NoValidHost(reason=''),
-                                  candidates=object())
+                                  has_begun=True)
         self.assertIn('too many requests wait', text)
         self.assertIn('max_waiting_requests', note)

@@ -18,19 +18,19 @@ from nova import objects
 from nova.objects import fields
 from nova.scheduler import host_manager
 
+from nova_preempt.core import model
 from nova_preempt.scheduler import states
-from nova_preempt.scheduler import view
 
 objects.register_all()
 
 
 def server(uuid, numa_topology=None, vcpus=1, memory_mb=1024, disk_mb=10240):
-    return view.Server(
+    return model.Server(
         uuid=uuid, host='host1', node='host1', cell_uuid='cell',
         project_id='project', user_id='user', flavor='spot',
         launched_at=datetime.datetime(
             2026, 1, 1, tzinfo=datetime.timezone.utc),
-        vm_state='active', task_state=None, locked=False,
+        vm_state='active', task_state=None,
         minimum_runtime_s=0, vcpus=vcpus, memory_mb=memory_mb,
         disk_mb=disk_mb, numa_topology=numa_topology)
 

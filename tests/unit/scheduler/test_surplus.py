@@ -19,14 +19,13 @@ from unittest import mock
 from oslo_utils import timeutils
 
 from nova_preempt import db
-from nova_preempt import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
+from nova_preempt.core.scheduling import plans
 from nova_preempt.db import api as db_api
-from nova_preempt.scheduler import candidates
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import surplus
-from tests.unit.scheduler import test_choice
+from tests.unit.core.scheduling import world
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
@@ -46,21 +45,11 @@ class SurplusTestCase(unittest.TestCase):
         self.surplus = surplus.Surplus(
             types.SimpleNamespace(get_claimed_uuids=lambda: self.claimed),
             self.options, lambda: self.now, self.sleep)
-        self.state = placement.ProviderState(
-            uuid='rp', generation=1,
-            inventories={'VCPU': model.Inventory(4),
-                         'DISK_GB': model.Inventory(40)},
-            allocations={'v1': {'VCPU': 2, 'DISK_GB': 20},
-                         'v2': {'VCPU': 2, 'DISK_GB': 20}})
-        self.servers = {uuid: test_choice.server(uuid)
-                        for uuid in ('v1', 'v2')}
-        self.view = types.SimpleNamespace(
-            nodes=lambda: {'node'}, on_node=lambda node: self.servers)
-        self.providers = types.SimpleNamespace(
-            list=lambda params, max_age_s: [
-                placement.Provider('rp', 'node', 1)],
-            peek=lambda provider: (self.state, True),
-            get=lambda provider: self.state)
+        self.world = world.World()
+        self.world.add('node', {'VCPU': 4, 'DISK_GB': 40}, {}, {
+            uuid: (20, {'VCPU': 2, 'DISK_GB': 20}) for uuid in ('v1', 'v2')},
+            uuid='rp')
+        self.allocations = self.world.hosts['rp'].allocations
 
     def sleep(self, seconds):
         self.now += seconds
@@ -71,14 +60,17 @@ class SurplusTestCase(unittest.TestCase):
             'provider_uuid': 'rp', 'victims': victims, **values})
 
     def best(self, *decisions, wanted=2, **resources):
-        """The first option of a request, None if there is none."""
-        found = candidates.Candidates(
-            self.providers, self.view, {'VCPU': wanted, **resources},
-            lambda server: server.uuid == 'v2',
-            lambda server, resources: 20, lambda server, resources: resources,
-            test_choice.Spending())
-        found.releasing = candidates.Releasing(
-            self.surplus.leaving(decisions), self.surplus.waiting, 60)
+        """The first plan of a request, None if there is none.
+
+        It can wait for 60 s.
+        """
+        self.world.hosts['rp'].generation += 1
+        self.world.longest_notice_s = 60
+        self.resources = {'VCPU': wanted, **resources}
+        found = plans.Search(
+            self.world.answers(), model.Request.of(self.resources),
+            self.world.policy, world.NOW, excluded=['v1'])
+        found.release(self.surplus.releasing(decisions))
         return next(found.ranked(()), None)
 
 
@@ -87,7 +79,7 @@ class TestLeaving(SurplusTestCase):
     def test_joined(self):
         """Lesson 5: nobody ends for space that is being freed."""
         option = self.best(self.decision(db.Victim('v1')))
-        self.assertEqual((('d',), 0), (option.joins, option.victim_set.cost))
+        self.assertEqual((('d',), 0), (option.joins, option.cost_us))
         self.assertEqual(['v1'], [server.uuid for server in option.victims])
 
     def test_nobody_is_ending(self):
@@ -100,8 +92,8 @@ class TestLeaving(SurplusTestCase):
                                     wanted=3))
 
     def test_it_does_not_hold_it_any_more(self):
-        self.state.allocations['v1'] = {'VCPU': 1}
-        self.state.allocations['normal'] = {'VCPU': 1}
+        self.allocations['v1'] = {'VCPU': 1}
+        self.allocations['normal'] = {'VCPU': 1}
         self.assertEqual((), self.best(self.decision(db.Victim('v1'))).joins)
 
     def test_not_claimed(self):
@@ -111,7 +103,7 @@ class TestLeaving(SurplusTestCase):
 
     def test_not_twice(self):
         decision = self.decision(db.Victim('v1'))
-        self.assertEqual({}, self.surplus.leaving([decision], {'d'}))
+        self.assertEqual({}, self.surplus.releasing([decision], {'d'}))
 
     def test_a_stopped_server_keeps_its_disk(self):
         stops = self.decision(db.Victim('v1', action='stop'))
@@ -139,16 +131,19 @@ class TestLeaving(SurplusTestCase):
     def test_others_wait_for_it(self):
         decision = self.decision(db.Victim('v1'))
         option = self.best(decision)
-        self.assertRaises(surplus.RoomComing, self.surplus.join, option)
+        self.assertRaises(surplus.RoomComing, self.surplus.join, option,
+                          self.resources)
         self.assertEqual((), self.best(decision).joins)
-        self.assertFalse(self.surplus.join(option), 'it is given twice')
+        self.assertFalse(self.surplus.join(option, self.resources),
+                         'it is given twice')
 
 
 class TestWaiting(SurplusTestCase):
 
     def wait(self, whole_s):
         with self.assertRaises(surplus.RoomComing) as caught:
-            self.surplus.join(self.best(self.decision(db.Victim('v1'))))
+            self.surplus.join(self.best(self.decision(db.Victim('v1'))),
+                              self.resources)
         self.surplus.wait(caught.exception, deadline.Deadline(
             core_deadline.Times(whole_s, 0), lambda: self.now))
         self.assertEqual((), self.surplus.waiting('rp'))

@@ -17,7 +17,7 @@ from unittest import mock
 
 from nova_preempt import cells
 from nova_preempt.scheduler import view
-from tests.unit.scheduler import test_choice
+from tests.unit.core.scheduling import world
 
 
 class TestUnreadableCells(unittest.TestCase):
@@ -39,8 +39,8 @@ class TestUnreadableCells(unittest.TestCase):
         if cell.uuid in self.failing:
             raise OSError('away')
         uuid = f'server-{cell.uuid}'
-        return {uuid: test_choice.server(uuid, node=f'node-{cell.uuid}',
-                                         cell_uuid=cell.uuid)}
+        return {uuid: world.server(uuid, node=f'node-{cell.uuid}',
+                                   cell_uuid=cell.uuid)}
 
     def wait(self, condition, seconds):
         self.now += seconds

@@ -22,6 +22,7 @@ from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import compute
 from nova.scheduler.weights import ram
 
+from nova_preempt.scheduler import states
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.weights import preemption
 
@@ -30,8 +31,9 @@ CONF = nova.conf.CONF
 
 def host(name, victims=(), cost_us=0, **values):
     return types.SimpleNamespace(**{
-        'host': name, 'nodename': name, 'victims': victims,
-        'victims_cost_us': cost_us, 'free_ram_mb': 0, 'failed_builds': 0,
+        'host': name, 'nodename': name,
+        'preemption': states.Mark(victims, cost_us), 'free_ram_mb': 0,
+        'failed_builds': 0,
         'aggregates': [], **values})
 
 
@@ -60,7 +62,8 @@ class TestWeighers(unittest.TestCase):
                 weigher = cls()
                 found = weigher.weigh_objects(
                     [types.SimpleNamespace(obj=item) for item in hosts], None)
-                if hosts[0].victims and cls is preemption.PreemptionWeigher:
+                if (hosts[0].preemption.victims
+                        and cls is preemption.PreemptionWeigher):
                     self.assertEqual([1, 1], found)
                 else:
                     self.assertEqual([], found)
@@ -78,7 +81,8 @@ class TestWeighers(unittest.TestCase):
 
         class Cost(preemption.PreemptionCostWeigher):
             def weigh_objects(self, weighed_obj_list, weight_properties):
-                costs = [item.obj.victims_cost_us for item in weighed_obj_list]
+                costs = [item.obj.preemption.cost_us
+                         for item in weighed_obj_list]
                 return [-sorted(set(costs)).index(cost) for cost in costs]
 
         def weights_of(weighers):

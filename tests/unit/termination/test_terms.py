@@ -15,18 +15,20 @@ import datetime
 import types
 import unittest
 
+from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.scheduler import records
-from nova_preempt.scheduler import view
 from nova_preempt.termination import terms
 
 
 def server(**values):
-    return view.Server(**{
+    return model.Server(**{
         'uuid': 'a', 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
         'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
         'launched_at': datetime.datetime(2026, 1, 1), 'vm_state': 'active',
-        'task_state': None, 'locked': False, 'minimum_runtime_s': 0,
+        'task_state': None, 'minimum_runtime_s': 0,
         'vcpus': 1, 'memory_mb': 1024, 'disk_mb': 1024, **values})
 
 
@@ -131,18 +133,18 @@ class TestTerms(unittest.TestCase):
         victim = self.victim_of(pinned)
         self.assertEqual(('shelve', 'shelve'),
                          (victim.action, victim.last_resort))
-        resources = {'VCPU': 1, 'VGPU': 1, 'DISK_GB': 1}
-        self.assertEqual({'VCPU': 1}, terms.least_freed(
-            plain, resources, self.options.actions))
-        self.assertEqual(resources, terms.least_freed(
-            pinned, resources, self.options.actions))
+        policy = policies.Policy(eligibility.Rules(),
+                                 tuple(self.options.actions), None)
+        held = {('rp', name): 1 for name in ('VCPU', 'VGPU', 'DISK_GB')}
+        self.assertEqual({('rp', 'VCPU'): 1}, policy.freed(plain, held))
+        self.assertEqual(held, policy.freed(pinned, held))
 
     def test_where_nothing_but_stop_is_allowed(self):
-        rules = eligibility.Rules()
+        policy = policies.Policy(eligibility.Rules(), ('stop',), None)
         now = datetime.datetime(2026, 1, 2)
         for pinned in (False, True):
-            self.assertEqual(not pinned, terms.may_give_way(
-                server(pinned=pinned), rules, ['stop'], now))
+            self.assertEqual(not pinned, policy.may_give_way(
+                server(pinned=pinned), now))
 
     def victim_of(self, item):
         return records.make_victim(item, self.options)
@@ -150,5 +152,5 @@ class TestTerms(unittest.TestCase):
     def test_what_is_freed(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
         for action in ('delete', 'shelve'):
-            self.assertEqual(resources, terms.freed(resources, action))
-        self.assertEqual({'VCPU': 1}, terms.freed(resources, 'stop'))
+            self.assertEqual(resources, core_actions.freed(resources, action))
+        self.assertEqual({'VCPU': 1}, core_actions.freed(resources, 'stop'))

@@ -1,0 +1,130 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How fast decisions are, without Nova and Placement.
+
+Requests come to a cloud in memory one after the other, and the very code
+decides that decides in a scheduler. The cloud is full: every normal request
+ends preemptible servers, and each time a few normal servers leave and
+preemptible ones fill the gaps.
+
+Usage: python bench/decisions.py [--hosts 1000] [--requests 10000]
+"""
+
+import argparse
+import datetime
+import random
+import time
+
+from nova_preempt.core import costs
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import Inventory, Request, Server
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.simulator import memory
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+SIZES = ({'VCPU': 1, 'MEMORY_MB': 2048}, {'VCPU': 2, 'MEMORY_MB': 4096},
+         {'VCPU': 4, 'MEMORY_MB': 8192})
+CAPACITY = {'VCPU': 16, 'MEMORY_MB': 32768}
+
+
+class Load:
+    """The cloud and who comes to it."""
+
+    def __init__(self, hosts, seed):
+        self.random = random.Random(seed)
+        self.serial = 0
+        self.normal = []          # (host, uuid)
+        self.cloud = memory.MemoryCloud(
+            memory.MemoryHost(f'{number:08}-host', f'host{number:05}',
+                              {name: Inventory(amount)
+                               for name, amount in CAPACITY.items()})
+            for number in range(hosts))
+        self.now = START
+        for host in self.cloud.hosts.values():
+            while self.fill(host):
+                pass
+
+    def fill(self, host):
+        """Put one more preemptible server on a host, if it has room."""
+        size = self.random.choice(SIZES)
+        if not host.has_room(Request.of(size)):
+            size = SIZES[0]
+            if not host.has_room(Request.of(size)):
+                return False
+        uuid = self.uuid('spot')
+        host.add(uuid, size, Server(
+            uuid, host.name, host.name, 'cell', 'project', 'user', 'spot',
+            self.now - datetime.timedelta(
+                seconds=self.random.randrange(10 * 86400)),
+            'active', None, 0, size['VCPU'], size['MEMORY_MB'], 0))
+        return True
+
+    def uuid(self, kind):
+        self.serial += 1
+        return f'{self.serial:08}-{kind}'
+
+    def request(self, policy):
+        """One normal request; the time it takes to decide, in seconds."""
+        self.now += datetime.timedelta(seconds=7)
+        size = self.random.choice(SIZES)
+        uuid = self.uuid('normal')
+        start = time.process_time()
+        found = self.cloud.place(Request.of(size), policy, self.now, [uuid])
+        took_s = time.process_time() - start
+        if found is not None:
+            (host, plan), = found
+            self.normal.append((host, uuid))
+            return took_s, len(plan.victims) if plan else 0
+        return took_s, None
+
+    def leave(self):
+        """Some normal servers leave; preemptible ones take their place."""
+        if len(self.normal) > 2 * len(self.cloud.hosts):
+            host, uuid = self.normal.pop(
+                self.random.randrange(len(self.normal)))
+            host.remove(uuid)
+            while self.fill(host):
+                pass
+
+
+def main():
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--hosts', type=int, default=1000)
+    parser.add_argument('--requests', type=int, default=10000)
+    parser.add_argument('--seed', type=int, default=1)
+    args = parser.parse_args()
+    policy = policies.Policy(eligibility.Rules(), ('delete',),
+                             costs.partial_hour)
+    load = Load(args.hosts, args.seed)
+    times_s, ended, refused = [], 0, 0
+    for _ in range(args.requests):
+        took_s, victims = load.request(policy)
+        times_s.append(took_s)
+        if victims is None:
+            refused += 1
+        else:
+            ended += victims
+        load.leave()
+    times_s.sort()
+    total_s = sum(times_s)
+    print(f'{args.requests} requests on {args.hosts} hosts: '
+          f'{total_s:.1f} s of processor time, '
+          f'{args.requests / total_s:.0f} decisions a second')
+    print(f'median {1000 * times_s[len(times_s) // 2]:.2f} ms, '
+          f'95 % {1000 * times_s[len(times_s) * 95 // 100]:.2f} ms, '
+          f'most {1000 * times_s[-1]:.2f} ms')
+    print(f'{ended} servers ended, {refused} requests refused')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,521 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""One pass of one request: where its servers go, and who ends for them.
+
+The steps are those of Nova's scheduler, which drives them by its hooks as a
+plain loop does elsewhere (place()):
+
+1. offer(): which hosts that need victims are looked at beside those with
+   room;
+2. order(): for each server of the request, the hosts that pass the filters,
+   best first;
+3. confirm(): of the host that is about to be claimed, whether it still is
+   what it seemed, and with which victims;
+4. claimed(): it was; the next server of the request finds it changed.
+
+Nothing is done here but asked for and answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
+import datetime
+import itertools
+
+from nova_preempt.core import victims
+from nova_preempt.core.model import Request, Resources, Server
+from nova_preempt.core.refusals import Why
+from nova_preempt.core.scheduling import plans
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.port import Cloud
+from nova_preempt.core.scheduling.port import Trial
+from nova_preempt.core.scheduling.port import Unanswered
+
+#: What the cloud has said of servers, and of who has room, is asked anew
+#: before a claim if it is older, in seconds.
+LATEST_S = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Considered:
+    """A host that could serve a request, for the record."""
+
+    host: str
+    name: str
+    victims: tuple[str, ...] = ()
+    cost_us: int = 0
+    optimal: bool = True
+    steps: int = 0
+
+    @property
+    def key(self) -> tuple[bool, int, str, str]:
+        """What the best of them comes first by: room, then least cost."""
+        return (bool(self.victims), self.cost_us, self.name, self.host)
+
+
+class Cycle:
+    """One pass.
+
+    :param cloud: what answers
+    :param request: what each server asks for
+    :param policy: the operator's
+    :param now: aware
+    :param rank: see policy.may_preempt()
+    :param excluded: uuids of servers that must not end for it
+    :param refusal: why no preemption can serve the request, '' if it may
+    :param list_age_s: how old the first list of hosts may be
+    :ivar why: what kind of refusal that is
+    :ivar has_begun: whether victims have been looked for
+    :ivar plans: {uuid of a host: its Plan}
+    :ivar room: {uuid of a host with room: {class: what is free there}}
+    """
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        request: Request,
+        policy: policies.Policy,
+        now: datetime.datetime,
+        rank: int = policies.NORMAL,
+        excluded: Collection[str] = (),
+        refusal: str = "",
+        list_age_s: float = 0,
+    ) -> None:
+        self.plans: dict[str, Plan] = {}
+        self.refusal = refusal
+        self.why = Why.REQUEST
+        self.search = plans.Search(cloud, request, policy, now, rank, excluded)
+        self.cloud = cloud
+        self.request = request
+        self._policy = policy
+        self._rank_of_request = rank
+        self._list_age_s = list_age_s
+        self._asked: Resources = request.groups[0].resources
+        self.room: dict[str, dict[str, int]] = {}
+        self._other_form: dict[str, Resources] = {}
+        self._names: dict[str, str] = {}    # of hosts that were looked at
+        self._chosen: dict[str, Plan | None] = {}
+        self._considering: dict[str, Plan | None] = {}
+        self._first: list[str] = []
+        self._asked_objection = False
+        self.has_begun = False
+        self._ranked: Iterable[Plan] | None = None
+        self._skipping = False      # whether _ranked leaves out some
+        self._in_earnest = False    # whether it is known who ends already
+        self._batches = 0
+        self._exhausted = False
+        self._last_cost = 0
+
+    # -- 1. hosts beside those with room ---------------------------------
+
+    def found_room(
+        self,
+        room: Mapping[str, Resources],
+        asked: Resources | None = None,
+    ) -> None:
+        """Learn which hosts have room.
+
+        :param room: {uuid of a host: {class: what is free}}
+        :param asked: what is asked for there, if it is not what the request
+            says: Nova asks for VCPU too, for the sake of hosts without PCPU
+        """
+        for uuid, free in room.items():
+            if asked is None:
+                self.room[uuid] = dict(free)
+            elif uuid not in self.room and uuid not in self.plans:
+                self.room[uuid] = dict(free)
+                self._other_form[uuid] = asked
+
+    def offer(self, *, any_victims: bool) -> list[Plan]:
+        """Return plans to look at beside the hosts with room, if any.
+
+        :param any_victims: whether there are preemptible servers, as far as
+            is known
+        """
+        if self.room and not (self._policy.always and any_victims):
+            return []
+        if self._is_refused():
+            return []
+        self._rank(skip=self.room, in_earnest=not self.room)
+        found = self._next()
+        self._first = [plan.host.uuid for plan in found]
+        return found
+
+    # -- 2. the order of hosts -------------------------------------------
+
+    def order(
+        self, hosts: Sequence[tuple[str, str]], index: int = 0
+    ) -> list[str]:
+        """Return the hosts for the index-th server, the best first.
+
+        :param hosts: (uuid, name) of each: those with room, and those that
+            were offered or returned before
+        """
+        self._names.update(hosts)
+        free = [uuid for uuid, _ in hosts if self._has_room(uuid)]
+        self._chosen = dict.fromkeys(free)
+        ordered: list[str] = []
+        if free and not (self._policy.always and not self.refusal):
+            ordered = self._order(free, index)
+        if not ordered and not self._is_refused():
+            ordered = self._order_with_victims(free, index)
+        self._chosen = {uuid: self._chosen[uuid] for uuid in ordered}
+        self._considering = dict(self._chosen)
+        return ordered
+
+    def _is_refused(self) -> bool:
+        """Tell whether victims must not be looked for; asked only then."""
+        if self._rank_of_request <= policies.PREEMPTIBLE:
+            self.refusal = "a preemptible server never preempts"
+        if not self.refusal and not self._asked_objection:
+            self._asked_objection = True
+            self.refusal = self.cloud.objection()
+        return bool(self.refusal)
+
+    @property
+    def considered(self) -> list[Considered]:
+        """The hosts that order() returned last, the best first."""
+        return sorted(
+            (self._consider(*item) for item in self._considering.items()),
+            key=lambda item: item.key,
+        )
+
+    def plan_of(self, host: str) -> Plan | None:
+        """Return the plan of an ordered host that needs victims."""
+        return self._chosen.get(host)
+
+    def name_of(self, host: str) -> str:
+        """Return the name of a host that was looked at."""
+        return self._names[host]
+
+    def _has_room(self, host: str) -> bool:
+        room = self.room.get(host)
+        return room is not None and all(
+            room.get(name, amount) >= amount
+            for name, amount in self._other_form.get(
+                host, self._asked
+            ).items()
+        )
+
+    def _order(self, hosts: Iterable[str], index: int) -> list[str]:
+        return list(
+            self.cloud.order([self._trial(uuid) for uuid in hosts], index)
+        )
+
+    def _trial(self, host: str) -> Trial:
+        plan = self._chosen.get(host)
+        if plan is None:
+            return Trial(host)
+        return Trial(host, plan.victims, plan.cost_us)
+
+    def _victims(self, host: str) -> tuple[Server, ...]:
+        plan = self._chosen.get(host)
+        return plan.victims if plan else ()
+
+    def _order_with_victims(self, free: list[str], index: int) -> list[str]:
+        """Look at ever more hosts until none that is left can be better."""
+        batch = self._to_plan(free)
+        while True:
+            for plan in self._passing(batch):
+                # One that has room but does not pass as it is may pass once
+                # some have ended: then it is planned too.
+                self._chosen.pop(plan.host.uuid, None)
+                self._chosen[plan.host.uuid] = plan
+            ordered = self._order(self._chosen, index)
+            if self._is_settled(ordered):
+                return ordered
+            if self._ranked is None or self._skipping:
+                self._rank(in_earnest=True)
+            found = self._next()
+            if self._exhausted:
+                return ordered
+            batch = self._load(found)
+
+    def _is_settled(self, ordered: Sequence[str]) -> bool:
+        """Tell whether no host that is still to come can be better."""
+        if not ordered:
+            return False
+        costs = [
+            plan.cost_us
+            for plan in map(self._chosen.get, ordered)
+            if plan is not None and plan.victims
+        ]
+        if len(costs) < len(ordered):
+            return True
+        return (
+            self._ranked is not None
+            and not self._skipping
+            and min(costs) <= self._last_cost
+        )
+
+    def _consider(self, host: str, plan: Plan | None) -> Considered:
+        name = self._names[host]
+        if plan is None or not plan.victims or plan.joins:
+            return Considered(host, name)
+        return Considered(
+            host,
+            name,
+            tuple(server.uuid for server in plan.victims),
+            plan.cost_us,
+            plan.victim_set.optimal,
+            plan.victim_set.steps,
+        )
+
+    # -- hosts that need victims, in batches -----------------------------
+
+    def _rank(
+        self, skip: Collection[str] = (), *, in_earnest: bool
+    ) -> None:
+        """Begin to look for plans, on hosts not in ``skip``."""
+        if in_earnest and not self._in_earnest:
+            self._in_earnest = True
+            self.search.exclude(self.cloud.ending())
+            self.search.release(self.cloud.releasing())
+        self.has_begun = True
+        max_age_s = 0 if self._in_earnest else self._list_age_s
+        self.cloud.refresh(max_age_s)
+        self._ranked = self.search.ranked(skip, max_age_s)
+        self._skipping = bool(skip)
+        self._batches = 0
+        self._last_cost = 0
+
+    def _next(self) -> list[Plan]:
+        """Return the new plans of the next batch.
+
+        To look at hosts has a fixed price: ever more at once.
+        """
+        size = self._policy.shortlist * 2**self._batches
+        self._batches += 1
+        try:
+            batch = list(itertools.islice(self._ranked or (), size))
+        except Unanswered as exc:
+            # Nobody can be preempted, but hosts with room are still there.
+            self.refusal = str(exc)
+            self.why = Why.SERVICE
+            batch = []
+        self._exhausted = not batch
+        if batch:
+            self._last_cost = batch[-1].cost_us
+        new = [plan for plan in batch if plan.host.uuid not in self.plans]
+        for plan in new:
+            self.plans[plan.host.uuid] = plan
+        return new
+
+    def _load(self, found: Sequence[Plan]) -> list[str]:
+        there = self.cloud.load([plan.host.uuid for plan in found])
+        found = [plan for plan in found if plan.host.uuid in there]
+        self._names |= {plan.host.uuid: plan.host.name for plan in found}
+        return [plan.host.uuid for plan in found]
+
+    def _to_plan(self, free: Collection[str]) -> list[str]:
+        """Return the hosts that were looked at and may need victims.
+
+        Those of the first batch, and those that other servers of this very
+        request have filled.
+        """
+        self._first, first = [], self._first
+        hosts = []
+        for uuid, name in sorted(self._names.items()):
+            if uuid in free:
+                continue
+            if uuid not in self.plans and self.has_begun:
+                again = self.cloud.servers_on(name) and self.search.plan(
+                    name, self.cloud.read(uuid)
+                )
+                if again:
+                    self.plans[uuid] = again
+            if uuid in self.plans or uuid in first:
+                hosts.append(uuid)
+        return hosts
+
+    # -- victims, as the filters see them --------------------------------
+
+    def _passing(self, hosts: Sequence[str]) -> list[Plan]:
+        """Return plans of the hosts that pass once their victims are gone.
+
+        First as if all servers that may end were gone, which is what a normal
+        request is filtered on; then without the victims only, since they are
+        all that will end.
+        """
+        planned = [self.plans[uuid] for uuid in hosts if uuid in self.plans]
+        at_best = self._filter(
+            Trial(plan.host.uuid, tuple(plan.servers.values()))
+            for plan in planned
+        )
+        planned = [plan for plan in planned if plan.host.uuid in at_best]
+        enough = self._filter(
+            Trial(plan.host.uuid, plan.victims) for plan in planned
+        )
+        found = []
+        for plan in planned:
+            uuid = plan.host.uuid
+            if uuid not in enough:
+                wider = self._widen(plan)
+                if wider is None:
+                    continue
+                self.plans[uuid] = plan = wider
+            found.append(plan)
+        return found
+
+    def _filter(self, trials: Iterable[Trial]) -> Collection[str]:
+        trials = list(trials)
+        return self.cloud.passing(trials) if trials else ()
+
+    def _widen(self, plan: Plan) -> Plan | None:
+        """Return the cheapest plan with which the host passes."""
+        uuid = plan.host.uuid
+        return self.search.plan(
+            plan.host.name, self.cloud.read(uuid), self._accept(uuid)
+        )
+
+    def _accept(self, host: str) -> plans.Accept:
+        return lambda servers: bool(self._filter([Trial(host, servers)]))
+
+    # -- 3. right before the claim ---------------------------------------
+
+    def confirm(self, host: str) -> Plan | None:
+        """Return the plan of a host on what is so now, None to leave it.
+
+        It is left where it is gone, or has room, or will have some, for
+        nobody to end: better decided anew. So it is where its victims have
+        become dearer than those of another host that was considered.
+        """
+        planned = self.plans[host]
+        latest = self._latest(planned)
+        if latest is None or latest.joins or not latest.victims:
+            return None
+        if latest.cost_us > planned.cost_us and any(
+            item.cost_us < latest.cost_us
+            for item in self.considered
+            if item.host != host
+        ):
+            return None
+        self.plans[host] = latest
+        self._chosen[host] = latest
+        return latest
+
+    def _latest(self, plan: Plan) -> Plan | None:
+        uuid = plan.host.uuid
+        self.cloud.refresh(LATEST_S)
+        if not self._may_have_room(uuid) and self._is_least(plan):
+            return plan
+        self.search.forget_budgets()
+        providers = self.cloud.read(uuid)
+        latest = self.search.plan(plan.host.name, providers)
+        if latest is None:
+            return None
+        accept = self._accept(uuid)
+        if accept(latest.victims):
+            return latest
+        return self.search.plan(plan.host.name, providers, accept)
+
+    def _may_have_room(self, host: str) -> bool:
+        """Tell whether the host may have had room when that was asked.
+
+        What was said before others chose is too old to end somebody for.
+        """
+        return (
+            host in self.room or self.cloud.room_age_s() > LATEST_S
+        )
+
+    def _is_least(self, plan: Plan) -> bool:
+        """Tell whether nothing that is read anew would change the plan.
+
+        Somebody has to end, for there is no room; if others have left
+        meanwhile the plan is right all the same, and what has come will be
+        refused by Placement. As far as is known its victim is the same.
+        """
+        return (
+            self.search.budgets is None
+            and victims.holds_for_less(plan.host.candidates, plan.victim_set)
+            and all(
+                self.cloud.server(server.uuid) == server
+                and self.search.may_end(server)
+                for server in plan.victims
+            )
+        )
+
+    def lost(self, host: str) -> None:
+        """Somebody else was faster there: it is planned anew, if at all."""
+        self.plans.pop(host, None)
+
+    # -- 4. afterwards ---------------------------------------------------
+
+    def claimed(self, host: str) -> tuple[Server, ...]:
+        """Note that a server of the request has got a host.
+
+        :returns: who ends for it there
+        """
+        gone = self._victims(host)
+        self.plans.pop(host, None)
+        self._chosen[host] = None
+        if gone:
+            self.search.exclude([server.uuid for server in gone])
+            if self.search.budgets is not None:
+                # The other hosts' victims may be too many now.
+                self.search.forget_budgets()
+                self.plans.clear()
+        elif host in self.room:
+            room = self.room[host]
+            for name, amount in self._other_form.get(
+                host, self._asked
+            ).items():
+                if name in room:
+                    room[name] -= amount
+        # It may be looked at again for the next server of the request.
+        self._ranked = None
+        return gone
+
+    def runner_up(self, host: str) -> Considered | None:
+        """Return the best host beside this one."""
+        return next(
+            (item for item in self.considered if item.host != host), None
+        )
+
+
+def place(
+    cycle: Cycle,
+    hosts: Sequence[tuple[str, str]],
+    claim: Callable[[str, Plan | None], bool],
+    count: int = 1,
+) -> list[tuple[str, Plan | None]] | None:
+    """Place the servers of a request, as Nova's scheduler does.
+
+    :param hosts: (uuid, name) of those with room, and of those offered
+    :param claim: takes a host, with the victims of a plan or without; tells
+        whether it could
+    :returns: where each one goes and who ends for it; None if not all of
+        them found a host, whose claims are the caller's to take back
+    """
+    placed: list[tuple[str, Plan | None]] = []
+    for index in range(count):
+        ordered = cycle.order(hosts, index)
+        for uuid in ordered:
+            plan = cycle.plan_of(uuid)
+            if plan is not None and plan.victims:
+                if not plan.joins:
+                    plan = cycle.confirm(uuid)
+                if plan is None or not claim(uuid, plan):
+                    cycle.lost(uuid)
+                    continue
+            elif not claim(uuid, None):
+                continue
+            placed.append((uuid, plan))
+            cycle.claimed(uuid)
+            hosts = [(uuid, cycle.name_of(uuid)) for uuid in ordered]
+            break
+        else:
+            return None
+    return placed

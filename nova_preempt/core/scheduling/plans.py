@@ -1,0 +1,343 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which victims make room on which host, the cheapest first.
+
+Algorithms 2 to 6 of A. Lopez Garcia et al., FGCS 2019 (doi
+10.1016/j.future.2018.12.057): a request for a normal server looks past the
+preemptible ones, and the cost of a host is that of its cheapest sufficient
+set of victims. (Adding up all preemptible servers of a host, as the text of
+Algorithm 4 has it, would contradict the paper's own Tables 5 and 6.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import dataclasses
+import datetime
+from typing import TypeAlias
+
+from nova_preempt.core import capacity
+from nova_preempt.core import ordering
+from nova_preempt.core import victims
+from nova_preempt.core.model import (
+    Candidate,
+    Host,
+    Provider,
+    Refusal,
+    Request,
+    Resources,
+    Server,
+    Slot,
+    SlotAmounts,
+    VictimSet,
+)
+from nova_preempt.core.scheduling import joining
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.port import Cloud
+from nova_preempt.core.scheduling.port import Listing
+
+#: Tells of servers, in order of uuid, whether the host passes without them.
+Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The request on this host, once these victims are gone.
+
+    ``missing`` is what they have to free; empty where the host has room, and
+    lacks only what filters ask for, or nothing. ``servers``: those that may
+    end there, by uuid. ``joins``: uuids of the decisions that end the victims
+    in any case; the request waits for that, beside others that ask for
+    ``waiting``.
+    """
+
+    host: Host
+    missing: SlotAmounts
+    victim_set: VictimSet
+    servers: Mapping[str, Server]
+    joins: tuple[str, ...] = ()
+    waiting: tuple[Resources, ...] = ()
+
+    @property
+    def victims(self) -> tuple[Server, ...]:
+        """Who has to be gone, in order of uuid."""
+        return tuple(self.servers[each.uuid]
+                     for each in self.victim_set.victims)
+
+    @property
+    def cost_us(self) -> int:
+        return self.victim_set.cost
+
+    @property
+    def key(self) -> ordering.Key:
+        """What plans that need victims are ordered by."""
+        return (
+            self.victim_set.cost,
+            0 if self.joins else len(self.victim_set.victims),
+            self.host.name,
+            self.host.uuid,
+        )
+
+    def retained(self) -> dict[str, dict[Slot, int]]:
+        """Return what each victim keeps until it is gone, by its uuid.
+
+        Only what is missing is taken from them. The rest stays allocated as
+        long as they live: until then it is not free, and a roll-back needs
+        it. What a provider would refuse as an allocation (less than min_unit,
+        not a multiple of step_size) cannot be kept.
+        """
+        missing = dict(self.missing)
+        inventories = {
+            provider.uuid: provider.inventories
+            for provider in self.host.providers
+        }
+        kept: dict[str, dict[Slot, int]] = {}
+        for victim in self.victim_set.victims:
+            rest = kept[victim.uuid] = {}
+            for slot, amount in self.host.held(victim.uuid).items():
+                taken = min(victim.resources.get(slot, 0),
+                            missing.get(slot, 0))
+                missing[slot] = missing.get(slot, 0) - taken
+                inventory = inventories[slot[0]][slot[1]]
+                left = min(amount - taken, inventory.max_unit)
+                left -= left % inventory.step_size
+                if left >= max(1, inventory.min_unit):
+                    rest[slot] = left
+        return kept
+
+
+class Search:
+    """Finds plans for one request.
+
+    :param rank: of the request, see policy.may_preempt()
+    :param excluded: uuids of servers that must not end for it
+    :ivar refusals: {name of a host: why no victims help there}
+    """
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        request: Request,
+        policy: policies.Policy,
+        now: datetime.datetime,
+        rank: int = policies.NORMAL,
+        excluded: Collection[str] = (),
+    ) -> None:
+        self.refusals: dict[str, str] = {}
+        self._cloud = cloud
+        self._request = request
+        self._policy = policy
+        self._now = now
+        self._rank = rank
+        self._excluded = set(excluded)
+        self._releasing: Mapping[str, joining.Releasing] = {}
+        self._budgets: Budgets | None = None
+        self._budgets_known = False
+
+    def exclude(self, uuids: Collection[str]) -> None:
+        """Let these servers live, or end for somebody else."""
+        self._excluded |= set(uuids)
+
+    def release(self, releasing: Mapping[str, joining.Releasing]) -> None:
+        """Learn what those give up, by host, who end for somebody else."""
+        self._releasing = releasing
+
+    def forget_budgets(self) -> None:
+        """Somebody ends now: less is left of them."""
+        self._budgets_known = False
+
+    @property
+    def budgets(self) -> Budgets | None:
+        """What is left of the budgets as it was when first asked for."""
+        if not self._budgets_known:
+            self._budgets = self._cloud.budgets()
+            self._budgets_known = True
+        return self._budgets
+
+    def may_end(self, server: Server) -> bool:
+        """Tell whether a server may end for this request."""
+        return (
+            policies.may_preempt(self._rank, server)
+            and server.uuid not in self._excluded
+            and self._policy.may_give_way(server, self._now)
+            and self._cloud.may_wait(self._policy.notice_s(server))
+        )
+
+    def ranked(
+        self, skip: Collection[str] = (), max_age_s: float = 0
+    ) -> Iterator[Plan]:
+        """Yield plans in ascending order of cost, found as they are wanted.
+
+        A host that has changed since it was last read is read again.
+
+        :param skip: uuids of hosts to leave out
+        :param max_age_s: how old the list of hosts may be
+        """
+        listed = [
+            listing
+            for listing in self._cloud.listed(max_age_s)
+            if listing.uuid not in skip
+        ]
+        for _, _, plan in ordering.ascending(listed, self._bound, self._exact):
+            yield plan
+
+    def _bound(self, listing: Listing) -> ordering.Key | None:
+        if not listing.fresh or listing.uuid in self._releasing:
+            # It may be cheaper than what is known of it says.
+            return (0, 0, "", listing.uuid)
+        host, _ = self._host(listing.name, listing.providers)
+        lack = self._missing(host)
+        if lack is None:
+            return None
+        bound = victims.lower_bound(host.candidates, lack)
+        return None if bound is None else (bound, 0, "", listing.uuid)
+
+    def _exact(self, listing: Listing) -> tuple[ordering.Key, Plan] | None:
+        providers = listing.providers
+        if not listing.fresh:
+            providers = self._cloud.read(listing.uuid)
+        plan = self.plan(listing.name, providers)
+        return None if plan is None else (plan.key, plan)
+
+    def plan(
+        self,
+        name: str,
+        providers: Sequence[Provider],
+        accept: Accept | None = None,
+    ) -> Plan | None:
+        """Return the cheapest plan on a host, None if no victims help.
+
+        :param providers: of the host, () if it is gone
+        """
+        if not providers:
+            return None
+        host, servers = self._host(name, providers)
+        joined = self._join(host, servers, accept)
+        if joined is not None:
+            return joined
+        lack = self._missing(host)
+        if lack is None:
+            return None
+        found = victims.cheapest_victims(
+            host.candidates,
+            lack,
+            capacity=self._capacity(host),
+            accept=accept
+            and (
+                lambda chosen: accept(
+                    tuple(servers[each.uuid] for each in chosen)
+                )
+            ),
+            caps=self.budgets.caps(servers.values()) if self.budgets else (),
+        )
+        return None if found is None else Plan(host, lack, found, servers)
+
+    def _join(
+        self,
+        host: Host,
+        servers: Mapping[str, Server],
+        accept: Accept | None,
+    ) -> Plan | None:
+        """Return the plan to wait for those who end there already."""
+        releasing = self._releasing.get(host.uuid)
+        if releasing is None:
+            return None
+        joins = joining.join(
+            self._request,
+            host,
+            releasing,
+            # Whoever waits holds a place, however short it is.
+            lambda notice_s: self._cloud.may_wait(max(1, notice_s)),
+        )
+        there = self._cloud.servers_on(host.name)
+        ending = {
+            uuid: there[uuid]
+            for each in joins
+            for uuid in sorted(each.actions)
+            if uuid in there
+        }
+        if not joins or (
+            accept is not None
+            and not accept(tuple(ending[uuid] for uuid in sorted(ending)))
+        ):
+            return None
+        return Plan(
+            host,
+            {},
+            VictimSet(
+                tuple(
+                    Candidate(uuid, host.held(uuid), 0)
+                    for uuid in sorted(ending)
+                ),
+                0,
+                optimal=True,
+                steps=0,
+            ),
+            {**servers, **ending},
+            tuple(each.decision_uuid for each in joins),
+            releasing.waiting,
+        )
+
+    def count(
+        self, name: str, providers: Sequence[Provider]
+    ) -> tuple[int, int]:
+        """Return how many fit on a host, and how many more by preemption.
+
+        Of the budgets only those that are used up count.
+        """
+        host, _ = self._host(name, providers)
+        free = capacity.count(self._request, host, {})
+        freed = capacity.total(each.resources for each in host.candidates)
+        return free, capacity.count(self._request, host, freed) - free
+
+    def _capacity(self, host: Host) -> dict[Slot, int]:
+        """Return that of the classes asked for: what surplus is a share of."""
+        return {
+            (host.uuid, name): host.root.inventories[name].capacity
+            for group in self._request.groups
+            for name in group.resources
+            if name in host.root.inventories
+        }
+
+    def _missing(self, host: Host) -> dict[Slot, int] | None:
+        lack = capacity.missing(self._request, host)
+        if isinstance(lack, Refusal):
+            self.refusals[host.name] = lack.text
+            return None
+        return lack
+
+    def _host(
+        self, name: str, providers: Sequence[Provider]
+    ) -> tuple[Host, dict[str, Server]]:
+        """Return the host with those who may end, and these by uuid."""
+        host = Host(name, tuple(providers))
+        servers: dict[str, Server] = {}
+        candidates = []
+        for uuid, server in sorted(self._cloud.servers_on(name).items()):
+            held = host.held(uuid)
+            if (
+                held
+                and self.may_end(server)
+                and (self.budgets is None or self.budgets.allows(server))
+            ):
+                servers[uuid] = server
+                candidates.append(self._candidate(server, held))
+        return dataclasses.replace(host, candidates=tuple(candidates)), servers
+
+    def _candidate(self, server: Server, held: SlotAmounts) -> Candidate:
+        return Candidate(
+            server.uuid,
+            self._policy.freed(server, held),
+            self._policy.cost_us(server, capacity.by_class(held), self._now),
+        )

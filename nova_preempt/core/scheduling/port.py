@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a decision asks of the cloud.
+
+Whoever answers, Nova's scheduler or a simulation, is told nothing of why. The
+questions are few and in bulk, so that they may be recorded and asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+import dataclasses
+from typing import Protocol
+
+from nova_preempt.core.model import Provider, Server
+from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.joining import Releasing
+
+
+class Unanswered(Exception):
+    """The cloud cannot answer now; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """A host that may serve the request but for its free space.
+
+    ``providers`` is what is known of it, the root first, () if nothing is;
+    ``fresh`` says that nothing has changed since.
+    """
+
+    uuid: str
+    name: str
+    providers: tuple[Provider, ...]
+    fresh: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trial:
+    """A host as it would be without these servers, in order of uuid.
+
+    ``cost_us`` is what their end costs.
+    """
+
+    host: str
+    without: tuple[Server, ...] = ()
+    cost_us: int = 0
+
+
+class Cloud(Protocol):
+    """Answers the questions of one request; hosts are named by their uuid."""
+
+    def objection(self) -> str:
+        """Say why nobody may end for this request, '' if some may.
+
+        Asked once, before victims are looked for.
+        """
+
+    def refresh(self, max_age_s: float) -> None:
+        """Learn which servers have changed, if that is older than this."""
+
+    def may_wait(self, notice_s: float) -> bool:
+        """Tell whether the request can, and may, wait for such a notice.
+
+        Asked of servers that may end in every other respect.
+        """
+
+    def listed(self, max_age_s: float) -> Sequence[Listing]:
+        """Tell which hosts with preemptible servers may serve the request.
+
+        :raises Unanswered:
+        """
+
+    def read(self, host: str) -> tuple[Provider, ...]:
+        """Return the providers of a host as they are now, () if it is gone.
+
+        :raises Unanswered:
+        """
+
+    def servers_on(self, name: str) -> Mapping[str, Server]:
+        """Return the preemptible servers on the host of this name, by uuid."""
+
+    def server(self, uuid: str) -> Server | None:
+        """Return a preemptible server as it is known now."""
+
+    def ending(self) -> Collection[str]:
+        """Return the uuids of the servers that end already.
+
+        Asked before victims are looked for in earnest; from here until the
+        request is through nobody else should choose victims.
+        """
+
+    def releasing(self) -> Mapping[str, Releasing]:
+        """Return what those who end already give up, by host.
+
+        {} for a request that does not wait for that.
+        """
+
+    def budgets(self) -> Budgets | None:
+        """Return how many servers may end together, None = as many as may."""
+
+    def load(self, hosts: Collection[str]) -> Collection[str]:
+        """Look at hosts that were not offered; return those that are there."""
+
+    def passing(self, trials: Sequence[Trial]) -> Collection[str]:
+        """Return the hosts that pass every filter as they would be then."""
+
+    def order(self, trials: Sequence[Trial], index: int) -> Sequence[str]:
+        """Return the hosts that pass, the best for the index-th server first.
+
+        Filters see the host as it would be, weighers as it is.
+        """
+
+    def room_age_s(self) -> float:
+        """Return how long ago the cloud said which hosts have room."""

@@ -1,0 +1,43 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""In words, why a host and its victims were chosen."""
+
+from __future__ import annotations
+
+from nova_preempt.core import capacity
+from nova_preempt.core.scheduling.plans import Plan
+
+
+def why(host: str, plan: Plan, runner_up: tuple[str, int] | None) -> str:
+    """Say it in a sentence.
+
+    :param host: its name, as it is to be called
+    :param runner_up: (name, cost in micro-units) of the next best host
+    """
+    lack = capacity.by_class(plan.missing)
+    missing = ", ".join(f"{lack[name]} {name}" for name in sorted(lack))
+    text = (
+        f"{host} lacks {missing}"
+        if missing
+        else f"{host} has room but does not pass the filters as it is"
+    )
+    text += (
+        f"; ending {len(plan.victims)} preemptible server(s) there costs "
+        f"{plan.cost_us / 1e6:g} s, the least of any sufficient set"
+    )
+    if not plan.victim_set.optimal:
+        text += " that was found within the search budget"
+    if runner_up is None:
+        return text + "; no other host can serve the request"
+    name, cost_us = runner_up
+    return text + f"; next would be {name} at {cost_us / 1e6:g} s"

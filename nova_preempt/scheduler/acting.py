@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What becomes of the decisions on one request: they are carried out."""
+
+from oslo_db import exception as db_exc
+
+from nova_preempt import metrics
+from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import deadline
+
+
+class Act:
+    """Claims hosts, with victims or without.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param patience: the request's nova_preempt.scheduler.patience.Patience
+    """
+
+    def __init__(self, preemption, patience):
+        self.patience = patience
+        self._preemption = preemption
+        self._turn = None
+
+    def begin_choosing(self):
+        """Let no other thread of this process choose the same victims."""
+        if self._turn is None:
+            self._turn = self._preemption.turns.begin()
+
+    def stop_choosing(self):
+        """Let others choose."""
+        if self._turn is not None:
+            self._preemption.turns.end(self._turn)
+            self._turn = None
+
+    def join(self, state, plan, resources):
+        """Wait for room that is coming; see Surplus.join()."""
+        return self._preemption.surplus.join(plan, resources)
+
+    def take_room(self, state, real_claim):
+        """Take a host that needs no victims, as Nova does.
+
+        :param state: Nova's HostState, None if we have not seen it
+        :returns: whether nobody else was faster
+        """
+        return real_claim()
+
+    def take(self, cycle, state, plan, server_uuid, project_id, user_id):
+        """Take a host for a server, with the victims of a core Plan.
+
+        :param cycle: a nova_preempt.scheduler.cycle.SchedulingCycle
+        :returns: the db.Decision, CLAIMED
+        :raises placement.Conflict: somebody was faster
+        :raises TimeIsUp: who asked would not wait until they have ended
+        """
+        preemption = self._preemption
+        decision = preemption.records.decision(cycle, state, plan,
+                                               server_uuid, project_id,
+                                               user_id)
+        if self.patience.limit.longest_notice_s() < max(
+                victim.notice_s for victim in decision.victims):
+            raise deadline.TimeIsUp('end preemptible servers')
+        cycle.decisions.append(decision.uuid)
+        try:
+            with metrics.PHASES.labels('claim').time():
+                claim = preemption.claims.claim(plan, decision,
+                                                cycle.resources)
+        except (db_api.LostDecision, db_exc.DBError):
+            cycle.lost.append(decision.uuid)
+            raise
+        preemption.records.log(claim)
+        preemption.events.start(claim)
+        return claim

@@ -1,0 +1,284 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""One pass of Nova's scheduling that may end preemptible servers.
+
+Nova's own scheduling runs; this object stands beside it where Nova asks
+Placement, sorts hosts and claims, and hands each step to the core
+(nova_preempt.core.scheduling.cycle), which decides. What comes of it is
+carried out by the claims.
+"""
+
+import contextvars
+import functools
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt import placement as placement_api
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import cycle as core
+from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import states as host_states
+
+LOG = logging.getLogger(__name__)
+
+_CURRENT = contextvars.ContextVar('nova_preempt_cycle', default=None)
+
+
+def current():
+    """The cycle of the request that this thread works on, or None."""
+    return _CURRENT.get()
+
+
+class SchedulingCycle:
+    """One pass.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param host_manager: Nova's HostManager
+    :param get_operation: returns which operation this is
+    :param excluded: uuids of servers that must not be victims
+    :param server_uuids: the servers that it is for
+    :param rank: of the request, see nova_preempt.core.scheduling.policy
+    :param act: a nova_preempt.scheduler.acting.Act
+    :ivar decision: the core's Cycle, None until Placement has been asked
+    :ivar claims: db.Decisions that took victims
+    :ivar decisions: uuids of all of them, claimed or not
+    :ivar lost: uuids of those that may be claimed, or not
+    :ivar free_claims: uuids of servers that needed no victims
+    :ivar conflicts: how often somebody else was faster
+    """
+
+    def __init__(self, preemption, host_manager, context, spec_obj,
+                 get_operation, excluded, server_uuids, rank, act):
+        self.context = context
+        self.spec_obj = spec_obj
+        self.decision = None
+        self.claims = []
+        self.decisions = []
+        self.lost = []
+        self.free_claims = []
+        self.conflicts = 0
+        self.resources = {}
+        self._preemption = preemption
+        self._get_operation = get_operation
+        self._excluded = excluded
+        self._rank = rank
+        self._act = act
+        self._is_choosing = True
+        self.cloud = nova_cloud.NovaCloud(
+            preemption, host_manager, context, spec_obj, list(server_uuids),
+            lambda: self.operation, act)
+
+    def __enter__(self):
+        self._token = _CURRENT.set(self)
+        return self
+
+    def __exit__(self, *exc_info):
+        self.stop_choosing()
+        _CURRENT.reset(self._token)
+
+    def stop_choosing(self):
+        """The claims are made, or not: let other threads choose."""
+        self._is_choosing = False
+        self._act.stop_choosing()
+
+    @functools.cached_property
+    def operation(self):
+        return self._get_operation()
+
+    @property
+    def since(self):
+        """The monotonic time when it began."""
+        return self.cloud.since
+
+    @property
+    def patience(self):
+        """What the request may still wait for."""
+        return self._act.patience
+
+    @property
+    def refusal(self):
+        """Why preemption cannot serve the request, '' if it can."""
+        return self.decision.refusal if self.decision else ''
+
+    @property
+    def why(self):
+        """What kind of refusal that is, a core.refusals.Why."""
+        return self.decision.why
+
+    @property
+    def has_begun(self):
+        """Whether somebody has looked for victims."""
+        return self.decision is not None and self.decision.has_begun
+
+    # -- where Nova asks Placement for candidates ------------------------
+
+    def offer(self, resources, offered):
+        """Add hosts that need victims to what Placement offers.
+
+        :param resources: the nova.scheduler.utils.ResourceRequest
+        :param offered: (allocation requests, provider summaries, version)
+        :returns: the same, with more in it
+        """
+        requests, summaries, version = offered
+        if requests is None:
+            return offered
+        asked = resources.merged_resources()
+        room = {uuid: _free(summary) for uuid, summary in summaries.items()}
+        if self.decision is not None:
+            # Nova asks a second time, for VCPU instead of PCPU, for the sake
+            # of hosts without inventory of PCPU.
+            self.decision.found_room(room, asked)
+            return offered
+        self.resources = asked
+        self.cloud.asked_for(resources, len(summaries))
+        preemption = self._preemption
+        self.decision = core.Cycle(
+            self.cloud, model.Request.of(asked), preemption.policy(),
+            preemption.clock(), self._rank, self._excluded,
+            list_age_s=preemption.conf.max_age_s)
+        self.decision.found_room(room)
+        requests = list(requests)
+        summaries = dict(summaries)
+        for plan in self.decision.offer(any_victims=bool(preemption.view)):
+            if plan.host.uuid not in summaries:
+                requests.append(self.cloud.allocation_request(
+                    plan.host.uuid))
+                summaries[plan.host.uuid] = _summary(plan.host)
+        return requests, summaries, version
+
+    # -- where Nova sorts hosts ------------------------------------------
+
+    def sorted_hosts(self, sort, spec_obj, hosts, index):
+        """Hosts for the index-th server of the request, best first.
+
+        :param sort: Nova's _get_sorted_hosts: filters and weighs
+        :param hosts: host states; those that Placement or we have offered
+            the first time, what was returned the last time afterwards
+        """
+        hosts = list(hosts)
+        if not self._is_choosing or self.decision is None:
+            return sort(spec_obj, hosts, index)
+        states = self.cloud.states
+        for state in hosts:
+            states.setdefault(state.uuid, state)
+        self.cloud.sort = sort
+        with metrics.PHASES.labels('choose').time():
+            ordered = self.decision.order(
+                [(state.uuid, state.nodename) for state in hosts], index)
+        return [states[uuid] for uuid in ordered]
+
+    # -- where Nova claims -----------------------------------------------
+
+    def claim(self, real_claim, server_uuid, alloc_request, project_id,
+              user_id):
+        """Claim a host for a server, with victims where it needs them.
+
+        :param real_claim: claims as Nova does
+        :returns: False if somebody was faster: the next host is tried
+        """
+        state = next((self.cloud.states[uuid]
+                      for uuid in alloc_request['allocations']
+                      if uuid in self.cloud.states), None)
+        if state is None or not host_states.mark_of(state).victims:
+            return self._claim_room(state, real_claim, server_uuid)
+        claim = None
+        try:
+            plan = self.decision.plan_of(state.uuid)
+            if plan.joins:
+                return self._join(state, plan)
+            plan = self.decision.confirm(state.uuid)
+            if plan is not None:
+                host_states.set_mark(state, core.Trial(
+                    state.uuid, plan.victims, plan.cost_us))
+                claim = self._act.take(self, state, plan, server_uuid,
+                                       project_id, user_id)
+        except placement_api.Conflict as exc:
+            LOG.info('Lost host %(host)s to another request: %(exc)s',
+                     {'host': state.host, 'exc': exc})
+        if claim is None:
+            self.conflicts += 1
+            metrics.CONFLICTS.inc()
+            self.decision.lost(state.uuid)
+            return False
+        self.claims.append(claim)
+        return True
+
+    def _join(self, state, plan):
+        if not self._act.join(state, plan, self.resources):
+            self.conflicts += 1
+            self.decision.lost(state.uuid)
+            return False
+        return True
+
+    def _claim_room(self, state, real_claim, server_uuid):
+        if not self._act.take_room(state, real_claim):
+            self.conflicts += 1
+            return False
+        self.free_claims.append(server_uuid)
+        return True
+
+    # -- afterwards ------------------------------------------------------
+
+    def consumed(self, state):
+        """The host was claimed: take its victims out of its full state."""
+        if self.decision is not None:
+            gone = self.decision.claimed(state.uuid)
+            if gone:
+                host_states.remove(state, gone)
+        host_states.set_mark(state, core.Trial(state.uuid))
+
+    def alternates(self, hosts):
+        """The hosts that may be alternates: those that need no victims.
+
+        The conductor claims alternates by itself; it cannot preempt.
+        """
+        self.stop_choosing()
+        return [state for state in hosts
+                if not host_states.mark_of(state).victims]
+
+    # -- the record ------------------------------------------------------
+
+    @property
+    def considered(self):
+        """[{host, node, victims, cost_us, ...}], the best first."""
+        if self.decision is None:
+            return []
+        return [self._entry(item) for item in self.decision.considered]
+
+    def _entry(self, item):
+        entry = {'host': self.cloud.states[item.host].host,
+                 'node': item.name, 'victims': list(item.victims),
+                 'cost_us': item.cost_us}
+        if item.victims:
+            entry.update(optimal=item.optimal, steps=item.steps)
+        return entry
+
+
+def _summary(host):
+    """What Placement would say of a host."""
+    root = host.root
+    return {
+        'resources': {name: {'capacity': inventory.capacity,
+                             'used': root.used.get(name, 0)}
+                      for name, inventory in root.inventories.items()},
+        'traits': [],
+        'parent_provider_uuid': None,
+        'root_provider_uuid': root.uuid,
+    }
+
+
+def _free(summary):
+    """{class: amount} that is free of a provider, by Placement's summary."""
+    return {name: item['capacity'] - item['used']
+            for name, item in summary['resources'].items()}

@@ -1,0 +1,186 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Nova and Placement answer to the questions of a decision.
+
+See nova_preempt.core.scheduling.port. Nothing is decided here.
+"""
+
+import functools
+import time
+
+import nova.conf
+from oslo_log import log as logging
+
+from nova_preempt import placement as placement_api
+from nova_preempt.core.scheduling import port
+from nova_preempt.db import api as db_api
+from nova_preempt.db import hints
+from nova_preempt.db import pauses
+from nova_preempt.scheduler import request
+from nova_preempt.scheduler import states as host_states
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+def answers(function):
+    """Tell the core where Placement does not answer."""
+    @functools.wraps(function)
+    def answered(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except placement_api.PlacementError as exc:
+            LOG.warning('Cannot look for victims: %s', exc)
+            raise port.Unanswered(str(exc)) from exc
+    return answered
+
+
+class NovaCloud:
+    """A core.scheduling.port.Cloud, for one pass of one request.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param host_manager: Nova's HostManager
+    :param server_uuids: the servers that the request is for
+    :param operation: returns which operation it is
+    :param act: a nova_preempt.scheduler.acting.Act, told when others must
+        not choose
+    :ivar states: {uuid of a root provider: Nova's HostState}
+    :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
+    """
+
+    def __init__(self, preemption, host_manager, context, spec_obj,
+                 server_uuids, operation, act):
+        self.states = {}
+        self.sort = None
+        self.since = time.monotonic()
+        self._preemption = preemption
+        self._host_manager = host_manager
+        self._context = context
+        self._spec_obj = spec_obj
+        self._server_uuids = server_uuids
+        self._operation = operation
+        self._act = act
+        self._resources = None     # a nova.scheduler.utils.ResourceRequest
+        self._offered = 0
+        self._longest_notice_s = 0
+        self._decisions = []      # the open ones, of all schedulers
+
+    def asked_for(self, resources, offered):
+        """Learn what Placement was asked for, and how many hosts it gave."""
+        self._resources = resources
+        self._offered = offered
+
+    # -- the port --------------------------------------------------------
+
+    def objection(self):
+        """A server that a hint made preemptible never preempts.
+
+        Not even where hints are not allowed any more.
+        """
+        reason = (self._preemption.pauses.why(pauses.PREEMPTION)
+                  or request.why_not_served(self._spec_obj, self._resources))
+        if not reason and self._operation() != 'create' and hints.get(
+                self._preemption.db, self._server_uuids):
+            reason = 'it is preemptible itself, by a scheduler hint'
+        return reason
+
+    def refresh(self, max_age_s):
+        # Once a look, and not once a server.
+        self._longest_notice_s = self._act.patience.limit.longest_notice_s()
+        self._preemption.view.refresh(max_age_s)
+
+    def may_wait(self, notice_s):
+        return notice_s <= self._longest_notice_s and (
+            not notice_s or self._act.patience.may_wait())
+
+    @answers
+    def listed(self, max_age_s):
+        nodes = self._preemption.view.nodes()
+        released = self.releasing()
+        listed = []
+        for provider in self._preemption.providers.list(
+                request.provider_query(self._resources), max_age_s):
+            if provider.name in nodes or provider.uuid in released:
+                known, fresh = self._preemption.providers.peek(provider)
+                listed.append(port.Listing(
+                    provider.uuid, provider.name,
+                    (known,) if known is not None else (), fresh))
+        return listed
+
+    @answers
+    def read(self, host):
+        provider = self._preemption.providers.read(host)
+        return () if provider is None else (provider,)
+
+    def servers_on(self, name):
+        return self._preemption.view.on_node(name)
+
+    def server(self, uuid):
+        return self._preemption.view.get(uuid)
+
+    def ending(self):
+        self._act.begin_choosing()
+        self._decisions = self._preemption.db.get_decisions(
+            statuses=db_api.OPEN)
+        return {victim.server_uuid for decision in self._decisions
+                for victim in decision.victims}
+
+    def releasing(self):
+        # Several servers of one request would have to be claimed while one
+        # waits; they do not.
+        if len(self._server_uuids) != 1:
+            return {}
+        return self._preemption.surplus.releasing(
+            self._decisions, self._act.patience.waited)
+
+    def budgets(self):
+        return self._preemption.budgets.read()
+
+    def load(self, hosts):
+        new = [uuid for uuid in hosts if uuid not in self.states]
+        if new:
+            for state in self._host_manager.get_host_states_by_uuids(
+                    self._context.elevated(), new, self._spec_obj):
+                state.allocation_candidates = [
+                    self.allocation_request(state.uuid)]
+                self.states[state.uuid] = state
+        return [uuid for uuid in hosts if uuid in self.states]
+
+    def passing(self, trials):
+        passed = self._host_manager.get_filtered_hosts(
+            [host_states.on_trial(self.states[trial.host], trial)
+             for trial in trials], self._spec_obj, 0)
+        return {state.uuid for state in passed or ()}
+
+    def order(self, trials, index):
+        states = []
+        for trial in trials:
+            state = self.states[trial.host]
+            host_states.set_mark(state, trial)
+            states.append(state)
+        return [state.uuid for state in self.sort(
+            self._spec_obj, states, index)]
+
+    def room_age_s(self):
+        if self._offered >= CONF.scheduler.max_placement_results:
+            # There may have been more than it has named.
+            return float('inf')
+        return time.monotonic() - self.since
+
+    # -- what Nova's scheduling takes ------------------------------------
+
+    def allocation_request(self, uuid):
+        """What claims a host, as Placement would offer it."""
+        return {'allocations': {uuid: {
+                    'resources': self._resources.merged_resources()}},
+                'mappings': {'': [uuid]}}

@@ -1,0 +1,182 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Decisions made again from what was answered the first time.
+
+A Recorder stands between a decision and the cloud and writes down what was
+asked and answered; a Replay answers the same, and refuses another question.
+So a decision can be looked at, or made by other code, without the cloud.
+"""
+
+import dataclasses
+
+from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import port
+
+#: The questions of core.scheduling.port.Cloud.
+QUESTIONS = frozenset(name for name in vars(port.Cloud)
+                      if not name.startswith('_'))
+
+
+class Differs(AssertionError):
+    """Another question than the first time, or one more."""
+
+
+@dataclasses.dataclass
+class Record:
+    """One pass.
+
+    :ivar arguments: of the core's Cycle, but for the cloud
+    :ivar room: [(what was found to have room, what was asked for)]
+    :ivar offered: whether there were preemptible servers
+    :ivar hosts: [(hosts, index)] of each order()
+    :ivar claims: [(uuid of a host, whether it could be claimed)]
+    :ivar log: [(question, arguments, answer)]
+    """
+
+    arguments: tuple
+    keywords: dict
+    room: list = dataclasses.field(default_factory=list)
+    offered: list = dataclasses.field(default_factory=list)
+    hosts: list = dataclasses.field(default_factory=list)
+    claims: list = dataclasses.field(default_factory=list)
+    decided: list = dataclasses.field(default_factory=list)
+    log: list = dataclasses.field(default_factory=list)
+
+
+class Recorder:
+    """A Cloud that writes down what another one answers."""
+
+    def __init__(self, cloud, log):
+        self._cloud = cloud
+        self._log = log
+
+    def __getattr__(self, name):
+        found = getattr(self._cloud, name)
+        if name not in QUESTIONS:
+            return found
+
+        def asked(*args):
+            answer = found(*args)
+            self._log.append((name, _frozen(args), _frozen(answer)))
+            return answer
+
+        return asked
+
+
+def _frozen(value):
+    """A copy of what may be changed later."""
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, tuple):
+        return tuple(map(_frozen, value))
+    if isinstance(value, list):
+        return list(map(_frozen, value))
+    return value
+
+
+class Replay:
+    """A Cloud that answers as it was answered before.
+
+    :param log: of a Record
+    """
+
+    def __init__(self, log):
+        self._log = iter(log)
+
+    def __getattr__(self, name):
+        if name not in QUESTIONS:
+            raise AttributeError(name)
+
+        def asked(*args):
+            expected = next(self._log, None)
+            if expected is None or expected[:2] != (name, _frozen(args)):
+                raise Differs(f'{name}{args} is asked instead of {expected}')
+            return expected[2]
+
+        return asked
+
+    def rest(self):
+        """What was asked the first time and has not been this time."""
+        return list(self._log)
+
+
+class RecordingCycle(cycles.Cycle):
+    """The core's Cycle, which writes down what it is told and says.
+
+    :ivar record: a Record
+    """
+
+    def __init__(self, cloud, *args, **kwargs):
+        self.record = Record(args, kwargs)
+        super().__init__(Recorder(cloud, self.record.log), *args, **kwargs)
+
+    def found_room(self, room, asked=None):
+        self.record.room.append((
+            {uuid: dict(free) for uuid, free in room.items()}, asked))
+        super().found_room(room, asked)
+
+    def offer(self, *, any_victims):
+        self.record.offered.append(any_victims)
+        return super().offer(any_victims=any_victims)
+
+    def order(self, hosts, index=0):
+        self.record.hosts.append((list(hosts), index))
+        return super().order(hosts, index)
+
+    def confirm(self, host):
+        plan = super().confirm(host)
+        if plan is None:
+            self.record.claims.append((host, False))
+        return plan
+
+    def lost(self, host):
+        if (host, False) not in self.record.claims[-1:]:
+            self.record.claims.append((host, False))
+        super().lost(host)
+
+    def claimed(self, host):
+        self.record.claims.append((host, True))
+        self.record.decided.append((host, self.plan_of(host)))
+        return super().claimed(host)
+
+
+def again(record):
+    """Make the decisions of a Record again, by a plain loop.
+
+    :returns: [(uuid of a host, its Plan or None)] of the servers, as
+        Record.decided has them
+    :raises Differs: something else is asked for
+    """
+    replay = Replay(record.log)
+    cycle = cycles.Cycle(replay, *record.arguments, **record.keywords)
+    for number, (room, asked) in enumerate(record.room):
+        cycle.found_room(room, asked)
+        if not number:
+            for any_victims in record.offered:
+                cycle.offer(any_victims=any_victims)
+    claims = iter(record.claims)
+    decided = []
+
+    def claim(host, plan):
+        expected, could = next(claims)
+        if expected != host:
+            raise Differs(f'{host} is claimed instead of {expected}')
+        if could:
+            decided.append((host, plan))
+        return could
+
+    hosts = record.hosts[0][0] if record.hosts else []
+    cycles.place(cycle, hosts, claim, len(record.hosts))
+    rest = replay.rest()
+    if rest:
+        raise Differs(f'nobody asks for {rest[0]}')
+    return decided

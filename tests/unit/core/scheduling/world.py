@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Clouds in memory to decide about."""
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import datetime
+
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import Inventory, Request, Resources, Server
+from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.simulator import memory
+
+NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
+
+#: {uuid of a preemptible server: (cost in micro-units, what it has)}
+Spots = Mapping[str, tuple[int, Resources]]
+
+
+def server(uuid: str, node: str = 'host', **values: object) -> Server:
+    """Return the record of a preemptible server, launched two hours ago."""
+    return Server(**{  # type: ignore[arg-type]
+        'uuid': uuid, 'host': node, 'node': node, 'cell_uuid': 'cell',
+        'project_id': 'p', 'user_id': 'u', 'flavor': 'f',
+        'launched_at': NOW - datetime.timedelta(hours=2),
+        'vm_state': 'active', 'task_state': None, 'minimum_runtime_s': 0,
+        'vcpus': 1, 'memory_mb': 1, 'disk_mb': 1, **values})
+
+
+class World(memory.MemoryCloud):
+    """Hosts whose preemptible servers cost what is said.
+
+    :ivar costs: {uuid: micro-units}
+    """
+
+    def __init__(self, **kwargs: object) -> None:
+        super().__init__((), **kwargs)
+        self.costs: dict[str, int] = {}
+        self.policy = policies.Policy(
+            eligibility.Rules(), ('delete',),
+            lambda server, options: self.costs[server.uuid])
+
+    def add(self, name: str, capacity: Resources, used: Resources = (),
+            spots: Spots = (), uuid: str = '', **values: object) -> None:
+        """Add a host.
+
+        :param used: by normal servers
+        :param values: of its preemptible servers' records
+        """
+        host = memory.MemoryHost(
+            uuid or f'uuid of {name}', name,
+            {rc: total if isinstance(total, Inventory) else Inventory(total)
+             for rc, total in capacity.items()})
+        if used:
+            host.add(f'normal on {host.uuid}', used)
+        for spot, (cost, resources) in dict(spots).items():
+            self.costs[spot] = cost
+            host.add(spot, resources, server(spot, name, **values))
+        self.hosts[host.uuid] = host
+
+    def set(self, **values: object) -> None:
+        """Change the policy."""
+        self.policy = dataclasses.replace(self.policy, **values)
+
+    def cycle(self, resources: Resources,
+              **kwargs: object) -> cycles.Cycle:
+        """Return a Cycle that knows which hosts have room."""
+        self.view = self.answers()
+        cycle = cycles.Cycle(self.view, Request.of(resources), self.policy,
+                             NOW, **kwargs)
+        self.begin(cycle)
+        return cycle
+
+    def considered(self, resources: Resources, **kwargs: object
+                   ) -> list[tuple[str, str, int]]:
+        """Return (host, victims, cost) of all hosts, the best first."""
+        self.set(always=True, shortlist=1000)
+        cycle = self.cycle(resources, **kwargs)
+        cycle.order(self.offered(cycle))
+        return [(item.name, ' '.join(item.victims), item.cost_us)
+                for item in cycle.considered]
+
+    def refusals(self, resources: Resources) -> dict[str, str]:
+        """Return why hosts with preemptible servers cannot serve it."""
+        cycle = self.cycle(resources)
+        cycle.order(self.offered(cycle))
+        return cycle.search.refusals
+
+    def placed(self, resources: Resources, *uuids: str,
+               **kwargs: object) -> list[tuple[str, list[str]]] | None:
+        """Place servers; return where, and who ends for each."""
+        found = self.place(Request.of(resources), self.policy, NOW,
+                           uuids or ('new',), **kwargs)
+        if found is None:
+            return None
+        return [(host.name, [each.uuid for each in plan.victims]
+                 if plan else []) for host, plan in found]
+
+
+def amounts(vcpus: int, memory_mb: int = 0) -> Resources:
+    """Return resources."""
+    found = {'VCPU': vcpus}
+    if memory_mb:
+        found['MEMORY_MB'] = memory_mb
+    return found
+
+
+def uuids(found: Iterable[Server]) -> list[str]:
+    """Return the uuids of servers."""
+    return [each.uuid for each in found]
