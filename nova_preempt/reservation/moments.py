@@ -55,7 +55,6 @@ class Moments:
         self._events = events
         self._clock = clock
         self._read_of = None       # the snapshot that they are of
-        self._known = {}           # uuid: Reservation
         self._due = []             # a heap of (time, kind, uuid)
 
     def run(self):
@@ -69,7 +68,6 @@ class Moments:
                 self._act(kind, uuids)
             except Exception:
                 self._read_of = None           # it is tried again
-                self._known = {}
                 raise
         if not self._due:
             return POLL_S
@@ -81,18 +79,18 @@ class Moments:
         snapshot = self._reservations.snapshot()
         if snapshot is self._read_of:
             return
-        known = {item.uuid: item for item in snapshot.reservations}
-        new = [moment for uuid, item in known.items()
-               if self._known.get(uuid) is not item
-               for moment in _moments(item)]
-        if not self._known or len(self._due) > _STALE * len(known):
-            self._due = [moment for item in known.values()
-                         for moment in _moments(item)]
+        before, now = self._read_of, snapshot.reservations
+        if before is None or len(self._due) > _STALE * len(now):
+            self._due = [moment for item in now for moment in _moments(item)]
             heapq.heapify(self._due)
         else:
-            for moment in new:
-                heapq.heappush(self._due, moment)
-        self._known, self._read_of = known, snapshot
+            # What has not changed is the same object.
+            known = set(map(id, before.reservations))
+            for item in now:
+                if id(item) not in known:
+                    for moment in _moments(item):
+                        heapq.heappush(self._due, moment)
+        self._read_of = snapshot
 
     def _pop(self):
         """[(kind, uuids)] of what is due, those of one time together."""
