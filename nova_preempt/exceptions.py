@@ -47,6 +47,10 @@ class InvalidReservation(PreemptError):
     """What is asked of a reservation makes no sense; names the field."""
 
 
+class ReservationsDisabled(PreemptError):
+    """No reservations are made; names the option."""
+
+
 class NoHostsForReservation(PreemptError):
     """So many matching hosts are not free for so long."""
 

@@ -170,6 +170,15 @@ def _enforcer(conf):
     return enforcer
 
 
+def check_string(conf, rule):
+    """What a rule asks for, as an operator has set it."""
+    enforcer = _enforcer(conf)
+    enforcer.load_rules()
+    check = str(enforcer.rules[rule])
+    alias = check.removeprefix('rule:')
+    return str(enforcer.rules[alias]) if alias in enforcer.rules else check
+
+
 class Policy:
     """The rules as an operator has set them."""
 

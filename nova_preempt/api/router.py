@@ -34,6 +34,7 @@ _CODES = {
     exceptions.NoHostsForReservation: 409,
     exceptions.ReservationLimit: 403,
     exceptions.ReservationNotFound: 404,
+    exceptions.ReservationsDisabled: 403,
     exceptions.WrongState: 409,
 }
 

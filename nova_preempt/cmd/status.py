@@ -37,14 +37,19 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import marks
 from nova_preempt import validators
+from nova_preempt.api import policy
 import nova_preempt.conf
 from nova_preempt.core import headroom
+from nova_preempt.db import booking
+from nova_preempt.db import reservable
+from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.power import driver
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures
 from nova_preempt.power import forecasts
 from nova_preempt.reservation import leases
+from nova_preempt.reservation import limits
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import quotas
@@ -241,6 +246,31 @@ class Checks(upgradecheck.UpgradeCommands):
                             f'{_line(exc)}')
         return _success()
 
+    def _check_reservations(self):
+        options = self._conf.reservation
+        if options.lease_service != 'native':
+            return _success()
+        try:
+            database = db.Database(self._conf)
+            found = reservations.Reservations(database).list(
+                statuses=booking.OPEN)
+            settings = reservable.get_hosts(database)
+        except _DB_AWAY as exc:
+            # The check of the database complains.
+            return _success(f'What is reserved cannot be told: {_line(exc)}')
+        if not options.enabled:
+            waiting = sum(item.ready_at is None for item in found)
+            if not waiting:
+                return _success('[reservation]enabled is false: nobody can '
+                                'reserve hosts.')
+            return _warning(
+                f'{waiting} reservations have been granted and do not start: '
+                '[reservation]enabled is false. Set it to true for the API, '
+                'the engine and the schedulers, or cancel them.')
+        return _result_of_reservations(
+            self._conf, sum(item.reservable is True
+                            for item in settings.values()))
+
     _upgrade_checks = (
         ('Database', _check_database),
         ('Database of several schedulers', _check_schedulers),
@@ -254,7 +284,27 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Longest notice', _check_times),
         ('Headroom', _check_headroom),
         ('Lease service', _check_leases),
+        ('Reservations', _check_reservations),
     )
+
+
+def _result_of_reservations(conf, reservable_hosts):
+    """Who may reserve what, and a warning where that has no bounds."""
+    options = conf.reservation
+    rule = policy.RESERVATION_CREATE
+    hosts = (f'{reservable_hosts} hosts' if not options.reservable_default
+             else 'every host that is not taken out')
+    text = (f'Whoever passes the policy {rule} '
+            f'({policy.check_string(conf, rule)}) may reserve {hosts}: '
+            + ', '.join(f'{name} {options[name]}' for name in limits.LIMITS)
+            + '. That ends preemptible servers of others, and moves normal '
+            'ones.')
+    unlimited = [name for name in limits.LIMITS if options[name] < 0]
+    if options.reservable_default:
+        return _warning(f'{text} [reservation]reservable_default is true.')
+    if unlimited:
+        return _warning(f'{text} No limit is set for {", ".join(unlimited)}.')
+    return _success(text)
 
 
 def _cannot_load(option, names):

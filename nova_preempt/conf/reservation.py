@@ -20,6 +20,23 @@ END_ACTIONS = ('shelve', 'delete')
 DAY_S = 86400
 
 OPTS = [
+    cfg.BoolOpt(
+        'enabled',
+        default=False,
+        mutable=True,
+        help="""
+Whether projects may reserve hosts with ``nova-preempt-api``. A reservation
+ends preemptible servers and moves normal ones of other projects away, and
+keeps hosts from everybody else: so it is off, the default, until an operator
+has said which hosts can be reserved, how much of them a project may have, and
+by its policies who may.
+
+While it is false no reservation is made or made longer, and none that has not
+started begins: no host is kept free, emptied, woken up or replaced for one.
+Those that have started keep their hosts until their end, and their servers
+end as they would. Set it alike for the API, the engine and the schedulers.
+It has nothing to say where ``lease_service`` is another than ``native``.
+"""),
     cfg.IntOpt(
         'guard_s',
         default=3600,
@@ -121,10 +138,11 @@ group ``nova_preempt.reservation_ranking``.
 """),
     cfg.BoolOpt(
         'reservable_default',
-        default=True,
+        default=False,
         help='Whether hosts can be reserved of which an administrator has '
-             'not said so. True, the default, makes every host reservable '
-             'until it is taken out; False needs each host to be put in.'),
+             'not said so. False, the default, needs each host to be put '
+             'in (``openstack reservation host set --reservable``); True '
+             'makes every host reservable until it is taken out.'),
     cfg.IntOpt(
         'max_reservations',
         default=10,
@@ -134,24 +152,26 @@ group ``nova_preempt.reservation_ranking``.
              'limit. An administrator can give a project limits of its own.'),
     cfg.IntOpt(
         'max_hosts',
-        default=-1,
+        default=4,
         min=-1,
         help='How many hosts a project may have reserved at any one time, in '
-             'all its reservations. -1, the default, is no limit but the '
-             'number of hosts.'),
+             'all its reservations. A few, the default, keep one project '
+             'from emptying the cloud of others; give those that need more '
+             'limits of their own. -1 is no limit but the number of hosts.'),
     cfg.IntOpt(
         'max_duration_s',
-        default=30 * DAY_S,
+        default=7 * DAY_S,
         min=-1,
-        help='How long a reservation may last, in seconds. The default is 30 '
-             'days: what needs a host for longer is better served by an '
-             'aggregate. -1 is no limit.'),
+        help='How long a reservation may last, in seconds. The default is a '
+             'week: what needs a host for much longer is better served by '
+             'an aggregate. -1 is no limit.'),
     cfg.IntOpt(
         'max_advance_s',
-        default=180 * DAY_S,
+        default=90 * DAY_S,
         min=-1,
         help='How far ahead a reservation may start, in seconds from now. '
-             'The default is 180 days. -1 is no limit.'),
+             'The default is 90 days: the calendar of the hosts stays open '
+             'to others beyond. -1 is no limit.'),
     cfg.IntOpt(
         'end_timeout_s',
         default=600,

@@ -17,20 +17,25 @@ from nova_preempt.core import leases as core
 from nova_preempt.db import booking
 from nova_preempt.db import models
 
-# A degraded one is pending or active; its start tells which.
 _STATUSES = {
     booking.PENDING: core.PENDING,
     booking.ACTIVE: core.ACTIVE,
-    booking.DEGRADED: core.ACTIVE,
 }
+
+
+def _status(status, ready_at):
+    # A degraded one is pending until its hosts were empty once.
+    if status == booking.DEGRADED:
+        return core.PENDING if ready_at is None else core.ACTIVE
+    return _STATUSES.get(status, core.ENDED)
 
 
 def of(reservation):
     """The Lease that a Reservation is."""
     return core.Lease(
         reservation.uuid, reservation.project_id,
-        _STATUSES.get(reservation.status, core.ENDED), reservation.start_s,
-        reservation.end_s, frozenset(reservation.held))
+        _status(reservation.status, reservation.ready_at),
+        reservation.start_s, reservation.end_s, frozenset(reservation.held))
 
 
 def fetch(session, uuids=None):
@@ -42,7 +47,8 @@ def fetch(session, uuids=None):
     row = models.Reservation.__table__
     host = models.ReservationHost.__table__
     query = (sa.select(row.c.uuid, row.c.project_id, row.c.status,
-                       row.c.start_at, row.c.end_at, host.c.host)
+                       row.c.ready_at, row.c.start_at, row.c.end_at,
+                       host.c.host)
              .outerjoin(host, (host.c.reservation_uuid == row.c.uuid)
                         & (host.c.status != booking.LOST))
              .where(row.c.status.in_(booking.OPEN)))
@@ -54,8 +60,8 @@ def fetch(session, uuids=None):
             hosts = found.setdefault(values[0], (values, []))[1]
             if name is not None:
                 hosts.append(name)
-    return [core.Lease(uuid, project_id, _STATUSES[status],
+    return [core.Lease(uuid, project_id, _status(status, ready_at),
                        booking.to_s(start_at), booking.to_s(end_at),
                        frozenset(hosts))
-            for (uuid, project_id, status, start_at, end_at), hosts
+            for (uuid, project_id, status, ready_at, start_at, end_at), hosts
             in found.values()]

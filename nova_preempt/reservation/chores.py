@@ -32,6 +32,10 @@ LOG = logging.getLogger(__name__)
 BUSY_S = 1.0
 IDLE_S = 5.0
 
+# How often another host is looked for in place of one that will not be empty
+# in time, in seconds.
+SWAP_S = 30
+
 # What the gauge shows beside the open ones.
 _LEAVING = 'leaving'
 
@@ -47,10 +51,12 @@ class Chores:
     :param repairs: a nova_preempt.reservation.repairs.Repairs
     :param endings: a nova_preempt.reservation.endings.Endings
     :param clock: returns now, naive and in UTC
+    :param is_enabled: returns whether hosts are emptied and replaced
     """
 
     def __init__(self, reservations, moments, inventory, emptying,
-                 evacuation, repairs, endings, clock):
+                 evacuation, repairs, endings, clock,
+                 is_enabled=lambda: True):
         self._reservations = reservations
         self._moments = moments
         self._inventory = inventory
@@ -59,7 +65,10 @@ class Chores:
         self._repairs = repairs
         self._endings = endings
         self._clock = clock
+        self._is_enabled = is_enabled
         self._patience = reservation_emptying.Patience(clock)
+        self._tried = {}           # (reservation uuid, host): when swapped
+        self._left = set()         # uuids of those that do not begin
 
     def run(self):
         """Do the next step of everything.
@@ -77,11 +86,13 @@ class Chores:
         # nor be in the way at a start.
         self._inventory.occupancy.refresh()
         hosts = self._inventory.hosts()
-        running = {reservation.uuid for reservation in (*opened, *over)}
+        running = {reservation.uuid: reservation for reservation
+                   in (*opened, *over) if reservation.ready_at is not None}
         self._repairs.look(opened, hosts)
+        keep = self._keep if self._is_enabled() else self._leave
         busy = False
         for work, reservations in ((self._clear, over),
-                                   (self._keep, opened)):
+                                   (keep, opened)):
             for reservation in reservations:
                 try:
                     busy |= work(reservation, hosts, running)
@@ -91,6 +102,10 @@ class Chores:
         self._evacuation.follow()
         self._endings.forget()
         self._patience.forget(opened)
+        uuids = {reservation.uuid for reservation in opened}
+        self._left &= uuids
+        self._tried = {key: when for key, when in self._tried.items()
+                       if key[0] in uuids}
         return BUSY_S if busy else IDLE_S
 
     @staticmethod
@@ -134,6 +149,15 @@ class Chores:
         self._moments.start(reservation.uuid)
         return not self._is_settled(reservation)
 
+    def _leave(self, reservation, hosts, running):
+        """Have it as it is: reservations are off."""
+        if self._is_near(reservation) and reservation.ready_at is None and (
+                reservation.uuid not in self._left):
+            self._left.add(reservation.uuid)
+            LOG.warning('Reservation %s does not begin: [reservation]enabled '
+                        'is false.', reservation.uuid)
+        return False
+
     def _is_near(self, reservation):
         """Whether it is time to look at its hosts."""
         lead_s = self._emptying.longest_lead_s() + 2 * IDLE_S
@@ -156,14 +180,38 @@ class Chores:
         found = self._emptying.empty(reservation, hosts[host.host], running)
         if found.empty:
             return self._set(reservation, host, booking.READY)
+        if found.blocked:
+            other = self._swap(reservation, host, found, hosts)
+            if other is not None:
+                return other
         if self._patience.is_over(reservation, host.host, found):
             return self._repairs.replace(
                 reservation, host.host, reservation_repairs.OCCUPIED,
-                f'host {host.host} is not empty: {found.text}', hosts)
+                _not_empty(host.host, found), hosts)
         return self._set(reservation, host, booking.EMPTYING)
+
+    def _swap(self, reservation, host, found, hosts):
+        """Take another host for one that will not be empty in time, if any.
+
+        :returns: the Reservation as it is then, None if there is none
+        """
+        key = reservation.uuid, host.host
+        now = self._clock()
+        tried_at = self._tried.get(key)
+        if tried_at is not None and now - tried_at < datetime.timedelta(
+                seconds=SWAP_S):
+            return None
+        self._tried[key] = now
+        return self._repairs.swap(
+            reservation, host.host, reservation_repairs.OCCUPIED,
+            _not_empty(host.host, found), hosts)
 
     def _set(self, reservation, host, status):
         if host.status == status:
             return reservation
         self._reservations.set_host(reservation.uuid, host.host, status)
         return self._reservations.get(reservation.uuid)
+
+
+def _not_empty(name, found):
+    return f'host {name} is not empty: {found.text}'

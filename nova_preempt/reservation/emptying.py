@@ -19,11 +19,14 @@ of another reservation stay until its end.
 import collections
 import dataclasses
 import datetime
+import math
 
 from oslo_log import log as logging
 
 from nova_preempt import requester
+from nova_preempt.core import drain
 from nova_preempt.db import api as db_api
+from nova_preempt.reservation import evacuation as moving
 from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
@@ -37,14 +40,33 @@ class Found:
 
     :ivar empty: nothing is there
     :ivar waiting: servers of another reservation are, whose end is awaited
+    :ivar blocked: something is that will not be gone in time
     :ivar lead_s: how long it takes until what is there is gone
-    :ivar text: what is there, for people
+    :ivar text: what is there, for operators
+    :ivar public: the same for the owner of the reservation, who is not to
+        know of others' servers
     """
 
     empty: bool
     waiting: bool = False
-    lead_s: int = terms.MARGIN_S
+    blocked: bool = False
+    lead_s: float = terms.MARGIN_S
     text: str = ''
+    public: str = ''
+
+
+def stays_s(server, options, now):
+    """For how long a preemptible server cannot be given notice, in seconds.
+
+    :param server: a nova_preempt.scheduler.view.Server
+    :param options: [preemption] of the configuration
+    :param now: timezone-aware
+    """
+    rules = terms.get_rules(options)
+    return drain.stays_s(
+        locked=rules.counts(server.locked_by),
+        uptime_s=server.uptime_us(now) / 1_000_000,
+        minimum_s=max(rules.minimum_runtime_s, server.minimum_runtime_s))
 
 
 class Emptying:
@@ -81,69 +103,92 @@ class Emptying:
         """Do the next step for a host of a reservation.
 
         :param host: an inventory.Host
-        :param running: the ids of the reservations whose servers stay
+        :param running: {id: Reservation} of those whose servers stay
         :returns: what was Found
         """
-        before_s = (reservation.start_at - self._clock()).total_seconds()
-        staying, preemptible, normal, own = self._sort(
-            self._occupancy.on_node(host.name), reservation, running)
-        if not (staying or preemptible or normal):
-            others = self._inventory.consumers(host) - {
-                resident.uuid for resident in own}
-            return Found(not others, text=_list('allocations of',
-                                                sorted(others)))
-        lead_s = terms.MARGIN_S
-        if normal:
-            lead_s = max(lead_s, self._options.evacuation_lead_s)
-            if before_s <= lead_s:
-                for resident in normal:
-                    self._evacuation.move(resident)
-        lead_s = max(lead_s, self._give_notice(reservation, host,
-                                               preemptible, before_s))
-        return Found(False, bool(staying), lead_s, self._describe(
-            staying, preemptible, normal))
+        on_node = self._occupancy.on_node(host.name)
+        residents = [self._resident(item, reservation, running)
+                     for item in on_node]
+        servers = {item.uuid: self._preemption.view.get(item.uuid)
+                   for item in residents
+                   if item.kind is drain.Kind.PREEMPTIBLE}
+        step = drain.decide(
+            residents,
+            (reservation.start_at - self._clock()).total_seconds(),
+            self._caps(servers, residents))
+        if step.empty:
+            return self._found_empty(host, on_node)
+        for item in on_node:
+            if item.uuid in step.move:
+                self._evacuation.move(item)
+        self._give_notice(reservation, host, [
+            servers[uuid] for uuid in step.notice])
+        return Found(
+            False, step.waiting, bool(step.blocking),
+            # What will not go in time is not waited for.
+            terms.MARGIN_S if step.blocking else max(step.lead_s,
+                                                     terms.MARGIN_S),
+            self._describe(residents, step.blocking,
+                           {item.uuid: item.vm_state for item in on_node}),
+            _publicly(residents))
 
-    def _sort(self, residents, reservation, running):
-        """Of running reservations, preemptible, normal, and its own."""
-        staying, preemptible, normal, own = [], [], [], []
-        for resident in residents:
-            hint = self._occupancy.reservation_of(resident.uuid)
-            if hint == reservation.uuid:
-                own.append(resident)
-            elif hint in running:
-                staying.append(resident)
-            elif resident.preemptible:
-                preemptible.append(resident)
-            else:
-                normal.append(resident)
-        return staying, preemptible, normal, own
+    def _found_empty(self, host, own):
+        others = self._inventory.consumers(host) - {
+            item.uuid for item in own}
+        return Found(
+            not others, text=_list('allocations of', sorted(others)),
+            public='servers of others come or go there' if others else '')
 
-    def _give_notice(self, reservation, host, residents, before_s):
+    def _resident(self, item, reservation, running):
+        """The core's view of an occupancy.Resident."""
+        hints = self._occupancy.reservations_of(item.uuid)
+        busy = item.task_state is not None
+        if reservation.uuid in hints:
+            return drain.Resident(item.uuid, drain.Kind.OWN)
+        others = [running[uuid] for uuid in hints if uuid in running]
+        if others:
+            now = self._clock()
+            return drain.Resident(
+                item.uuid, drain.Kind.OTHERS, busy=busy, stays_s=max(
+                    (other.end_at - now).total_seconds()
+                    for other in others))
+        server = (self._preemption.view.get(item.uuid) if item.preemptible
+                  else None)
+        if server is None:
+            return drain.Resident(
+                item.uuid, drain.Kind.NORMAL,
+                max(terms.MARGIN_S, self._options.evacuation_lead_s),
+                0.0 if moving.is_movable(item) else math.inf, busy,
+                bool(self._evacuation.why_not(item.uuid)))
+        options = self._preemption.conf
+        return drain.Resident(
+            item.uuid, drain.Kind.PREEMPTIBLE,
+            self.lead_s(terms.get_terms(server, options).notice_s),
+            stays_s(server, options, self._clock().replace(
+                tzinfo=datetime.timezone.utc)),
+            busy or server.task_state is not None)
+
+    def _caps(self, servers, residents):
+        """What the budgets allow, as long as it matters."""
+        servers = [servers[item.uuid] for item in residents
+                   if item.uuid in servers and not item.busy]
+        if not servers:
+            return ()
+        return self._preemption.budgets.spending().caps(servers)
+
+    def _give_notice(self, reservation, host, servers):
         """Begin the ends of those whose time has come.
 
         Those with notices of the same length end as one decision.
-
-        :returns: how long before the start the first of them has to begin
         """
         groups = collections.defaultdict(list)
-        longest_s = 0
-        for resident in residents:
-            server = self._preemption.view.get(resident.uuid)
-            if server is None:
-                continue
-            notice_s = terms.notice_rule(
-                self._preemption.conf).length_s(server.notice_s)
-            longest_s = max(longest_s, self.lead_s(notice_s))
-            if (server.task_state is None
-                    and before_s <= self.lead_s(notice_s)):
-                groups[notice_s].append(server)
-        ending = self._preemption.db.get_ending() if groups else {}
-        for _notice_s, servers in sorted(groups.items()):
-            servers = [server for server in servers
-                       if server.uuid not in ending]
-            if servers:
-                self._begin(reservation, host, servers)
-        return longest_s
+        ending = self._preemption.db.get_ending() if servers else {}
+        for server in servers:
+            if server.uuid not in ending:
+                groups[terms.get_terms(server, self._preemption.conf
+                                       ).notice_s].append(server)
+        for _notice_s, group in sorted(groups.items()):
+            self._begin(reservation, host, group)
 
     def _begin(self, reservation, host, servers):
         try:
@@ -151,23 +196,43 @@ class Emptying:
                 servers, OPERATION,
                 f'host {host.name} is reserved from '
                 f'{reservation.start_at.isoformat()}Z on', leave=True,
+                within_budgets=True,
                 asked_by=requester.of_reservation(reservation))
-        except db_api.AlreadyEnding as exc:
+        except (db_api.AlreadyEnding, db_api.OverBudget) as exc:
             LOG.debug('On host %(host)s servers %(exc)s',
                       {'host': host.name, 'exc': exc})
 
-    def _describe(self, staying, preemptible, normal):
-        parts = [_list('servers of another reservation',
-                       [item.uuid for item in staying]),
-                 _list('preemptible servers',
-                       [item.uuid for item in preemptible]),
-                 _list('servers', [self._with_reason(item.uuid)
-                                   for item in normal])]
+    def _describe(self, residents, blocking, vm_states):
+        texts = {
+            drain.Kind.OTHERS: 'servers of another reservation',
+            drain.Kind.PREEMPTIBLE: 'preemptible servers',
+            drain.Kind.NORMAL: 'servers'}
+        parts = [_list(text, [
+            self._with_reason(item, item.uuid in blocking,
+                              vm_states[item.uuid])
+            for item in residents if item.kind is kind])
+            for kind, text in texts.items()]
         return '; '.join(part for part in parts if part)
 
-    def _with_reason(self, uuid):
-        why_not = self._evacuation.why_not(uuid)
-        return f'{uuid} ({why_not})' if why_not else uuid
+    def _with_reason(self, item, blocks, vm_state):
+        why_not = ''
+        if item.kind is drain.Kind.NORMAL:
+            why_not = self._evacuation.why_not(item.uuid) or (
+                f'it is {vm_state}' if blocks else '')
+        elif item.kind is drain.Kind.PREEMPTIBLE and blocks:
+            why_not = ('it is locked' if item.stays_s == math.inf else
+                       f'promised to run for {item.stays_s:.0f} s more')
+        elif blocks:
+            why_not = f'whose end is {item.stays_s:.0f} s away'
+        return f'{item.uuid} ({why_not})' if why_not else item.uuid
+
+
+def _publicly(residents):
+    """What is there in words that name nobody else's servers."""
+    kinds = {item.kind for item in residents}
+    if drain.Kind.OTHERS in kinds:
+        return 'servers of another reservation are still there'
+    return 'servers of others are still there'
 
 
 class Patience:
@@ -190,7 +255,7 @@ class Patience:
         """
         now = self._clock()
         key = reservation.uuid, host
-        if found.waiting:
+        if found.waiting and not found.blocked:
             self._since[key] = now
             return False
         since = self._since.setdefault(key, now)

@@ -69,8 +69,8 @@ class Endings:
         left = []
         for host in reservation.hosts:
             for resident in self._occupancy.on_node(host.host):
-                if self._occupancy.reservation_of(
-                        resident.uuid) == reservation.uuid:
+                if reservation.uuid in self._occupancy.reservations_of(
+                        resident.uuid):
                     left.append(resident)
                 elif host.status != booking.LOST and not resident.preemptible:
                     self._leave_alone(reservation, resident)

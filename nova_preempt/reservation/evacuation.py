@@ -39,6 +39,15 @@ class _Move:
     cold: bool
 
 
+def is_movable(resident):
+    """Whether Nova moves a server in its state, now or when it is done.
+
+    :param resident: a nova_preempt.reservation.occupancy.Resident
+    """
+    return (resident.task_state is not None
+            or resident.vm_state in _LIVE | _COLD)
+
+
 class Evacuation:
     """Asks Nova for moves; the scheduler chooses where to.
 

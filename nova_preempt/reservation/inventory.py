@@ -68,13 +68,15 @@ class Inventory:
         servers have left, returns a
         nova_preempt.reservation.occupancy.Occupancy
     :param efficiency: returns {host: flops per watt} of those known
+    :param may_end: given the uuid of a preemptible server, returns whether it
+        can be given notice now
     :param asleep: returns the names of hosts that are off but can be woken;
         they count as up and enabled
     """
 
     def __init__(self, options, nova, placement, settings, hidden,
                  make_occupancy, efficiency=dict, asleep=frozenset,
-                 monotonic=time.monotonic):
+                 monotonic=time.monotonic, may_end=lambda uuid: True):
         self._options = options
         self._nova = nova
         self._placement = placement
@@ -83,6 +85,7 @@ class Inventory:
         self._efficiency = efficiency
         self._asleep = asleep
         self._monotonic = monotonic
+        self._may_end = may_end
         # One of its own: the other one forgets nodes without preemptible
         # servers.
         self._providers = provider_cache.ProviderCache(placement)
@@ -166,12 +169,14 @@ class Inventory:
             flops_per_watt=flops_per_watt, **changed)
 
     def is_vacant(self, host, counts):
-        """Whether nothing runs there, or nothing but preemptible servers."""
+        """Whether nothing runs there but preemptible servers that can end."""
         if counts.get(host.name, (0, 0))[1]:
             return False
         preemptible = {item.uuid for item
                        in self.occupancy.on_node(host.name)
                        if item.preemptible}
+        if not all(map(self._may_end, preemptible)):
+            return False
         state = self._providers.known(host.provider_uuid)
         if state is not None and not state.allocations.keys() - preemptible:
             return True

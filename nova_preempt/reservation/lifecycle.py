@@ -37,11 +37,17 @@ def make_inventory(conf, preemption, **power):
         return {host: (item.reservable, item.extra) for host, item
                 in reservable.get_hosts(preemption.db).items()}
 
+    def may_end(uuid):
+        server = preemption.view.get(uuid)
+        return server is None or not emptying.stays_s(
+            server, preemption.conf, preemption.clock())
+
     return inventory.Inventory(
         conf[conf_reservation.GROUP], preemption.nova, preemption.placement,
         settings, lambda: reservable.get_hidden(preemption.db),
         lambda left: occupancy.Occupancy(
-            preemption.get_cells, preemption.view, left), **power)
+            preemption.get_cells, preemption.view, left),
+        may_end=may_end, **power)
 
 
 class Lifecycle:
@@ -68,7 +74,8 @@ class Lifecycle:
         moves = evacuation.Evacuation(preemption.nova, hosts.occupancy,
                                       clock)
         self.moments = moments.Moments(preemption.db, self.reservations,
-                                       tell, clock)
+                                       tell, clock,
+                                       lambda: options.enabled)
         self.chores = chores.Chores(
             self.reservations, self.moments, hosts,
             emptying.Emptying(preemption, ends, options, hosts, moves,
@@ -76,7 +83,8 @@ class Lifecycle:
             moves, repairs.Repairs(self.reservations, hosts, tell, options,
                                    clock),
             endings.Endings(self.reservations, preemption.nova,
-                            hosts.occupancy, tell, options, clock), clock)
+                            hosts.occupancy, tell, options, clock), clock,
+            lambda: options.enabled)
 
     def close(self):
         """Tell what is still to be told, unless the bus is away."""

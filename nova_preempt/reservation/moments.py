@@ -47,13 +47,16 @@ class Moments:
     :param reservations: a nova_preempt.db.reservations.Reservations of it
     :param events: a nova_preempt.reservation.events.ReservationEvents
     :param clock: returns now, naive and in UTC
+    :param is_enabled: returns whether any may start
     """
 
-    def __init__(self, database, reservations, events, clock):
+    def __init__(self, database, reservations, events, clock,
+                 is_enabled=lambda: True):
         self._database = database
         self._reservations = reservations
         self._events = events
         self._clock = clock
+        self._is_enabled = is_enabled
         self._read_of = None       # the snapshot that they are of
         self._due = []             # a heap of (time, kind, uuid)
 
@@ -126,7 +129,8 @@ class Moments:
         now = self._clock()
         if (reservation.status not in booking.OPEN
                 or reservation.ready_at is not None
-                or now < reservation.start_at or not is_ready(reservation)):
+                or now < reservation.start_at or not is_ready(reservation)
+                or not self._is_enabled()):
             return {}
         # A degraded one stays so: it has started, with fewer hosts.
         status = reservation.status

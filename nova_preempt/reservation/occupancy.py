@@ -26,12 +26,10 @@ from nova import objects
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.scheduler import request
 from nova_preempt.scheduler import view as scheduler_view
 
 LOG = logging.getLogger(__name__)
-
-# The scheduler hint with the id of a reservation.
-HINT = 'reservation'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Occupancy:
         self._since = {}          # cell uuid: when it was read last
         self._residents = {}      # uuid: Resident
         self._by_node = {}        # node: set of uuids
-        self._hints = {}          # uuid: id of its reservation or None
+        self._hints = {}          # uuid: ids of its reservations
 
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
@@ -145,8 +143,8 @@ class Occupancy:
                        sum(self._view.get(uuid) is None for uuid in uuids))
                 for node, uuids in nodes.items()}
 
-    def reservation_of(self, uuid):
-        """The id in the hint that a server was asked for with, or None."""
+    def reservations_of(self, uuid):
+        """The ids in the hint that a server was asked for with, a set."""
         if uuid not in self._hints:
             self._hints[uuid] = _read_hint(uuid)
         return self._hints[uuid]
@@ -157,9 +155,5 @@ def _read_hint(uuid):
         spec = objects.RequestSpec.get_by_instance_uuid(
             nova_context.get_admin_context(), uuid)
     except exception.RequestSpecNotFound:
-        return None
-    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
-    value = (hints or {}).get(HINT)
-    if isinstance(value, list):
-        value = value[0] if value else None
-    return value
+        return frozenset()
+    return frozenset(request.reservations(spec))

@@ -76,7 +76,7 @@ class Repairs:
         :param reason: why, for people
         :returns: the Reservation as it is then
         """
-        found = self._try(reservation, name, reason, hosts)
+        found = self.swap(reservation, name, kind, reason, hosts)
         if found is None:
             found = self._reservations.replace_host(
                 reservation.uuid, name, None, reason)
@@ -85,7 +85,16 @@ class Repairs:
                         {'uuid': reservation.uuid, 'host': name,
                          'reason': reason})
             self._events.degraded(found)
-            return found
+        return found
+
+    def swap(self, reservation, name, kind, reason, hosts):
+        """Give another host for one if there is one; as replace().
+
+        :returns: the Reservation as it is then, None if there is none
+        """
+        found = self._try(reservation, name, reason, hosts)
+        if found is None:
+            return None
         metrics.HOSTS_REPLACED.labels(kind).inc()
         new = set(found.held) - set(reservation.held)
         LOG.warning('Reservation %(uuid)s has host %(new)s in place of '

@@ -72,6 +72,7 @@ class Schedule:
         """When and where a Request could be granted; nothing is.
 
         :returns: a Preview, None if it could not
+        :raises ReservationsDisabled: [reservation]enabled is false
         :raises InvalidReservation: the request makes no sense
         :raises ReservationLimit: the project may not have so much
         :raises NoAnswer: the inventory does not answer
@@ -106,6 +107,7 @@ class Schedule:
             search.find_or_fail, search.check)
 
     def _search(self, context, project_id, request):
+        self._check_enabled('made')
         now_s = self._now_s()
         wanted = asked.make_wanted(request, self._options, now_s)
         of_project = limits.Limits.load(self._conf, self._db, project_id)
@@ -126,6 +128,8 @@ class Schedule:
         :raises WrongState: it is over
         :raises ReservationLimit: the project may not have so much
         :raises NoHostsForReservation: a host is not free for longer
+        :raises ReservationsDisabled: it was to end later, and
+            [reservation]enabled is false
         """
         asked.check_changes(**changes)
         reservation = self.reservations.get(uuid, project_id)
@@ -154,10 +158,17 @@ class Schedule:
                     f'end_at: is not after {what}')
         if end_s <= reservation.end_s:
             return
+        self._check_enabled('made longer')
         of_project.check('max_duration_s', end_s - reservation.start_s)
         of_project.check_hosts(
             reservation.quantity, reservation.end_s, end_s,
             [each for each in others if each.uuid != reservation.uuid])
+
+    def _check_enabled(self, what):
+        if not self._options.enabled:
+            raise exceptions.ReservationsDisabled(
+                f'No reservation can be {what}: [reservation]enabled is '
+                'false in this cloud. Its operator can set it to true.')
 
     def cancel(self, uuid, project_id=None):
         """Give a reservation up: it ends now, or never starts.

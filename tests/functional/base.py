@@ -26,6 +26,9 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
 
     def setUp(self):
         super().setUp()
+        # As an operator does who wants reservations.
+        self.flags(group='reservation', enabled=True,
+                   reservable_default=True)
         self.now = datetime.datetime(2026, 1, 1, 12,
                                      tzinfo=datetime.timezone.utc)
         self.clock = lambda: self.now

@@ -13,6 +13,7 @@
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt.core import leases as core
 from nova_preempt.db import calendar
 from nova_preempt.db import leases
 from nova_preempt.db import reservations
@@ -25,6 +26,8 @@ class NativeLeases:
         self._conf = conf
         self._database = None
         self._calendar = None
+        self._all = None           # the Leases that these are of:
+        self._started = None
 
     def _open(self):
         if self._database is None:
@@ -35,7 +38,15 @@ class NativeLeases:
     def fetch(self):
         self._open()
         # One small row, as long as nothing has changed.
-        return self._calendar.read().leases
+        found = self._calendar.read().leases
+        if self._conf.reservation.enabled:
+            return found
+        # Those that have started are obeyed to their end.
+        if self._all is not found:
+            self._started = core.Leases(
+                lease for lease in found if lease.status == core.ACTIVE)
+            self._all = found
+        return self._started
 
     def get(self, lease_id):
         try:

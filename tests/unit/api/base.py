@@ -190,6 +190,9 @@ class DatabaseTestCase(unittest.TestCase):
         nova_preempt.conf.register_opts(self.conf)
         self.conf([], default_config_files=[str(path)],
                   default_config_dirs=[])
+        # As an operator does who wants reservations.
+        for name in ('enabled', 'reservable_default'):
+            self.conf.set_override(name, True, 'reservation')
         self.db = db.Database(self.conf)
         schema.sync(self.db)
         self.addCleanup(

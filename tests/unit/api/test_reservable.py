@@ -149,8 +149,8 @@ class TestHosts(ReservableTestCase):
 class TestLimits(ReservableTestCase):
 
     path = '/v1/reservation-limits/p'
-    default = {'max_reservations': 10, 'max_hosts': -1,
-               'max_duration_s': 30 * 86400, 'max_advance_s': 180 * 86400}
+    default = {'max_reservations': 10, 'max_hosts': 4,
+               'max_duration_s': 7 * 86400, 'max_advance_s': 90 * 86400}
 
     def test_defaults(self):
         self.assertEqual({
@@ -169,8 +169,8 @@ class TestLimits(ReservableTestCase):
             'own': own}, answer['reservation_limits'])
         self.assertEqual(answer, self.get(self.path))
         # What is not named again is as for everybody.
-        self.put(self.path, {'reservation_limits': {'max_hosts': 4}}, ADMIN)
-        self.assertEqual({**self.default, 'max_hosts': 4}, self.get(
+        self.put(self.path, {'reservation_limits': {'max_hosts': 5}}, ADMIN)
+        self.assertEqual({**self.default, 'max_hosts': 5}, self.get(
             self.path)['reservation_limits']['limits'])
         self.delete(self.path, ADMIN)
         self.delete(self.path, ADMIN)
@@ -187,6 +187,20 @@ class TestLimits(ReservableTestCase):
                     {'max_duration': 3}, {'max_hosts': None}):
             self.put(self.path, {'reservation_limits': own}, ADMIN, 400)
         self.get('/v1/reservation-limits/%00', ADMIN, 404)
+
+
+class TestReservationsAreOff(base.ApiTestCase):
+
+    microversion = '1.1'
+
+    def test_the_answer_says_so(self):
+        self.conf.set_override('enabled', False, 'reservation')
+        for path in ('/v1/reservations', '/v1/reservations/preview'):
+            answer = self.post(path, {'reservation': {
+                'quantity': 500, 'duration': 2592000}}, code=403)
+            self.assertIn('[reservation]enabled is false',
+                          answer['error']['message'])
+        self.assertEqual([], self.get('/v1/reservations')['reservations'])
 
 
 class TestNobodyAnswers(base.ApiTestCase):

@@ -11,6 +11,7 @@
 # under the License.
 """nova-preempt-status upgrade check, on options of its own."""
 
+import datetime
 import os
 import pathlib
 import subprocess
@@ -29,6 +30,10 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cmd import status
 import nova_preempt.conf
+from nova_preempt.core import calendar as core
+from nova_preempt.db import booking
+from nova_preempt.db import reservable
+from nova_preempt.db import reservations
 from nova_preempt.db import schema
 
 
@@ -203,6 +208,38 @@ class TestChecks(testtools.TestCase):
         self.assertEqual({}, self.results())
         self.set(lease_service='nobody', group='reservation')
         self.assert_found('Lease service', 'WARNING', 'blazar, native')
+
+    def test_reservations_are_off(self):
+        schema.sync(db.Database(self.conf))
+        result = self.checks._check_reservations()
+        self.assertIn('nobody can reserve hosts', result.details)
+        now = datetime.datetime(2026, 1, 1)
+        mine = reservations.Reservations(db.Database(self.conf), lambda: now)
+        mine.grant(booking.Reservation(
+            'r1', 'p', 1, 60, now, 'shelve', 0),
+            lambda calendar: core.Found(0, 60, ('h1',)))
+        self.assert_found('Reservations', 'WARNING', '1 reservations have')
+        mine.update('r1', status=booking.ACTIVE, ready_at=now)
+        self.assertEqual({}, self.results())
+
+    def test_who_may_reserve_what(self):
+        database = db.Database(self.conf)
+        schema.sync(database)
+        self.set(enabled=True, group='reservation')
+        reservable.set_host(database, 'h1', reservable=True)
+        reservable.set_host(database, 'h2', reservable=False)
+        result = self.checks._check_reservations()
+        self.assertEqual(upgradecheck.Code.SUCCESS, result.code)
+        for text in ('preemption:reservation:create (', 'role:member',
+                     'may reserve 1 hosts', 'max_hosts 4',
+                     'max_duration_s 604800'):
+            self.assertIn(text, result.details)
+        self.set(max_hosts=-1, group='reservation')
+        self.assert_found('Reservations', 'WARNING',
+                          'No limit is set for max_hosts')
+        self.set(reservable_default=True, group='reservation')
+        self.assert_found('Reservations', 'WARNING',
+                          'every host that is not taken out')
 
     def test_headroom(self):
         self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')

@@ -63,13 +63,15 @@ class LifeTestCase(testtools.TestCase):
         self.addCleanup(
             self.database._facade.writer.get_engine().dispose)
         self.now = NOW
+        self.enabled = True
         self.reservations = db.Reservations(self.database, self.clock)
         self.events = Events()
         self.moments = self.make_moments()
 
     def make_moments(self):
         return moments.Moments(self.database, self.reservations,
-                               self.events, self.clock)
+                               self.events, self.clock,
+                               lambda: self.enabled)
 
     def clock(self):
         return self.now
@@ -107,7 +109,7 @@ class Server:
     preemptible: bool = False
     vm_state: str = 'active'
     task_state: str | None = None
-    reservation: str | None = None
+    reservation: str | tuple | None = None
     notice_s: int = 0
     action: str = ''
     restore: bool = False
@@ -115,6 +117,13 @@ class Server:
     takes_s: int = 0
     movable: bool = True
     stubborn: bool = False
+    locked_by: str = ''
+    minimum_runtime_s: int = 0
+    uptime_s: int = 86400
+    project_id: str = 'q'
+
+    def uptime_us(self, now):
+        return self.uptime_s * 1_000_000
 
 
 class Cloud:
@@ -132,6 +141,8 @@ class Cloud:
         self.hosts = {}
         self.foreign = collections.defaultdict(set)   # node: consumers
         self.away = False
+        self.recorded = []         # what was recorded with ends
+        self.caps = ()             # what the budgets allow
 
     # -- for tests -------------------------------------------------------
 
@@ -225,7 +236,10 @@ class Cloud:
         return self.on(host.name) | self.foreign[host.name]
 
     def is_vacant(self, host, counts):
-        return not counts.get(host.name, (0, 0))[1]
+        return not counts.get(host.name, (0, 0))[1] and not any(
+            server.locked_by == 'admin'
+            or server.uptime_s < server.minimum_runtime_s
+            for server in self.servers.values() if server.node == host.name)
 
     def counts(self):
         found = {}
@@ -244,15 +258,19 @@ class Cloud:
     def on_node(self, node):
         return [self.get(uuid) for uuid in sorted(self.on(node))]
 
-    def reservation_of(self, uuid):
-        return self.servers[uuid].reservation
+    def reservations_of(self, uuid):
+        hint = self.servers[uuid].reservation
+        return frozenset((hint,) if isinstance(hint, str) else hint or ())
 
     # -- preemption and its ends -----------------------------------------
 
     def get_ending(self):
         return dict.fromkeys(self.noticed.keys() & self.servers.keys(), 'p')
 
-    def begin_all(self, servers, operation, reason, leave):
+    def begin_all(self, servers, operation, reason, leave, within_budgets,
+                  asked_by):
+        assert leave and within_budgets
+        self.recorded.append(asked_by)
         self.asked.append((operation, *sorted(
             server.uuid for server in servers)))
         for server in servers:
@@ -265,9 +283,13 @@ class Cloud:
         conf = SimpleNamespace(**{
             'termination_timeout_s': 120, 'migrate_timeout_s': 60,
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
+            'minimum_runtime_s': 0, 'honored_locks': 'admin',
             'actions': ['delete', 'shelve', 'stop'], **options})
         view = SimpleNamespace(get=self._get_preemptible)
-        return SimpleNamespace(conf=conf, view=view, db=self)
+        budgets = SimpleNamespace(spending=lambda: SimpleNamespace(
+            caps=lambda servers: self.caps))
+        return SimpleNamespace(conf=conf, view=view, db=self,
+                               budgets=budgets)
 
     def _get_preemptible(self, uuid):
         server = self.servers.get(uuid)
@@ -302,7 +324,8 @@ class ChoresTestCase(LifeTestCase):
             moves, repairs.Repairs(self.reservations, hosts, self.events,
                                    self.options, self.clock),
             endings.Endings(self.reservations, cloud, cloud, self.events,
-                            self.options, self.clock), self.clock)
+                            self.options, self.clock), self.clock,
+            lambda: self.enabled)
 
     def look(self):
         self.cloud.run()

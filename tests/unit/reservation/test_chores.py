@@ -16,6 +16,7 @@ import datetime
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core import model
 from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import models
@@ -159,6 +160,86 @@ class TestBeforeTheStart(life.ChoresTestCase):
             'in', '$hypervisor_hostname', 'h1', 'h3'])
         self.look_until(HOUR_S + 10)
         self.assertEqual(('h3',), self.get().held)
+
+    def test_what_a_server_was_promised_holds(self):
+        """And nobody beside it ends in vain."""
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, uptime_s=60,
+                        minimum_runtime_s=86400)
+        self.cloud.boot('beside', 'h1', preemptible=True)
+        self.cloud.boot('n', 'h1')
+        self.reserve('h1', start_s=0, duration_s=600)
+        self.look_until(300)
+        self.assertEqual([], self.cloud.asked)
+        self.assertEqual((booking.DEGRADED, ()),
+                         (self.get().status, self.get().held))
+        self.assertIn('promised to run for 86340 s more', self.get().reason)
+
+    def test_it_may_end_once_the_promise_is_kept(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, uptime_s=0,
+                        minimum_runtime_s=60)
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.assertEqual([], self.cloud.asked)
+        self.cloud.servers['p'].uptime_s = 60
+        self.look()
+        self.assertEqual([('reservation', 'p')], self.cloud.asked)
+
+    def test_a_locked_server_stays(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
+        self.cloud.boot('own', 'h1', preemptible=True, locked_by='owner')
+        self.reserve('h1', start_s=0)
+        self.look_until(200)
+        self.assertEqual([], self.cloud.asked)
+        self.assertIn('own, p (it is locked)',
+                      self.get().hosts[0].reason)
+
+    def test_another_host_in_time_for_one_that_will_not_be_empty(self):
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
+        self.cloud.boot('q', 'h2', preemptible=True)
+        self.reserve('h1')
+        self.look_until(HOUR_S + 5)
+        self.assertEqual(('h2',), self.get().held)
+        self.assertEqual([('start', booking.ACTIVE, 0.0)], self.events.told)
+
+    def test_budgets_count(self):
+        self.cloud.add_host('h1')
+        for uuid in ('a', 'b', 'c'):
+            self.cloud.boot(uuid, 'h1', preemptible=True)
+        self.cloud.caps = (model.Cap(frozenset('abc'), 2),)
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.assertEqual([('reservation', 'a', 'b')], self.cloud.asked)
+        self.assertEqual([{'reservation_id': 'r1', 'project_id': 'p',
+                           'user_id': ''}], self.cloud.recorded)
+
+    def test_while_reservations_are_off(self):
+        """Those that have started go on to their end; no other begins."""
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+        self.reserve('h1', uuid='active', start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='active')
+        self.enabled = False
+        self.cloud.boot('p', 'h2', preemptible=True)
+        self.cloud.boot('n', 'h2')
+        self.reserve('h2', uuid='pending', start_s=60)
+        self.cloud.add_host('h1', state='down')
+        self.look_until(HOUR_S - 15)
+        self.assertEqual([], self.cloud.asked)
+        self.assertEqual(
+            [(booking.ACTIVE, ('h1',)), (booking.PENDING, ('h2',))],
+            [(self.get(uuid).status, self.get(uuid).held)
+             for uuid in ('active', 'pending')])
+        self.assertEqual(1, self.logger.output.count(
+            'Reservation pending does not begin: [reservation]enabled'))
+        self.look_until(15)
+        self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
+        self.assertEqual(booking.ENDED, self.get('active').status)
 
     # Not shrunk: an example is half an hour of a life.
     @hypothesis.settings(max_examples=8,

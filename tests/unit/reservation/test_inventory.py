@@ -129,7 +129,8 @@ class TestInventory(testtools.TestCase):
                             reservable_default=True),
             self.nova, self.placement, lambda: self.settings,
             lambda: {'vcpus'}, Occupancy, lambda: self.efficiency,
-            lambda: self.asleep, lambda: self.now)
+            lambda: self.asleep, lambda: self.now,
+            lambda uuid: not uuid.endswith('locked'))
 
     def find(self, query=None):
         return [host['name'] for host in self.inventory.find_hosts(query)]

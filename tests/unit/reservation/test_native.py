@@ -44,6 +44,8 @@ class TestNative(unittest.TestCase):
             self.enterContext(tempfile.TemporaryDirectory()), 'db.sqlite')
         conf.set_override('connection', f'sqlite:///{path}',
                           'preemption_database')
+        conf.set_override('enabled', True, 'reservation')
+        self.conf = conf
         database = db.Database(conf)
         self.service = native.NativeLeases(conf)
         schema.sync(database)
@@ -81,9 +83,14 @@ class TestNative(unittest.TestCase):
         self.assertIsNone(self.service.get('none'))
 
     def test_a_degraded_one_lacks_the_lost_host(self):
-        """It is active as soon as it has started."""
+        """It is active as soon as it has started, and not before."""
         self.grant('r1', 'h1', 'h2')
         self.mine.replace_host('r1', 'h1')
+        self.assertEqual((self.lease('r1', core_leases.PENDING, 'h2'),),
+                         tuple(self.service.fetch()))
+        self.assertEqual(self.service.fetch().get('r1'),
+                         self.service.get('r1'))
+        self.mine.update('r1', status=booking.DEGRADED, ready_at=NOW)
         self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h2'),),
                          tuple(self.service.fetch()))
         self.mine.replace_host('r1', 'h2')
@@ -91,6 +98,19 @@ class TestNative(unittest.TestCase):
                          tuple(self.service.fetch()))
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
+
+    def test_only_those_that_have_started_while_reservations_are_off(self):
+        self.grant('r1', 'h1')
+        self.grant('r2', 'h2')
+        self.mine.update('r1', status=booking.ACTIVE)
+        active = self.lease('r1', core_leases.ACTIVE, 'h1')
+        self.conf.set_override('enabled', False, 'reservation')
+        self.assertEqual((active,), tuple(self.service.fetch()))
+        self.assertIs(self.service.fetch(), self.service.fetch())
+        self.conf.set_override('enabled', True, 'reservation')
+        self.assertEqual(
+            {active, self.lease('r2', core_leases.PENDING, 'h2')},
+            set(self.service.fetch()))
 
     def test_reads_them_only_where_something_has_changed(self):
         self.grant('r1', 'h1')

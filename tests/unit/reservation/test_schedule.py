@@ -59,6 +59,9 @@ class TestSchedule(test_api.TestSQLite):
         self.conf = cfg.ConfigOpts()
         conf_reservation.register_opts(self.conf)
         self.conf([])
+        # As an operator does who wants reservations.
+        self.limit(enabled=True, reservable_default=True, max_hosts=-1,
+                   max_duration_s=30 * 86400, max_advance_s=180 * 86400)
         self.now = NOW
         self.inventory = Inventory({f'h{number}': {'vcpus': 4 * number}
                                     for number in range(1, 5)})
@@ -88,6 +91,41 @@ class TestSchedule(test_api.TestSQLite):
         with self.assertRaisesRegex(error, pattern):
             call(*args, **values)
         self.assertEqual(generation, self.schedule.reservations.generation())
+
+    # -- whether at all --------------------------------------------------
+
+    def test_off_until_an_operator_turns_them_on(self):
+        granted = self.create()
+        self.limit(enabled=False)
+        for call, arguments in (
+                (self.create, {}), (self.preview, {}),
+                (self.schedule.change, {
+                    'uuid': granted.uuid, 'end_at': NOW + 2 * HOUR})):
+            self.refuse(exceptions.ReservationsDisabled,
+                        r'\[reservation\]enabled is false', call, **arguments)
+        # To give up what one has is always possible.
+        self.schedule.change(granted.uuid, end_at=NOW + HOUR / 2, name='n')
+        self.schedule.cancel(granted.uuid)
+
+    def test_options_as_they_come(self):
+        conf = cfg.ConfigOpts()
+        conf_reservation.register_opts(conf)
+        conf([])
+        self.conf = conf
+        self.schedule = self.make()
+        self.refuse(exceptions.ReservationsDisabled, 'its operator|Its '
+                    'operator', self.create)
+        self.limit(enabled=True)
+        self.refuse(exceptions.NoHostsForReservation, '', self.create)
+        for name in self.inventory.hosts:
+            reservable.set_host(self.db, name, reservable=True)
+        self.refuse(exceptions.ReservationLimit, 'max_hosts',
+                    self.create, quantity=5)
+        self.refuse(exceptions.ReservationLimit, 'max_duration_s',
+                    self.create, duration_s=30 * 86400)
+        self.refuse(exceptions.ReservationLimit, 'max_advance_s',
+                    self.create, start_time=NOW + 91 * DAY)
+        self.assertEqual(4, len(self.create(quantity=4).held))
 
     # -- when and where --------------------------------------------------
 

@@ -1,0 +1,168 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How a host is emptied for a reservation: who goes when, or why not.
+
+Nobody ends in vain: as long as something on the host will not be gone in
+time, nobody there is given notice. What a server was promised, and a lock on
+it, hold here as they do wherever a server may have to end.
+"""
+
+from collections.abc import Collection, Iterable
+import dataclasses
+import enum
+import math
+
+from nova_preempt.core import model
+
+
+class Kind(enum.Enum):
+    """What a server on the host is to the reservation."""
+
+    OWN = "own"  # its own: stays
+    OTHERS = "others"  # of another reservation: gone after that one's end
+    PREEMPTIBLE = "preemptible"  # ends
+    NORMAL = "normal"  # is moved away
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resident:
+    """A server on the host.
+
+    :ivar lead_s: how long it takes from its notice, or from when it begins
+        to be moved, until it is gone
+    :ivar stays_s: for how long from now on it cannot begin to go; for one of
+        another reservation, until that is over; infinity if nobody knows
+    :ivar busy: something is happening to it: its end, its move, or what it
+        has to finish first
+    :ivar refused: the last attempt to move it has failed
+    """
+
+    uuid: str
+    kind: Kind
+    lead_s: float = 0.0
+    stays_s: float = 0.0
+    busy: bool = False
+    refused: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done now.
+
+    :ivar empty: nothing is there but what may stay
+    :ivar notice: uuids of those whose notice begins
+    :ivar move: uuids of those that begin to be moved
+    :ivar blocking: uuids of those that will not be gone in time
+    :ivar waiting: nothing is to be done but to wait for the end of another
+        reservation, which is in time
+    :ivar lead_s: how long before the start there is something to do
+    """
+
+    empty: bool = False
+    notice: tuple[str, ...] = ()
+    move: tuple[str, ...] = ()
+    blocking: tuple[str, ...] = ()
+    waiting: bool = False
+    lead_s: float = 0.0
+
+
+def stays_s(*, locked: bool, uptime_s: float, minimum_s: float) -> float:
+    """Return for how long a preemptible server cannot be given notice.
+
+    :param minimum_s: what it was promised to run for
+    """
+    return math.inf if locked else max(0.0, minimum_s - uptime_s)
+
+
+def decide(
+    residents: Iterable[Resident],
+    to_start_s: float,
+    caps: Collection[model.Cap] = (),
+) -> Step:
+    """Return the next Step for a host; the same in whatever order they come.
+
+    :param to_start_s: until the reservation starts; negative afterwards
+    :param caps: how many of the preemptible ones may begin to end now
+    """
+    others = sorted(
+        (item for item in residents if item.kind is not Kind.OWN),
+        key=lambda item: (-item.lead_s, item.uuid),
+    )
+    if not others:
+        return Step(empty=True)
+    leads = {
+        item.uuid: item.lead_s * _waves(item, caps)
+        for item in others
+        if item.kind in (Kind.PREEMPTIBLE, Kind.NORMAL)
+    }
+    lead_s = max(leads.values(), default=0.0)
+    blocking = tuple(
+        item.uuid for item in others if _blocks(item, to_start_s)
+    )
+    if blocking:
+        return Step(blocking=blocking, lead_s=lead_s)
+    due = [
+        item
+        for item in others
+        if not item.busy
+        and item.stays_s <= 0
+        and to_start_s <= leads.get(item.uuid, -math.inf)
+    ]
+    held_back = any(item.refused for item in others)
+    notice = [item.uuid for item in due if item.kind is Kind.PREEMPTIBLE]
+    return Step(
+        notice=() if held_back else _within(notice, caps),
+        move=tuple(item.uuid for item in due if item.kind is Kind.NORMAL),
+        waiting=any(item.kind is Kind.OTHERS for item in others),
+        lead_s=lead_s,
+    )
+
+
+def _blocks(item: Resident, to_start_s: float) -> bool:
+    """Tell whether it will not be gone in time.
+
+    After the start, in time is as soon as possible.
+    """
+    if item.kind is Kind.OTHERS:
+        return item.stays_s > max(to_start_s, 0.0)
+    if item.busy or item.stays_s <= 0:
+        return False
+    return item.stays_s + item.lead_s > max(to_start_s, item.lead_s)
+
+
+def _waves(item: Resident, caps: Collection[model.Cap]) -> int:
+    """Return in how many rounds those go that share a budget with it."""
+    return max(
+        (
+            math.ceil(len(cap.uuids) / max(1, cap.most))
+            for cap in caps
+            if item.uuid in cap.uuids
+        ),
+        default=1,
+    )
+
+
+def _within(
+    uuids: Iterable[str], caps: Collection[model.Cap]
+) -> tuple[str, ...]:
+    """Return the first ones of these that the caps allow together."""
+    left = [cap.most for cap in caps]
+    chosen = []
+    for uuid in uuids:
+        counts = [
+            number for number, cap in enumerate(caps) if uuid in cap.uuids
+        ]
+        if all(left[number] > 0 for number in counts):
+            chosen.append(uuid)
+            for number in counts:
+                left[number] -= 1
+    return tuple(chosen)

@@ -1,0 +1,126 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+import itertools
+import math
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core import drain
+from nova_preempt.core import model
+
+KINDS = {'o': drain.Kind.OWN, 'r': drain.Kind.OTHERS,
+         'p': drain.Kind.PREEMPTIBLE, 'n': drain.Kind.NORMAL}
+
+
+def make(uuid, lead_s=100, **values):
+    """Of the kind that its name begins with."""
+    return drain.Resident(uuid, KINDS[uuid[0]], lead_s, **values)
+
+
+RESIDENTS = st.lists(st.builds(
+    drain.Resident, uuid=st.uuids().map(str),
+    kind=st.sampled_from(drain.Kind), lead_s=st.integers(1, 1000),
+    stays_s=st.sampled_from((-5.0, 0.0, 50.0, 2000.0, math.inf)),
+    busy=st.booleans(), refused=st.booleans()), max_size=6)
+
+
+class TestDrain(unittest.TestCase):
+
+    def decide(self, *residents, to_start_s=0, caps=()):
+        return drain.decide(residents, to_start_s, caps)
+
+    def test_nothing_there_or_its_own(self):
+        self.assertTrue(self.decide().empty)
+        self.assertTrue(self.decide(make('o1'), make('o2')).empty)
+
+    def test_each_at_its_time(self):
+        residents = (make('p1', 300), make('p2', 100), make('n1', 900))
+        for to_start_s, notice, move in (
+                (901, (), ()), (900, (), ('n1',)), (301, (), ('n1',)),
+                (300, ('p1',), ('n1',)), (100, ('p1', 'p2'), ('n1',)),
+                (-50, ('p1', 'p2'), ('n1',))):
+            step = self.decide(*residents, to_start_s=to_start_s)
+            self.assertEqual((notice, move), (step.notice, step.move))
+            self.assertEqual(900, step.lead_s)
+
+    def test_what_is_busy_is_left_to_finish(self):
+        step = self.decide(make('p1', busy=True), make('p2'))
+        self.assertEqual((('p2',), ()), (step.notice, step.blocking))
+
+    def test_nobody_ends_in_vain(self):
+        for stays_s in (1, math.inf):
+            for uuid in ('p1', 'n1'):
+                step = self.decide(make(uuid, stays_s=stays_s), make('p2'),
+                                   make('n2'))
+                self.assertEqual(((), (), (uuid,)), (
+                    step.notice, step.move, step.blocking))
+
+    def test_a_promise_that_is_kept_in_time_blocks_nobody(self):
+        early = make('p1', stays_s=400)
+        self.assertEqual(('p1',), self.decide(
+            early, to_start_s=499).blocking)
+        self.assertEqual((), self.decide(early, to_start_s=500).blocking)
+
+    def test_where_a_move_was_refused_nobody_gets_notice(self):
+        step = self.decide(make('n1', refused=True), make('p1'))
+        self.assertEqual(((), ('n1',)), (step.notice, step.move))
+
+    def test_another_reservation(self):
+        """Its end is waited for, unless it comes too late."""
+        step = self.decide(make('r1', 0, stays_s=60), to_start_s=60)
+        self.assertEqual((True, ()), (step.waiting, step.blocking))
+        # It is over, and its servers are on their way out.
+        step = self.decide(make('r1', 0, stays_s=-30), to_start_s=-30)
+        self.assertEqual((True, ()), (step.waiting, step.blocking))
+        step = self.decide(make('r1', 0, stays_s=61), to_start_s=60)
+        self.assertEqual((False, ('r1',)), (step.waiting, step.blocking))
+
+    def test_budgets(self):
+        residents = [make(f'p{number}') for number in range(5)]
+        caps = (model.Cap(frozenset(('p0', 'p1', 'p2')), 1),
+                model.Cap(frozenset(('p2', 'p3')), 1))
+        step = self.decide(*residents, caps=caps)
+        self.assertEqual(('p0', 'p3', 'p4'), step.notice)
+        # They take turns, so the first of them begin earlier.
+        self.assertEqual(('p0',), self.decide(
+            *residents, to_start_s=300, caps=caps).notice)
+        self.assertEqual(300, step.lead_s)
+
+    def test_used_up_budgets(self):
+        caps = (model.Cap(frozenset(('p1',)), 0),)
+        self.assertEqual((), self.decide(make('p1'), caps=caps).notice)
+
+    def test_how_long_a_server_stays(self):
+        for locked, uptime_s, minimum_s, expected in (
+                (False, 10, 0, 0), (False, 10, 70, 60), (False, 70, 70, 0),
+                (True, 10, 0, math.inf)):
+            self.assertEqual(expected, drain.stays_s(
+                locked=locked, uptime_s=uptime_s, minimum_s=minimum_s))
+
+    @hypothesis.given(RESIDENTS, st.integers(-500, 2000))
+    def test_laws(self, residents, to_start_s):
+        step = drain.decide(residents, to_start_s)
+        known = {item.uuid: item for item in residents}
+        for uuid in (*step.notice, *step.move):
+            self.assertLessEqual(known[uuid].stays_s, 0)
+            self.assertFalse(known[uuid].busy)
+        for uuid in step.notice:
+            self.assertIs(drain.Kind.PREEMPTIBLE, known[uuid].kind)
+        for uuid in step.move:
+            self.assertIs(drain.Kind.NORMAL, known[uuid].kind)
+        if step.blocking:
+            self.assertEqual(((), ()), (step.notice, step.move))
+        for other in itertools.islice(
+                itertools.permutations(residents), 10):
+            self.assertEqual(step, drain.decide(other, to_start_s))
