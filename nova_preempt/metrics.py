@@ -94,6 +94,10 @@ RESERVATIONS = prometheus_client.Gauge(
 HOSTS_REPLACED = prometheus_client.Counter(
     'nova_preempt_reservation_hosts_replaced',
     'Hosts of reservations in whose place another came.', ['reason'])
+RESERVATION_BRAKE = prometheus_client.Gauge(
+    'nova_preempt_reservation_brake',
+    'Whether so many hosts are down at once that none is taken from a '
+    'reservation.')
 RESERVATIONS_LATE = prometheus_client.Histogram(
     'nova_preempt_reservation_late_seconds',
     'How late reservations start and end.', ['event'], buckets=_SECONDS)

@@ -175,6 +175,15 @@ class EngineClient(_Client):
         """
         return self._ask_inventory(context, 'list_hosts')
 
+    def ping(self, context, server):
+        """Find out whether messages get to one engine.
+
+        :param server: its name on the bus
+        :raises NoAnswer: they do not, or not soon
+        """
+        self._send(self._client.prepare(
+            namespace=INVENTORY, server=server), context, 'ping', {})
+
     def _ask_inventory(self, context, method, **arguments):
         return self._send(self._client.prepare(namespace=INVENTORY), context,
                           method, arguments)

@@ -38,6 +38,7 @@ PROPERTY_LIST = 'preemption:property:list'
 PROPERTY_UPDATE = 'preemption:property:update'
 RESERVATION_ALL_PROJECTS = 'preemption:reservation:all_projects'
 RESERVATION_CREATE = 'preemption:reservation:create'
+RESERVATION_DETAILS = 'preemption:reservation:details'
 RESERVATION_DELETE = 'preemption:reservation:delete'
 RESERVATION_LIST = 'preemption:reservation:list'
 RESERVATION_PREVIEW = 'preemption:reservation:preview'
@@ -122,6 +123,10 @@ _DOCUMENTED = [
     _rule(RESERVATION_ALL_PROJECTS, ADMIN,
           'See, change and cancel reservations of all projects; list by host '
           'and project.', 'GET', '/v1/reservations'),
+    _rule(RESERVATION_DETAILS, ADMIN,
+          'See names of hosts, servers of other projects that are in the way, '
+          'and when hosts are free, in reservations, previews and refusals.',
+          'GET', '/v1/reservations'),
     _rule(RESERVATION_CREATE, MEMBER, 'Reserve hosts for the project.',
           'POST', '/v1/reservations'),
     _rule(RESERVATION_PREVIEW, MEMBER,

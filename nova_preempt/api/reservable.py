@@ -30,10 +30,16 @@ def list_properties(call):
 def visible_properties(call):
     """Those that whoever asks may know of, as JSON."""
     everything = call.allows(policy.PROPERTY_UPDATE)
-    hidden = reservable.get_hidden(call.services.database)
+    hidden = _hidden(call)
     found = call.services.engine.list_properties(call.context)
     return [reservation_views.property_(item, hidden) for item in found
             if everything or item['name'] not in hidden]
+
+
+def _hidden(call):
+    """The names of properties that users do not see."""
+    return (reservable.get_hidden(call.services.database)
+            | set(call.services.conf.reservation.hidden_properties))
 
 
 def update_property(call):
@@ -46,10 +52,15 @@ def update_property(call):
     # It may have gone while it was hidden.
     if name not in found and name not in reservable.get_hidden(database):
         raise webob.exc.HTTPNotFound('There is no such property.')
+    if not call.body['property']['hidden'] and (
+            name in call.services.conf.reservation.hidden_properties):
+        raise webob.exc.HTTPConflict(
+            'The property is hidden by [reservation]hidden_properties of '
+            'nova-preempt-api.')
     reservable.set_hidden(database, name, call.body['property']['hidden'])
     item = found.get(name, {'name': name, 'type': '', 'values': []})
     return {'property': reservation_views.property_(
-        item, reservable.get_hidden(database))}
+        item, _hidden(call))}
 
 
 def list_hosts(call):

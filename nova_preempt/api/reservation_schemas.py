@@ -103,7 +103,9 @@ RESERVATION = _object({
     'released_at': _described(
         schemas.NULLABLE, 'When its servers were gone after its end.'),
     'hosts': {'type': 'array', 'items': _object({
-        'name': schemas.STRING,
+        'name': _described(schemas.STRING, 'For administrators; the host_id '
+                                           'for others.'),
+        'host_id': _described(schemas.STRING, 'As Nova has it for servers.'),
         'start_at': schemas.TIME,
         'end_at': schemas.TIME,
         'status': _described(schemas.STRING,
@@ -182,6 +184,7 @@ LIMITS = {
     'max_hosts': _described(_LIMIT, 'How many hosts at any one time.'),
     'max_duration_s': _described(_LIMIT, 'How long one may last.'),
     'max_advance_s': _described(_LIMIT, 'How far ahead one may start.'),
+    'max_created_per_day': _described(_LIMIT, 'How many within 24 hours.'),
 }
 SET_LIMITS = _object({'reservation_limits': _object(
     {}, LIMITS, closed=True)}, closed=True)

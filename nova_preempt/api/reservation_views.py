@@ -11,18 +11,24 @@
 # under the License.
 """What of reservations and hosts is shown."""
 
+import hashlib
+
 from nova_preempt.api import views
 
 
-def reservation(item):
-    """A db.booking.Reservation as JSON."""
+def reservation(item, everything=True):
+    """A db.booking.Reservation as JSON.
+
+    :param everything: whether whoever sees it may know of other projects'
+        servers, and what hosts are called
+    """
     return {
         'id': item.uuid,
         'name': item.name,
         'project_id': item.project_id,
         'user_id': item.user_id,
         'status': item.status,
-        'reason': item.reason,
+        'reason': _reason(item, everything),
         'created_at': views.time(item.created_at),
         'updated_at': views.time(item.updated_at),
         'host_properties': item.host_properties,
@@ -36,21 +42,35 @@ def reservation(item):
         'before_end_s': item.before_end_s,
         'ready_at': views.time(item.ready_at),
         'released_at': views.time(item.released_at),
-        'hosts': [{'name': host.host,
+        'hosts': [{'name': host.host if everything
+                   else host_id(item.project_id, host.host),
+                   'host_id': host_id(item.project_id, host.host),
                    'start_at': views.time(host.start_at),
                    'end_at': views.time(host.end_at),
-                   'status': host.status, 'reason': host.reason}
+                   'status': host.status,
+                   'reason': _reason(host, everything)}
                   for host in item.hosts],
     }
 
 
-def preview(found):
-    """A schedule.Preview, or None, as JSON."""
+def _reason(item, everything):
+    # What was written before there were two names others' servers.
+    return item.reason if everything else item.public_reason or ''
+
+
+def host_id(project_id, name):
+    """What Nova calls a host to a project, its hostId."""
+    return hashlib.sha224((project_id + name).encode()).hexdigest()
+
+
+def preview(found, project_id, everything=True):
+    """A schedule.Preview, or None, as JSON; parameters as above."""
     return {
         'possible': found is not None,
         'start_at': found and views.time(found.start_at),
         'end_at': found and views.time(found.end_at),
-        'hosts': list(found.hosts) if found else [],
+        'hosts': [name if everything else host_id(project_id, name)
+                  for name in (found.hosts if found else ())],
     }
 
 

@@ -12,6 +12,7 @@
 """Reservations: whole hosts for a project, at a known time."""
 
 import contextlib
+import functools
 
 import webob.exc
 
@@ -44,8 +45,14 @@ def list_reservations(call):
         host=query.get('host'), statuses=status and [status],
         marker=_marker(call), limit=pages.limit(call) + 1,
         **pages.interval(call))
-    return pages.page(call, 'reservations', found, views.reservation,
+    return pages.page(call, 'reservations', found, _view(call),
                       lambda item: item.uuid)
+
+
+def _view(call):
+    """What makes Reservations JSON for whoever asks."""
+    return functools.partial(
+        views.reservation, everything=call.allows(policy.RESERVATION_DETAILS))
 
 
 def _marker(call):
@@ -62,7 +69,7 @@ def _marker(call):
 
 def show_reservation(call):
     """One reservation with its hosts; 404 if it is not the project's."""
-    return {'reservation': views.reservation(
+    return {'reservation': _view(call)(
         _get(call, policy.RESERVATION_SHOW))}
 
 
@@ -81,9 +88,9 @@ def create_reservation(call):
     """Reserve hosts, at the earliest time that is possible."""
     call.require(policy.RESERVATION_CREATE)
     with _naming_fields():
-        return {'reservation': views.reservation(call.services.schedule.create(
+        return {'reservation': _view(call)(call.services.schedule.create(
             call.context, call.context.project_id, call.context.user_id,
-            _requested(call)))}
+            _requested(call), call.allows(policy.RESERVATION_DETAILS)))}
 
 
 def preview_reservation(call):
@@ -91,7 +98,9 @@ def preview_reservation(call):
     call.require(policy.RESERVATION_PREVIEW)
     with _naming_fields():
         return {'preview': views.preview(call.services.schedule.preview(
-            call.context, call.context.project_id, _requested(call)))}
+            call.context, call.context.project_id, _requested(call)),
+            call.context.project_id,
+            call.allows(policy.RESERVATION_DETAILS))}
 
 
 def _requested(call):
@@ -145,7 +154,7 @@ def update_reservation(call):
     end_at = _time(changes, 'end_at')
     changes.pop('end_at', None)
     with _naming_fields():
-        return {'reservation': views.reservation(call.services.schedule.change(
+        return {'reservation': _view(call)(call.services.schedule.change(
             item.uuid, item.project_id, end_at=end_at, **changes))}
 
 

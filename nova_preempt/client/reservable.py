@@ -182,11 +182,15 @@ class SetLimits(command.ShowOne):
         parser.add_argument(
             '--max-advance', metavar='<duration>', type=values.limit_s,
             help='How far ahead one may start: seconds, or like 90d')
+        parser.add_argument(
+            '--max-per-day', metavar='<number>', type=values.limit,
+            help='How many reservations it may make within 24 hours')
         return parser
 
     def take_action(self, args):
         client = common.client(self)
-        wanted = {'max_reservations': args.max_reservations,
+        wanted = {'max_created_per_day': args.max_per_day,
+                  'max_reservations': args.max_reservations,
                   'max_hosts': args.max_hosts,
                   'max_duration_s': args.max_duration,
                   'max_advance_s': args.max_advance}

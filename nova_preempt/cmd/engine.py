@@ -42,11 +42,15 @@ from nova_preempt.engine import service
 from nova_preempt.power import service as power_service
 from nova_preempt.reservation import lifecycle
 from nova_preempt.reservation import requests as reservation_requests
+from nova_preempt.reservation import sight
 from nova_preempt.scheduler import preemption
 from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
+
+# How long the engine waits for its own answer over the bus, in seconds.
+_PING_S = 5
 
 
 def get_cells():
@@ -61,10 +65,12 @@ def get_cells():
             if not cell.is_cell0()}
 
 
-def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
+def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None,
+                sight=lambda: ''):
     """A nova_preempt.engine.service.Engine.
 
     :param driver: switches hosts; by default what [energy] says
+    :param sight: returns why the engine cannot tell whether hosts are up
     """
     parts = preemption.Preemption(
         conf, conf.host, report.report_client_singleton, cells, clock)
@@ -77,7 +83,7 @@ def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None):
     return service.Engine(
         parts, options, inventory, leadership,
         lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
-                                         inventory), power=power)
+                                         inventory, sight), power=power)
 
 
 def make_server(conf, engine):
@@ -123,7 +129,8 @@ def main():
               'without credentials for Nova no server can be ended.',
               file=sys.stderr)
         return 1
-    engine = make_engine(CONF)
+    engine = make_engine(CONF, sight=sight.Sight(
+        rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_args: engine.stop())
     signal.signal(signal.SIGHUP, lambda *_args: reload(CONF))

@@ -173,6 +173,29 @@ group ``nova_preempt.reservation_ranking``.
              'The default is 90 days: the calendar of the hosts stays open '
              'to others beyond. -1 is no limit.'),
     cfg.IntOpt(
+        'max_created_per_day',
+        default=100,
+        min=-1,
+        help='How many reservations a project may make within 24 hours, '
+             'those that it has cancelled among them. It bounds the rows of '
+             'the database that one project can fill. A hundred, the '
+             'default, is far more than people make. -1 is no limit.'),
+    cfg.IntOpt(
+        'retention_days',
+        default=90,
+        min=0,
+        help='For how many days the engine keeps reservations that are over. '
+             'Ninety, the default, cover a quarter of a year of bills; '
+             '"nova-preempt-manage db archive" writes them to a file before. '
+             '0 keeps them until "nova-preempt-manage db purge".'),
+    cfg.ListOpt(
+        'hidden_properties',
+        default=['hypervisor_hostname', 'service_host'],
+        help='Properties of hosts that only administrators see and ask for, '
+             'beside those hidden by "openstack reservation property set". '
+             'The default are the names of hosts, which users of Nova do not '
+             'see either.'),
+    cfg.IntOpt(
         'end_timeout_s',
         default=600,
         min=1,
@@ -188,6 +211,27 @@ group ``nova_preempt.reservation_ranking``.
              'disabled or gone before another host takes its place, in '
              'seconds, beside the time after which Nova calls it down. Two '
              'minutes, the default, are enough for a restart.'),
+    cfg.FloatOpt(
+        'brake_percent',
+        default=20,
+        min=0,
+        max=100,
+        help="""
+No reservation loses a host as long as more than this share of all hosts, in
+percent, and more than ``brake_hosts`` are down, disabled or gone at once, or
+half of them: that has one cause, such as a message bus that is away, and most
+of them will be back. All hosts count that are enabled or reserved; those that
+are powered off to save energy count as up. Afterwards each host has
+``host_grace_s`` again. A fifth, the default, is more than dies at once and
+less than what hangs on one switch in most clouds.
+"""),
+    cfg.IntOpt(
+        'brake_hosts',
+        default=2,
+        min=0,
+        help='How many hosts may be down at once and be replaced whatever '
+             'share of all that is, see ``brake_percent``. Two, the default, '
+             'let a small cloud heal as well.'),
     cfg.IntOpt(
         'inventory_interval_s',
         default=60,

@@ -163,6 +163,15 @@ def find(
     return Found(start_s, end_s, tuple(fit.name for fit in best))
 
 
+def ranked(
+    hosts: Iterable[Host], start_s: int, end_s: int, ranking: Ranking
+) -> list[str]:
+    """Return the names of those free for all that time, best first."""
+    fits = (_fit(host, start_s, end_s) for host in hosts)
+    free = [fit for fit in fits if fit is not None]
+    return [fit.name for fit in sorted(free, key=ranking)]
+
+
 def _earliest(
     hosts: Sequence[Host],
     first_s: int,

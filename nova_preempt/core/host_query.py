@@ -22,7 +22,9 @@ A query is a list whose first item is an operator:
 
 A value is a string, a number, ``true``, ``false`` or ``"$name"``, a property
 of the host. Where a property is a list, its elements stand in its place; as
-the first value, one of them has to do. A comparison with a property that the
+the first value, one of them has to do. Of a list no more than MAX_LIST count,
+and a relation other than "in" between lists that make more than MAX_PAIRS
+pairs is false. A comparison with a property that the
 host does not have is false.
 
 Two values are compared as numbers if one of them is a number and the other
@@ -32,8 +34,9 @@ and ``false`` are the strings "true" and "false".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
+import itertools
 import json
 import math
 import operator
@@ -49,6 +52,14 @@ MAX_DEPTH = 16
 MAX_ITEMS = 500
 MAX_STRING = 255
 MAX_TEXT = 65536
+# What it may cost to hold a query against one host, in values that are looked
+# up or compared; what a property that is a list counts for, which traits and
+# features of processors hardly are longer than; and what is looked at of it.
+MAX_WORK = 2000
+LIST_WORK = 100
+MAX_LIST = 1000
+# Beyond so many pairs of values a relation between two lists is false.
+MAX_PAIRS = 1000
 # Beyond what any property counts, and safe to convert and compare.
 MAX_NUMBER = 10**30
 
@@ -135,6 +146,7 @@ class _Parser:
     def __init__(self) -> None:
         self.names: set[str] = set()
         self._items = 0
+        self._work = 0
 
     def query(self, query: object, place: str, depth: int) -> Test:
         if not isinstance(query, list | tuple) or not query:
@@ -180,8 +192,16 @@ class _Parser:
         ]
         if len(values) < 2:
             raise InvalidQuery(f'{place}: "{name}" takes at least two values')
-        first, *others = values
-        return _comparison(name, first, others)
+        # The same value twice says nothing new.
+        others = list(dict.fromkeys(values[1:]))
+        self._work += _work([values[0], *others])
+        if self._work > MAX_WORK:
+            raise InvalidQuery(
+                f"{place}: too much to compare: each property counts as "
+                f"{LIST_WORK} values, and all comparisons together as more "
+                f"than {MAX_WORK}"
+            )
+        return _comparison(name, values[0], others)
 
     def _value(self, value: object, place: str) -> _Value:
         if isinstance(value, str):
@@ -213,6 +233,13 @@ class _Reference:
 _Value: TypeAlias = tuple[Scalar] | _Reference
 
 
+def _work(values: Iterable[_Value]) -> int:
+    """Return how many values a comparison looks at."""
+    return sum(
+        LIST_WORK if isinstance(value, _Reference) else 1 for value in values
+    )
+
+
 def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
     relation = _RELATIONS[name]
 
@@ -227,7 +254,9 @@ def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
         if not ours or not theirs:
             return False
         if name == "in":
-            return any(_is_in(one, theirs) for one in ours)
+            return _any_in(ours, theirs)
+        if len(ours) * len(theirs) > MAX_PAIRS:
+            return False
         return any(
             all(_holds(relation, one, other) for other in theirs)
             for one in ours
@@ -236,13 +265,31 @@ def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
     return test
 
 
-def _is_in(one: Scalar, others: Sequence[Scalar]) -> bool:
-    """Tell whether one of many, most of them strings, is equal."""
-    if one in others:
+def _any_in(ours: Sequence[Scalar], theirs: Sequence[Scalar]) -> bool:
+    """Tell whether one of these is equal to one of those, as _holds() has it.
+
+    In time that grows with their number, not with its square.
+    """
+    texts, numbers = _sorts(theirs)
+    own_texts, own_numbers = _sorts(ours)
+    if not texts.isdisjoint(own_texts) or not numbers.isdisjoint(own_numbers):
         return True
-    if isinstance(one, str):
-        others = [other for other in others if not isinstance(other, str)]
-    return any(_holds(operator.eq, one, other) for other in others)
+    return _meet(own_numbers, texts) or _meet(numbers, own_texts)
+
+
+def _sorts(values: Sequence[Scalar]) -> tuple[set[str], set[int | float]]:
+    texts = {value for value in values if isinstance(value, str)}
+    return texts, {value for value in values if not isinstance(value, str)}
+
+
+def _meet(numbers: set[int | float], texts: set[str]) -> bool:
+    """Tell whether a number is equal to a string."""
+    if not numbers:
+        return False
+    read = {text: _number(text) for text in texts}
+    if any(value is not None and value in numbers for value in read.values()):
+        return True
+    return any(read.get(str(number), 0) is None for number in numbers)
 
 
 def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
@@ -257,7 +304,7 @@ def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
         return None
     elements = [
         element if isinstance(element, str) else _scalar(element)
-        for element in found
+        for element in itertools.islice(found, MAX_LIST)
     ]
     return [element for element in elements if element is not None]
 

@@ -61,6 +61,8 @@ class Assignment:
     end_at: datetime.datetime
     status: str = ASSIGNED
     reason: str = ''
+    # What its owner is told of that.
+    public_reason: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +79,10 @@ class Reservation:
     name: str = ''
     user_id: str = ''
     status: str = PENDING
+    # For operators: it may name servers of others.
     reason: str = ''
+    # For its owner.
+    public_reason: str | None = None
     # As they were asked for: a JSON value.
     host_properties: list = dataclasses.field(default_factory=list)
     window_end: datetime.datetime | None = None
@@ -125,7 +130,8 @@ def fetch(session, query):
     for uuids in batches(hosts):
         for row in session.execute(
                 sa.select(host.reservation_uuid, host.host, host.start_at,
-                          host.end_at, host.status, host.reason)
+                          host.end_at, host.status, host.reason,
+                      host.public_reason)
                 .where(host.reservation_uuid.in_(uuids))
                 .order_by(host.host)):
             hosts[row[0]].append(Assignment(*row[1:]))

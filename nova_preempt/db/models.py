@@ -198,7 +198,9 @@ class Reservation(Base):
     project_id = sa.Column(sa.String(255), nullable=False)
     user_id = sa.Column(sa.String(255), nullable=False, default='')
     status = sa.Column(sa.String(20), nullable=False)
+    # For operators; what its owner is told is public.
     reason = sa.Column(sa.Text, nullable=False, default='')
+    public_reason = sa.Column(sa.Text)
     # What was asked for; host_properties is JSON.
     host_properties = sa.Column(JSON_TEXT, nullable=False, default='[]')
     quantity = sa.Column(sa.Integer, nullable=False)
@@ -233,6 +235,19 @@ class ReservationHost(Base):
     end_at = sa.Column(sa.DateTime, nullable=False)
     status = sa.Column(sa.String(20), nullable=False)
     reason = sa.Column(sa.Text, nullable=False, default='')
+    public_reason = sa.Column(sa.Text)
+
+
+class ReservationMove(Base):
+    """A server that Nova was asked to move away from a reserved host."""
+
+    __tablename__ = 'reservation_moves'
+
+    server_uuid = sa.Column(UUID, primary_key=True)
+    # From where, and when Nova was asked last.
+    node = sa.Column(sa.String(255), nullable=False)
+    asked_at = sa.Column(sa.DateTime, nullable=False)
+    cold = sa.Column(sa.Boolean, nullable=False)
 
 
 class ReservableHost(Base):

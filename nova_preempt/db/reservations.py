@@ -112,13 +112,15 @@ class Reservations:
             return _get(session, uuid, project_id)
 
     def list(self, *, project_id=None, user_id=None, name=None, host=None,
-             statuses=None, released=None, since=None, until=None,
+             statuses=None, released=None, released_since=None, since=None,
+             until=None,
              marker=None, limit=None):
         """Reservations, newest first.
 
         :param host: that is or was one of its hosts
         :param statuses: that it has one of
         :param released: whether released_at is set; either if None
+        :param released_since: that released_at is later than this
         :param since: that it ends after this, naive and in UTC
         :param until: that it starts before this
         :param marker: the Reservation after which the page begins
@@ -131,6 +133,7 @@ class Reservations:
                 (row.name, operator.eq, name),
                 (row.status, _in, statuses),
                 (row.end_at, operator.gt, since),
+                (row.released_at, operator.gt, released_since),
                 (row.start_at, operator.lt, until)):
             if value is not None:
                 query = query.where(relation(column, value))
@@ -151,6 +154,15 @@ class Reservations:
             query = query.limit(limit)
         with self._db._reader() as session:
             return booking.fetch(session, query)
+
+    def count_created(self, project_id, since):
+        """How many a project has made since then, whatever became of them."""
+        row = models.Reservation
+        with self._db._reader() as session:
+            return session.execute(
+                sa.select(sa.func.count()).select_from(row)
+                .where(row.project_id == project_id)
+                .where(row.created_at > since)).scalar_one()
 
     def schedule_of(self, host=None):
         """{host: [Booking]} of all hosts, or of one, by start."""
@@ -238,7 +250,8 @@ class Reservations:
                 .values(status=status, reason=reason)).rowcount == 1
 
     @retries.retried
-    def replace_host(self, uuid, old, new=None, reason=''):
+    def replace_host(self, uuid, old, new=None, reason='',
+                     public_reason=''):
         """Take a host from an open reservation, and give it another.
 
         It has the new one from now on, or from its start. With fewer hosts
@@ -247,6 +260,7 @@ class Reservations:
         :param old: the host that is LOST, None if one is only added
         :param new: the host that it gets, None if there is none
         :param reason: why the old one is lost
+        :param public_reason: the same for its owner
         :returns: the Reservation as it is then
         :raises NoHostsForReservation: the new one is not free; nothing has
             changed
@@ -268,34 +282,42 @@ class Reservations:
                                  reservation.end_at)
             if old is not None:
                 _change_host(session, uuid, old, end_at=since,
-                             status=booking.LOST, reason=reason)
+                             status=booking.LOST, reason=reason,
+                             public_reason=public_reason)
             if new is not None:
                 values = {'start_at': since, 'end_at': reservation.end_at,
-                          'status': booking.ASSIGNED, 'reason': ''}
+                          'status': booking.ASSIGNED, 'reason': '',
+                          'public_reason': ''}
                 if not _change_host(session, uuid, new, **values):
                     session.add(models.ReservationHost(
                         reservation_uuid=uuid, host=new, **values))
             session.flush()
-            self._set_degraded(session, _get(session, uuid), reason)
+            self._set_degraded(session, _get(session, uuid), reason,
+                               public_reason)
             return _get(session, uuid)
 
-    def _set_degraded(self, session, reservation, reason):
+    def _set_degraded(self, session, reservation, reason, public_reason):
         now = self._now()
         missing = reservation.quantity - len(reservation.held)
         if missing > 0:
             status = booking.DEGRADED
             said = f'{missing} of {reservation.quantity} hosts are missing'
-            reason = f'{said}: {reason}' if reason else said
+            reason, public_reason = (
+                f'{said}: {text}' if text else said
+                for text in (reason, public_reason))
         elif reservation.status == booking.DEGRADED:
             status = (booking.PENDING if reservation.start_at > now
                       else booking.ACTIVE)
-            reason = ''
+            reason = public_reason = ''
         else:
-            status, reason = reservation.status, reservation.reason
+            status = reservation.status
+            reason = reservation.reason
+            public_reason = reservation.public_reason
         session.execute(
             sa.update(models.Reservation)
             .where(models.Reservation.uuid == reservation.uuid)
-            .values(status=status, reason=reason, updated_at=now))
+            .values(status=status, reason=reason,
+                    public_reason=public_reason, updated_at=now))
 
     @retries.retried
     def set_end(self, uuid, end_at, check=None):
@@ -340,7 +362,7 @@ class Reservations:
                  if not calendar.is_free(host, start_s, end_s)]
         if taken:
             raise exceptions.NoHostsForReservation(
-                f'{", ".join(sorted(taken))}: not free from '
+                f'{len(taken)} of {len(hosts)} hosts are not free from '
                 f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
 
 

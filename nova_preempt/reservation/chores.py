@@ -22,9 +22,11 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
+from nova_preempt import placement
 from nova_preempt.db import booking
 from nova_preempt.reservation import emptying as reservation_emptying
 from nova_preempt.reservation import repairs as reservation_repairs
+from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
 
@@ -35,6 +37,9 @@ IDLE_S = 5.0
 # How often another host is looked for in place of one that will not be empty
 # in time, in seconds.
 SWAP_S = 30
+
+# What stops one host or one reservation, not all of them.
+_AWAY = (nova_api.NovaError, placement.PlacementError)
 
 # What the gauge shows beside the open ones.
 _LEAVING = 'leaving'
@@ -50,12 +55,13 @@ class Chores:
     :param evacuation: a nova_preempt.reservation.evacuation.Evacuation
     :param repairs: a nova_preempt.reservation.repairs.Repairs
     :param endings: a nova_preempt.reservation.endings.Endings
+    :param retention: a nova_preempt.reservation.retention.Retention
     :param clock: returns now, naive and in UTC
     :param is_enabled: returns whether hosts are emptied and replaced
     """
 
     def __init__(self, reservations, moments, inventory, emptying,
-                 evacuation, repairs, endings, clock,
+                 evacuation, repairs, endings, retention, clock,
                  is_enabled=lambda: True):
         self._reservations = reservations
         self._moments = moments
@@ -64,6 +70,7 @@ class Chores:
         self._evacuation = evacuation
         self._repairs = repairs
         self._endings = endings
+        self._retention = retention
         self._clock = clock
         self._is_enabled = is_enabled
         self._patience = reservation_emptying.Patience(clock)
@@ -76,11 +83,13 @@ class Chores:
         :returns: how many seconds later to come again
         :raises NovaError, PlacementError, DBError: a service is away
         """
+        self._retention.run()
         # Hosts' statuses may be old.
         opened = self._reservations.snapshot().reservations
         over = self._endings.unfinished()
+        lately = self._endings.lately()
         self._count(opened, over)
-        if not opened and not over:
+        if not opened and not over and not lately:
             return IDLE_S
         # As it is now: who has just come must neither be overlooked at an end
         # nor be in the way at a start.
@@ -91,22 +100,32 @@ class Chores:
         self._repairs.look(opened, hosts)
         keep = self._keep if self._is_enabled() else self._leave
         busy = False
-        for work, reservations in ((self._clear, over),
+        for work, reservations in ((self._clear, (*over, *lately)),
                                    (keep, opened)):
             for reservation in reservations:
-                try:
-                    busy |= work(reservation, hosts, running)
-                except (exceptions.ReservationNotFound,
-                        exceptions.WrongState) as exc:
-                    LOG.debug('Meanwhile: %s', exc)
+                busy |= self._try(work, reservation, hosts, running)
         self._evacuation.follow()
         self._endings.forget()
         self._patience.forget(opened)
+        self._emptying.forget(opened)
         uuids = {reservation.uuid for reservation in opened}
         self._left &= uuids
         self._tried = {key: when for key, when in self._tried.items()
                        if key[0] in uuids}
         return BUSY_S if busy else IDLE_S
+
+    @staticmethod
+    def _try(work, reservation, hosts, running):
+        """Let what fails for one reservation not keep the others waiting."""
+        try:
+            return work(reservation, hosts, running)
+        except (exceptions.ReservationNotFound,
+                exceptions.WrongState) as exc:
+            LOG.debug('Meanwhile: %s', exc)
+        except _AWAY as exc:
+            LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
+                        {'uuid': reservation.uuid, 'exc': exc})
+        return False
 
     @staticmethod
     def _count(opened, over):
@@ -119,7 +138,7 @@ class Chores:
     # -- after the end ---------------------------------------------------
 
     def _clear(self, reservation, hosts, running):
-        return not self._endings.clear(reservation)
+        return not self._endings.clear(reservation, hosts, running)
 
     # -- before the end --------------------------------------------------
 
@@ -139,6 +158,7 @@ class Chores:
                 reservation = self._repairs.replace(
                     reservation, name, reservation_repairs.DOWN, reason,
                     hosts)
+        reservation = self._repairs.take_back(reservation, hosts)
         reservation = self._repairs.complete(reservation, hosts)
         if not self._is_near(reservation):
             return False
@@ -176,8 +196,10 @@ class Chores:
         :returns: the Reservation as it is then
         """
         if reservation.ready_at is not None and host.status == booking.READY:
-            return reservation     # what is there now is its own
-        found = self._emptying.empty(reservation, hosts[host.host], running)
+            # Its servers may be there. Others should not.
+            self._emptying.turn_away(reservation, hosts[host.host], running)
+            return reservation
+        found = self._find(reservation, hosts[host.host], running)
         if found.empty:
             return self._set(reservation, host, booking.READY)
         if found.blocked:
@@ -189,6 +211,24 @@ class Chores:
                 reservation, host.host, reservation_repairs.OCCUPIED,
                 _not_empty(host.host, found), hosts)
         return self._set(reservation, host, booking.EMPTYING)
+
+    def _find(self, reservation, host, running):
+        """What is Found on a host; that it is not on, if it is not."""
+        if host.service_host in self._inventory.occupancy.dark:
+            return _not_now('its cell cannot be read')
+        if host.asleep:
+            return _not_now('it is powered off')
+        if not host.is_usable:
+            # It has its time to come back, see Repairs.
+            return _not_now(f'it is {host.state} and {host.status}')
+        try:
+            return self._emptying.empty(reservation, host, running)
+        except _AWAY as exc:
+            LOG.warning('What is on host %(host)s of reservation %(uuid)s '
+                        'cannot be told: %(exc)s',
+                        {'host': host.name, 'uuid': reservation.uuid,
+                         'exc': exc})
+            return _not_now('nobody can tell')
 
     def _swap(self, reservation, host, found, hosts):
         """Take another host for one that will not be empty in time, if any.
@@ -211,6 +251,12 @@ class Chores:
             return reservation
         self._reservations.set_host(reservation.uuid, host.host, status)
         return self._reservations.get(reservation.uuid)
+
+
+def _not_now(text):
+    """What is Found where one can only come again."""
+    return reservation_emptying.Found(False, waiting=True, text=text,
+                                      public=text)
 
 
 def _not_empty(name, found):

@@ -89,10 +89,16 @@ class Emptying:
         self._occupancy = inventory.occupancy
         self._evacuation = evacuation
         self._clock = clock
+        # (reservation uuid, server uuid) of those that should not be there.
+        self._seen = set()
 
     def lead_s(self, notice_s):
         """How long before a start a notice of this length is given."""
         return terms.lead_s(notice_s, self._preemption.conf)
+
+    def _notice_s(self, server):
+        return terms.notice_rule(
+            self._preemption.conf).length_s(server.notice_s)
 
     def longest_lead_s(self):
         """How long before a start there is anything to do."""
@@ -132,6 +138,31 @@ class Emptying:
                            {item.uuid: item.vm_state for item in on_node}),
             _publicly(residents))
 
+    def turn_away(self, reservation, host, running):
+        """See to it that nobody else is on a host that has been empty.
+
+        Who was being scheduled when it started, or has been put there by
+        hand, goes like those before.
+        """
+        others = [
+            item.uuid for item in self._occupancy.on_node(host.name)
+            if reservation.uuid not in self._occupancy.reservations_of(
+                item.uuid)]
+        for uuid in others:
+            if (reservation.uuid, uuid) not in self._seen:
+                LOG.warning('Server %(server)s is on host %(host)s, which '
+                            'reservation %(uuid)s has for itself.',
+                            {'server': uuid, 'host': host.name,
+                             'uuid': reservation.uuid})
+                self._seen.add((reservation.uuid, uuid))
+        if others:
+            self.empty(reservation, host, running)
+
+    def forget(self, reservations):
+        """Forget who was on hosts of others than these."""
+        uuids = {reservation.uuid for reservation in reservations}
+        self._seen = {key for key in self._seen if key[0] in uuids}
+
     def _found_empty(self, host, own):
         others = self._inventory.consumers(host) - {
             item.uuid for item in own}
@@ -163,7 +194,7 @@ class Emptying:
         options = self._preemption.conf
         return drain.Resident(
             item.uuid, drain.Kind.PREEMPTIBLE,
-            self.lead_s(terms.get_terms(server, options).notice_s),
+            self.lead_s(self._notice_s(server)),
             stays_s(server, options, self._clock().replace(
                 tzinfo=datetime.timezone.utc)),
             busy or server.task_state is not None)
@@ -185,8 +216,7 @@ class Emptying:
         ending = self._preemption.db.get_ending() if servers else {}
         for server in servers:
             if server.uuid not in ending:
-                groups[terms.get_terms(server, self._preemption.conf
-                                       ).notice_s].append(server)
+                groups[self._notice_s(server)].append(server)
         for _notice_s, group in sorted(groups.items()):
             self._begin(reservation, host, group)
 

@@ -28,6 +28,10 @@ LOG = logging.getLogger(__name__)
 # How often what Nova accepted but did not do is asked for again.
 ASK_AGAIN_S = 10
 
+# For how long the hosts of a reservation are looked at after they were found
+# free of its servers, in seconds.
+LATE_S = 120
+
 # What Nova shelves.
 _SHELVABLE = frozenset(('active', 'stopped', 'paused', 'suspended'))
 _ENDING = frozenset(('deleting', 'soft-deleting'))
@@ -38,17 +42,18 @@ class Endings:
 
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param nova: a nova_preempt.termination.nova_api.NovaAPI
-    :param occupancy: a nova_preempt.reservation.occupancy.Occupancy
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param events: a nova_preempt.reservation.events.ReservationEvents
     :param options: [reservation] of the configuration
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, reservations, nova, occupancy, events, options,
+    def __init__(self, reservations, nova, inventory, events, options,
                  clock):
         self._reservations = reservations
         self._nova = nova
-        self._occupancy = occupancy
+        self._inventory = inventory
+        self._occupancy = inventory.occupancy
         self._events = events
         self._options = options
         self._clock = clock
@@ -61,20 +66,33 @@ class Endings:
         return self._reservations.list(
             statuses=(booking.ENDED, booking.CANCELLED), released=False)
 
-    def clear(self, reservation):
+    def lately(self):
+        """Those whose hosts were found free a moment ago.
+
+        A server that was being scheduled at the end may come after that.
+        """
+        return self._reservations.list(
+            statuses=(booking.ENDED, booking.CANCELLED),
+            released_since=self._clock() - datetime.timedelta(
+                seconds=LATE_S))
+
+    def clear(self, reservation, hosts, running):
         """Do the next step for one of these.
 
+        :param hosts: {name: inventory.Host}
+        :param running: {id: Reservation} of others that have started
         :returns: whether it is done
         """
-        left = []
-        for host in reservation.hosts:
-            for resident in self._occupancy.on_node(host.host):
-                if reservation.uuid in self._occupancy.reservations_of(
-                        resident.uuid):
-                    left.append(resident)
-                elif host.status != booking.LOST and not resident.preemptible:
-                    self._leave_alone(reservation, resident)
+        left = self._left(reservation, running)
         now = self._clock()
+        if reservation.released_at is not None:
+            for resident in left:
+                self._end(reservation, resident, now)
+            return True
+        dark = any(host.host in hosts and hosts[host.host].service_host
+                   in self._occupancy.dark for host in reservation.hosts)
+        if dark or (not left and self._is_coming(reservation, hosts)):
+            return False
         since = self._since.setdefault(reservation.uuid, now)
         if left and now - since < datetime.timedelta(
                 seconds=self._options.end_timeout_s):
@@ -82,6 +100,34 @@ class Endings:
                 self._end(reservation, resident, now)
             return False
         return self._release(reservation, left, now)
+
+    def _left(self, reservation, running):
+        """Its servers that are still on its hosts."""
+        left = []
+        for host in reservation.hosts:
+            for resident in self._occupancy.on_node(host.host):
+                hints = self._occupancy.reservations_of(resident.uuid)
+                if reservation.uuid not in hints:
+                    if host.status != booking.LOST and (
+                            not resident.preemptible):
+                        self._leave_alone(reservation, resident)
+                elif not any(_holds(running.get(uuid), host.host)
+                             for uuid in hints):
+                    left.append(resident)
+        return left
+
+    def _is_coming(self, reservation, hosts):
+        """Whether one of its servers has space there and is not there yet."""
+        for host in reservation.hosts:
+            if host.host not in hosts or host.status == booking.LOST:
+                continue
+            known = {resident.uuid for resident
+                     in self._occupancy.on_node(host.host)}
+            if any(reservation.uuid in self._occupancy.reservations_of(uuid)
+                   for uuid in self._inventory.consumers(
+                       hosts[host.host]) - known):
+                return True
+        return False
 
     def _leave_alone(self, reservation, resident):
         if resident.uuid not in self._warned:
@@ -117,11 +163,14 @@ class Endings:
     def _release(self, reservation, left, now):
         values = {'status': reservation.status}
         if left:
-            names = ', '.join(f'{item.uuid} ({item.vm_state}) on {item.node}'
-                              for item in left)
-            values = {'status': booking.ERROR,
-                      'reason': f'servers did not leave in '
-                                f'{self._options.end_timeout_s} s: {names}'}
+            said = (f'servers did not leave in {self._options.end_timeout_s} '
+                    's: ')
+            values = {
+                'status': booking.ERROR, 'reason': said + ', '.join(
+                    f'{item.uuid} ({item.vm_state}) on {item.node}'
+                    for item in left),
+                'public_reason': said + ', '.join(
+                    f'{item.uuid} ({item.vm_state})' for item in left)}
         if self._reservations.update(
                 reservation.uuid, from_status=reservation.status,
                 released_at=now.replace(microsecond=0), **values):
@@ -150,3 +199,9 @@ class Endings:
                        if self._occupancy.get(uuid) is not None}
         self._warned = {uuid for uuid in self._warned
                         if self._occupancy.get(uuid) is not None}
+
+
+def _holds(reservation, name):
+    """Whether an open reservation has this host."""
+    return (reservation is not None and reservation.status in booking.OPEN
+            and name in reservation.held)

@@ -12,11 +12,11 @@
 """Normal servers are moved away from a host."""
 
 import collections
-import dataclasses
 import datetime
 
 from oslo_log import log as logging
 
+from nova_preempt.db import moves
 from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
@@ -28,15 +28,6 @@ RETRY_S = 30
 _LIVE = frozenset(('active', 'paused'))
 _COLD = frozenset(('stopped',))
 _RESIZED = 'resized'
-
-
-@dataclasses.dataclass(frozen=True)
-class _Move:
-    """A move that Nova was asked for."""
-
-    node: str                      # from where
-    asked_at: datetime.datetime
-    cold: bool
 
 
 def is_movable(resident):
@@ -53,22 +44,30 @@ class Evacuation:
 
     :param nova: a nova_preempt.termination.nova_api.NovaAPI
     :param occupancy: a nova_preempt.reservation.occupancy.Occupancy
+    :param store: a nova_preempt.db.moves.Moves: what an engine has begun, the
+        next one brings to its end
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, nova, occupancy, clock):
+    def __init__(self, nova, occupancy, store, clock):
+        self._store = store
         self._nova = nova
         self._occupancy = occupancy
         self._clock = clock
-        self._moves = {}           # uuid: _Move
+        self._moves = None         # uuid: moves.Move, once it was read
         self._refused = collections.defaultdict(str)   # uuid: why
+
+    def _known(self):
+        if self._moves is None:
+            self._moves = self._store.get()
+        return self._moves
 
     def move(self, resident):
         """Have a server moved; does nothing while that is under way."""
         if resident.task_state is not None:
             return
         now = self._clock()
-        move = self._moves.get(resident.uuid)
+        move = self._known().get(resident.uuid)
         if move is not None and move.node == resident.node and (
                 now - move.asked_at < datetime.timedelta(seconds=RETRY_S)):
             return
@@ -76,7 +75,10 @@ class Evacuation:
         if not cold and resident.vm_state not in _LIVE:
             self._refuse(resident.uuid, f'it is {resident.vm_state}')
             return
-        self._moves[resident.uuid] = _Move(resident.node, now, cold)
+        move = moves.Move(resident.node, now.replace(microsecond=0), cold)
+        # First: a crash in between only looks after what did not happen.
+        self._store.add(resident.uuid, move)
+        self._moves[resident.uuid] = move
         LOG.info('Server %(uuid)s is moved away from host %(host)s, which is '
                  'reserved.', {'uuid': resident.uuid, 'host': resident.node})
         try:
@@ -99,12 +101,13 @@ class Evacuation:
 
     def follow(self):
         """Let go of what stopped servers have left; forget what is done."""
-        for uuid, move in list(self._moves.items()):
+        for uuid, move in list(self._known().items()):
             resident = self._occupancy.get(uuid)
             # Nova writes the new node first, and the state later.
             if resident is None or (resident.node != move.node
                                     and resident.task_state is None
                                     and resident.vm_state != _RESIZED):
+                self._store.remove(uuid)
                 del self._moves[uuid]
                 self._refused.pop(uuid, None)
             elif (move.cold and resident.vm_state == _RESIZED

@@ -24,6 +24,7 @@ import time
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
+from nova_preempt import placement as placement_api
 from nova_preempt.core import host_query
 from nova_preempt.core.energy import steps
 from nova_preempt.reservation import properties
@@ -49,6 +50,8 @@ class Host:
     reservable: bool = True
     flops_per_watt: float | None = None
     disabled_reason: str = ''
+    # It is off, and counts as up since it can be woken.
+    asleep: bool = False
 
     @property
     def is_usable(self):
@@ -166,7 +169,8 @@ class Inventory:
             or host.disabled_reason.startswith(steps.REASON)) else {}
         return dataclasses.replace(
             host, properties={**found, **changed}, reservable=reservable,
-            flops_per_watt=flops_per_watt, **changed)
+            flops_per_watt=flops_per_watt, asleep=asleep and bool(changed),
+            **changed)
 
     def is_vacant(self, host, counts):
         """Whether nothing runs there but preemptible servers that can end."""
@@ -181,7 +185,12 @@ class Inventory:
         if state is not None and not state.allocations.keys() - preemptible:
             return True
         # What the cells say is newer: it may have become free since.
-        return not self.consumers(host) - preemptible
+        try:
+            return not self.consumers(host) - preemptible
+        except placement_api.PlacementError as exc:
+            LOG.warning('Whether host %(host)s is free cannot be told: '
+                        '%(exc)s', {'host': host.name, 'exc': exc})
+            return False
 
     def consumers(self, host):
         """The uuids of whatever has allocations on a host, asked now.
@@ -227,13 +236,14 @@ class Inventory:
         for aggregate in self._nova.list_aggregates():
             for name in aggregate['hosts']:
                 aggregates[name].append(aggregate['name'])
-        trees = self._read_trees()
-        hosts = {}
+        trees, failed = self._read_trees()
+        hosts = {name: host for name, host in self._hosts.items()
+                 if host.provider_uuid in failed}
         for hypervisor in self._nova.list_hypervisors():
             name = hypervisor['hypervisor_hostname']
             service_host = hypervisor['service']['host']
             if name not in trees:
-                continue               # a compute that never reported
+                continue               # never reported, or could not be read
             root, inventories, traits = trees[name]
             service = services.get(service_host, {})
             hosts[name] = Host(
@@ -247,13 +257,22 @@ class Inventory:
         return dict(sorted(hosts.items()))
 
     def _read_trees(self):
-        """{name of the root: (its uuid, {class: total}, traits)}."""
+        """{name of the root: (its uuid, {class: total}, traits)}.
+
+        And the uuids of those of which something could not be read: what is
+        known of them stays.
+        """
         listed = self._placement.list_all_providers([])
-        self._read_traits(listed)
+        failed = self._read_traits(listed)
         names = {provider.uuid: provider.name for provider in listed}
         trees = {}
         for provider in listed:
-            state = self._providers.get(provider)
+            try:
+                state = self._providers.get(provider)
+            except placement_api.PlacementError as exc:
+                self._complain(provider, exc)
+                failed.add(provider.root_uuid)
+                continue
             root = names.get(provider.root_uuid)
             if state is None or root is None:
                 continue
@@ -262,18 +281,38 @@ class Inventory:
             inventories.update({
                 resource_class: item.total
                 for resource_class, item in state.inventories.items()})
-            traits.update(self._traits[provider.uuid][1])
-        return trees
+            traits.update(self._traits.get(provider.uuid, (0, ()))[1])
+        if listed and failed >= {item.root_uuid for item in listed}:
+            raise placement_api.PlacementError(
+                'No resource provider can be read.')
+        return {name: tree for name, tree in trees.items()
+                if tree[0] not in failed}, failed
+
+    @staticmethod
+    def _complain(provider, exc):
+        LOG.warning('Resource provider %(name)s cannot be read; what was '
+                    'known of it stays: %(exc)s',
+                    {'name': provider.name, 'exc': exc})
 
     def _read_traits(self, listed):
-        """Read those that may have changed, in as few calls as possible."""
+        """Read those that may have changed, in as few calls as possible.
+
+        :returns: the uuids of the roots of those that could not be read
+        """
+        failed = set()
         changed = [provider for provider in listed
                    if self._traits.get(provider.uuid, (None,))[0]
                    != provider.generation]
         names = self._placement.list_traits() if changed else []
         if len(changed) <= len(names):
-            found = {provider.uuid: self._placement.get_traits(provider.uuid)
-                     for provider in changed}
+            found = {}
+            for provider in changed:
+                try:
+                    found[provider.uuid] = self._placement.get_traits(
+                        provider.uuid)
+                except placement_api.PlacementError as exc:
+                    self._complain(provider, exc)
+                    failed.add(provider.root_uuid)
         else:
             found = {provider.uuid: [] for provider in changed}
             for name in names:
@@ -285,5 +324,7 @@ class Inventory:
         self._traits = {uuid: item for uuid, item in self._traits.items()
                         if uuid in known}
         for provider in changed:
-            self._traits[provider.uuid] = (provider.generation,
-                                           frozenset(found[provider.uuid]))
+            if provider.uuid in found:
+                self._traits[provider.uuid] = (
+                    provider.generation, frozenset(found[provider.uuid]))
+        return failed

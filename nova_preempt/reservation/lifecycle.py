@@ -14,6 +14,7 @@
 import concurrent.futures
 
 from nova_preempt.conf import reservation as conf_reservation
+from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import chores
@@ -25,6 +26,8 @@ from nova_preempt.reservation import inventory
 from nova_preempt.reservation import moments
 from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import repairs
+from nova_preempt.reservation import retention
+from nova_preempt.reservation import schedule
 
 
 def make_inventory(conf, preemption, **power):
@@ -58,9 +61,11 @@ class Lifecycle:
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param ends: a nova_preempt.engine.ends.Ends
     :param hosts: an Inventory
+    :param sight: see repairs.Repairs
     """
 
-    def __init__(self, conf, host, preemption, ends, hosts):
+    def __init__(self, conf, host, preemption, ends, hosts,
+                 sight=lambda: ''):
         options = conf[conf_reservation.GROUP]
 
         def clock():
@@ -72,7 +77,7 @@ class Lifecycle:
             1, thread_name_prefix='reservation-events')
         tell = events.ReservationEvents(conf, host, self._telling.submit)
         moves = evacuation.Evacuation(preemption.nova, hosts.occupancy,
-                                      clock)
+                                      db_moves.Moves(preemption.db), clock)
         self.moments = moments.Moments(preemption.db, self.reservations,
                                        tell, clock,
                                        lambda: options.enabled)
@@ -80,10 +85,12 @@ class Lifecycle:
             self.reservations, self.moments, hosts,
             emptying.Emptying(preemption, ends, options, hosts, moves,
                               clock),
-            moves, repairs.Repairs(self.reservations, hosts, tell, options,
-                                   clock),
-            endings.Endings(self.reservations, preemption.nova,
-                            hosts.occupancy, tell, options, clock), clock,
+            moves, repairs.Repairs(
+                self.reservations, hosts, tell, options,
+                schedule.load_ranking(options.ranking), clock, sight),
+            endings.Endings(self.reservations, preemption.nova, hosts, tell,
+                            options, clock),
+            retention.Retention(preemption.db, options, clock), clock,
             lambda: options.enabled)
 
     def close(self):

@@ -16,7 +16,8 @@ from nova_preempt.db import reservable
 
 # Names of options in [reservation], and of what a project may have of its
 # own. -1 is no limit.
-LIMITS = ('max_reservations', 'max_hosts', 'max_duration_s', 'max_advance_s')
+LIMITS = ('max_reservations', 'max_hosts', 'max_duration_s', 'max_advance_s',
+          'max_created_per_day')
 
 
 class Limits:

@@ -151,11 +151,15 @@ class Moments:
         if (reservation.status not in booking.OPEN
                 or self._clock() < reservation.end_at):
             return {}
-        reason = reservation.reason
+        values = {'status': booking.ENDED}
         if reservation.ready_at is None:
-            reason = ('it ended before its hosts were empty'
-                      + (f': {reason}' if reason else ''))
-        return {'status': booking.ENDED, 'reason': reason}
+            said = 'it ended before its hosts were empty'
+            values.update({
+                name: f'{said}: {text}' if text else said
+                for name, text in (
+                    ('reason', reservation.reason),
+                    ('public_reason', reservation.public_reason))})
+        return values
 
     # -- what is told ----------------------------------------------------
 

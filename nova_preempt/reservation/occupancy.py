@@ -32,6 +32,13 @@ from nova_preempt.scheduler import view as scheduler_view
 LOG = logging.getLogger(__name__)
 
 
+# After a pause of this length a cell is read as a whole, in seconds: what was
+# deleted and archived meanwhile shows up in no list of changes. And so often
+# in any case, for an archive takes what was deleted just before, too.
+GAP_S = 120
+WHOLE_S = 3600
+
+
 @dataclasses.dataclass(frozen=True)
 class Resident:
     """A server that is on a node."""
@@ -66,6 +73,10 @@ class Occupancy:
         self._residents = {}      # uuid: Resident
         self._by_node = {}        # node: set of uuids
         self._hints = {}          # uuid: ids of its reservations
+        self._whole_at = {}       # cell uuid: when it was read as a whole
+        self._cell_of = {}        # uuid: that of its cell
+        #: The service hosts of cells that could not be read the last time.
+        self.dark = frozenset()
 
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
@@ -78,8 +89,16 @@ class Occupancy:
             if (max_age_s and self._read_at is not None
                     and now - self._read_at <= max_age_s):
                 return
+            dark = set()
             for cell in list(self._cells().values()):
-                self._refresh_cell(cell)
+                try:
+                    self._refresh_cell(cell)
+                except Exception as exc:  # noqa: BLE001 (whatever a cell has)
+                    LOG.warning('Cell %(cell)s cannot be read; its hosts '
+                                'stay as they are: %(exc)s',
+                                {'cell': cell.identity, 'exc': exc})
+                    dark |= _hosts_of(cell)
+            self.dark = frozenset(dark)
             # After ours: so it knows of each preemptible server that we do.
             self._view.refresh()
             self._read_at = now
@@ -88,26 +107,47 @@ class Occupancy:
         since = self._since.get(cell.uuid)
         started = timeutils.utcnow()
         filters = {'deleted': False, 'soft_deleted': True}
-        if since is not None:
+        whole = since is None or (
+            (started - since).total_seconds() > GAP_S
+            or (started - self._whole_at[cell.uuid]).total_seconds()
+            > WHOLE_S)
+        if not whole:
             filters = {'changes-since': since - datetime.timedelta(
                 seconds=scheduler_view.OVERLAP_S)}
         context = nova_context.get_admin_context()
         with nova_context.target_cell(context, cell) as cell_context:
             instances = objects.InstanceList.get_by_filters(
                 cell_context, filters, expected_attrs=[])
+        found = {instance.uuid for instance in instances}
         with self._lock:
             left = {node for node in map(self._update, instances) if node}
+            for uuid in found:
+                self._cell_of[uuid] = cell.uuid
+            if whole:
+                left |= {self._remove(uuid).node for uuid in [
+                    uuid for uuid in self._residents if uuid not in found
+                    and self._cell_of.get(uuid) == cell.uuid]}
+            self._cell_of = {uuid: where for uuid, where
+                             in self._cell_of.items()
+                             if uuid in self._residents}
         if left:
             self._left(left)
         self._since[cell.uuid] = started
+        if whole:
+            self._whole_at[cell.uuid] = started
+
+    def _remove(self, uuid):
+        """Take a Resident out; returns it, None if there is none."""
+        old = self._residents.pop(uuid, None)
+        if old is not None:
+            self._by_node[old.node].discard(uuid)
+            if not self._by_node[old.node]:
+                del self._by_node[old.node]
+        return old
 
     def _update(self, instance):
         """Take a record over; returns the node that it has left, if any."""
-        old = self._residents.pop(instance.uuid, None)
-        if old is not None:
-            self._by_node[old.node].discard(instance.uuid)
-            if not self._by_node[old.node]:
-                del self._by_node[old.node]
+        old = self._remove(instance.uuid)
         if not instance.deleted and instance.node:
             self._residents[instance.uuid] = Resident(
                 instance.uuid, instance.node, instance.host,
@@ -145,9 +185,13 @@ class Occupancy:
 
     def reservations_of(self, uuid):
         """The ids in the hint that a server was asked for with, a set."""
-        if uuid not in self._hints:
-            self._hints[uuid] = _read_hint(uuid)
-        return self._hints[uuid]
+        found = self._hints.get(uuid)
+        if found is None:
+            found = _read_hint(uuid)
+            # Of what is no server nothing is kept.
+            if found is not None:
+                self._hints[uuid] = found
+        return found or frozenset()
 
 
 def _read_hint(uuid):
@@ -155,5 +199,11 @@ def _read_hint(uuid):
         spec = objects.RequestSpec.get_by_instance_uuid(
             nova_context.get_admin_context(), uuid)
     except exception.RequestSpecNotFound:
-        return frozenset()
+        return None
     return frozenset(request.reservations(spec))
+
+
+def _hosts_of(cell):
+    """The service hosts of a cell, as Nova's API database has them."""
+    return {mapping.host for mapping in objects.HostMappingList.get_by_cell_id(
+        nova_context.get_admin_context(), cell.id)}

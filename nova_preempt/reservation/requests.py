@@ -30,6 +30,9 @@ class Requests:
     def __init__(self, inventory):
         self._inventory = inventory
 
+    def ping(self, context):
+        """Shows whoever asks that messages get here."""
+
     @messaging.expected_exceptions(exceptions.PreemptError)
     def find_hosts(self, context, host_properties):
         return self._inventory.find_hosts(host_properties)

@@ -33,6 +33,8 @@ from nova_preempt.reservation import limits
 LIMITS = limits.LIMITS
 Request = asked.Request
 
+_DAY = datetime.timedelta(days=1)
+
 # So often a reservation that others change meanwhile is looked at again.
 _TRIES = 5
 
@@ -86,14 +88,17 @@ class Schedule:
         return Preview(booking.from_s(found.start_s),
                        booking.from_s(found.end_s), found.hosts)
 
-    def create(self, context, project_id, user_id, request):
+    def create(self, context, project_id, user_id, request, details=True):
         """Grant a Request.
 
+        :param details: whether a refusal may tell of other projects' times
         :returns: a db.reservations.Reservation
         :raises: as preview()
         :raises NoHostsForReservation: there is no such time
         """
-        search = self._search(context, project_id, request)
+        search = self._search(context, project_id, request, details)
+        search.check_created(self.reservations.count_created(
+            project_id, self._clock() - _DAY))
         wanted = search.wanted
         end_s = wanted.window_end_s
         return self.reservations.grant(booking.Reservation(
@@ -106,7 +111,7 @@ class Schedule:
             end_action=wanted.end_action, before_end_s=wanted.before_end_s),
             search.find_or_fail, search.check)
 
-    def _search(self, context, project_id, request):
+    def _search(self, context, project_id, request, details=True):
         self._check_enabled('made')
         now_s = self._now_s()
         wanted = asked.make_wanted(request, self._options, now_s)
@@ -114,7 +119,7 @@ class Schedule:
         of_project.check_request(wanted, now_s)
         hosts = self._inventory.find_hosts(context, wanted.host_properties)
         return _Search(wanted, hosts, of_project, self._options,
-                       self._ranking, now_s)
+                       self._ranking, now_s, details)
 
     def change(self, uuid, project_id=None, *, end_at=None, **changes):
         """Change an open reservation.
@@ -203,13 +208,15 @@ class _Search:
     :param hosts: the answer of the inventory
     """
 
-    def __init__(self, wanted, hosts, of_project, options, ranking, now_s):
+    def __init__(self, wanted, hosts, of_project, options, ranking, now_s,
+                 details=True):
         self.wanted = wanted
         self._hosts = hosts
         self._limits = of_project
         self._default = options.reservable_default
         self._ranking = ranking
         self._now_s = now_s
+        self._details = details
         # Before this, only hosts that are vacant now.
         self._emptied_s = now_s + options.evacuation_lead_s
 
@@ -228,6 +235,10 @@ class _Search:
         """Refuse what the project may not have; see grant()."""
         self._limits.check_usage(self.wanted.quantity, found.start_s,
                                  found.end_s, others)
+
+    def check_created(self, count):
+        """Refuse one more where the project has made so many lately."""
+        self._limits.check('max_created_per_day', 1, count)
 
     def _find(self, calendar, window_end_s):
         wanted = self.wanted
@@ -265,6 +276,8 @@ class _Search:
                 if end is None else f'between {start} and {end}')
         text = (f'No {wanted.quantity} of {matching} matching hosts are free '
                 f'for {wanted.duration_s} s {when}')
+        if not self._details:
+            return f'{text}. A preview with a later end_time may find one.'
         later = self._find(calendar, None)
         return text + (f'; {_iso(later.start_s)} is the earliest time.'
                        if later else '.')

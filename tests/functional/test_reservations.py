@@ -139,9 +139,13 @@ class TestLife(ReservationTestCase):
         alien = self.boot_normal('alien', host='host2')['id']
         self.pass_time(HOUR_S - 600)
         self.look()
+        # It should not be there, and is moved away.
+        self.wait_for(lambda: not self.on('host2'), 'the server to move')
+        self.assertIn(alien, self.alive())
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).noticed_at)
         self.pass_time(600)
+        late = self.boot_normal('late', host='host2')['id']
         self.look()
         self.assertEqual(booking.ENDED,
                          self.reservations.get(reservation).status)
@@ -149,8 +153,8 @@ class TestLife(ReservationTestCase):
         self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
-        self.assertEqual({alien}, self.on('host2'))
-        self.assertIn(f'Server {alien} on host host2 does not belong',
+        self.assertEqual({late}, self.on('host2'))
+        self.assertIn(f'Server {late} on host host2 does not belong',
                       self.stdlog.logger.output)
         self.wait_consistent()
 

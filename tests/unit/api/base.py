@@ -128,6 +128,9 @@ class InventoryEndpoint:
             'flops_per_watt': flops_per_watt,
             'properties': {'vcpus': 8, 'traits': [], **properties}}
 
+    def ping(self, context):
+        self.calls.append((context, 'ping'))
+
     def list_hosts(self, context):
         self.calls.append((context, 'list_hosts'))
         return self._hosts()

@@ -150,7 +150,8 @@ class TestLimits(ReservableTestCase):
 
     path = '/v1/reservation-limits/p'
     default = {'max_reservations': 10, 'max_hosts': 4,
-               'max_duration_s': 7 * 86400, 'max_advance_s': 90 * 86400}
+               'max_duration_s': 7 * 86400, 'max_advance_s': 90 * 86400,
+               'max_created_per_day': 100}
 
     def test_defaults(self):
         self.assertEqual({
@@ -187,6 +188,27 @@ class TestLimits(ReservableTestCase):
                     {'max_duration': 3}, {'max_hosts': None}):
             self.put(self.path, {'reservation_limits': own}, ADMIN, 400)
         self.get('/v1/reservation-limits/%00', ADMIN, 404)
+
+
+class TestNamesOfHosts(ReservableTestCase):
+
+    def test_only_administrators_see_and_ask_for_them(self):
+        self.inventory.add('h9', hypervisor_hostname='h9')
+        wanted = {'reservation': {
+            'duration': 60,
+            'host_properties': ['=', '$hypervisor_hostname', 'h9']}}
+        self.assertNotIn('hypervisor_hostname', {
+            item['name'] for item in self.get('/v1/properties')[
+                'properties']})
+        self.post('/v1/reservations', wanted, code=400)
+        shown = {item['name']: item for item in self.get(
+            '/v1/properties', ADMIN)['properties']}
+        self.assertTrue(shown['hypervisor_hostname']['hidden'])
+        self.post('/v1/reservations', wanted, ADMIN, 201)
+        # Not by mistake.
+        answer = self.patch('/v1/properties/hypervisor_hostname', {
+            'property': {'hidden': False}}, ADMIN, 409)
+        self.assertIn('hidden_properties', answer['error']['message'])
 
 
 class TestReservationsAreOff(base.ApiTestCase):

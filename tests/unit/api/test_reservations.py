@@ -16,15 +16,20 @@ import json
 
 from oslo_utils import timeutils
 
+from nova_preempt.api import reservation_views
 from nova_preempt.db import booking
 from nova_preempt.db import reservable
 from nova_preempt.reservation import limits
+from nova_preempt.reservation import schedule
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 
 ADMIN = 'admin:z'
 PATH = '/v1/reservations'
 HOUR_S = 3600
+# What hosts are called to a member of project p.
+NAME = {name: reservation_views.host_id('p', name)
+        for name in ('host0', 'host1')}
 
 
 class ReservationTestCase(base.AnsweringTestCase):
@@ -91,7 +96,8 @@ class TestCreate(ReservationTestCase):
             'start_at': self.at(0), 'end_at': self.at(2),
             'end_action': 'delete', 'before_end_s': 60, 'ready_at': None,
             'released_at': None,
-            'hosts': [{'name': 'host0', **host}, {'name': 'host1', **host}],
+            'hosts': [{'name': NAME[name], 'host_id': NAME[name], **host}
+                      for name in ('host0', 'host1')],
         }, made)
         self.assertEqual(made, self.show(made['id']))
 
@@ -114,12 +120,58 @@ class TestCreate(ReservationTestCase):
             made = self.create(None, None, duration=HOUR_S)
             self.assertEqual(made['start_time'], made['start_at'])
         message = self.create(None, None, duration=HOUR_S, code=409)
-        self.assertIn('is the earliest time', message)
+        # When others' end is nobody else's business.
+        self.assertIn('A preview with a later end_time', message)
+        self.assertNotIn('earliest', message)
+        self.assertIn('is the earliest time', self.create(
+            None, None, ADMIN, duration=HOUR_S, code=409))
+
+    def test_no_more_than_so_many_a_day(self):
+        self.conf.set_override('max_created_per_day', 2, 'reservation')
+        for _number in range(2):
+            self.delete(f'{PATH}/{self.create()["id"]}')
+        self.assertIn('max_created_per_day would be exceeded: 2 allowed, 2 '
+                      'used, 1 asked for', self.create(code=403))
+        self.create(token='u:q')
+
+    def test_members_are_not_told_of_others(self):
+        made = self.create()
+        mine = self.schedule().reservations
+        mine.replace_host(made['id'], 'host0', None,
+                          'server 1234 of others: No valid host',
+                          'a host could not be emptied')
+        found = self.show(made['id'])
+        said = '1 of 1 hosts are missing'
+        self.assertEqual(f'{said}: a host could not be emptied',
+                         found['reason'])
+        self.assertEqual([(NAME['host0'], 'a host could not be emptied')],
+                         [(item['name'], item['reason'])
+                          for item in found['hosts']])
+        listed, = self.get(PATH)['reservations']
+        self.assertEqual(found, listed)
+        found = self.show(made['id'], ADMIN)
+        self.assertEqual(f'{said}: server 1234 of others: No valid host',
+                         found['reason'])
+        self.assertEqual([('host0', NAME['host0'])],
+                         [(item['name'], item['host_id'])
+                          for item in found['hosts']])
+
+    def test_reasons_of_earlier_releases_are_for_administrators(self):
+        made = self.create()
+        self.schedule().reservations.update(
+            made['id'], reason='server 1234', public_reason=None)
+        self.assertEqual(['', 'server 1234'], [
+            self.show(made['id'], token)['reason']
+            for token in ('u:p', ADMIN)])
+
+    def schedule(self):
+        return schedule.Schedule(self.conf, self.db, None)
 
     def test_now_needs_vacant_hosts(self):
         self.inventory.hosts['host0']['vacant'] = False
         made = self.create(None, None, duration=HOUR_S)
-        self.assertEqual(['host1'], [item['name'] for item in made['hosts']])
+        self.assertEqual([NAME['host1']],
+                         [item['name'] for item in made['hosts']])
         self.create(None, None, duration=HOUR_S, code=409)
         self.create(duration=HOUR_S, quantity=1)
 
@@ -133,7 +185,7 @@ class TestCreate(ReservationTestCase):
         text = json.dumps(['=', '$vcpus', 16])
         for properties in (['=', '$vcpus', 16], text):
             made = self.create(host_properties=properties)
-            self.assertEqual('host1', made['hosts'][0]['name'])
+            self.assertEqual(NAME['host1'], made['hosts'][0]['name'])
             self.assertEqual(['=', '$vcpus', 16], made['host_properties'])
             self.delete(f'{PATH}/{made["id"]}')
         for properties in ([], ''):
@@ -151,7 +203,7 @@ class TestCreate(ReservationTestCase):
     def test_hosts_that_are_not_reservable(self):
         reservable.set_host(self.db, 'host0', reservable=False)
         self.create(quantity=2, code=409)
-        self.assertEqual('host1', self.create()['hosts'][0]['name'])
+        self.assertEqual(NAME['host1'], self.create()['hosts'][0]['name'])
 
 
 class TestRefusals(ReservationTestCase):
@@ -250,7 +302,7 @@ class TestPreview(ReservationTestCase):
         self.create(0, 3, quantity=2)
         self.assertEqual({
             'possible': True, 'start_at': self.at(3), 'end_at': self.at(4),
-            'hosts': ['host0']}, self.preview(
+            'hosts': [NAME['host0']]}, self.preview(
                 start_time=self.at(1), end_time=self.at(9), duration=HOUR_S))
         self.assertEqual(1, len(self.ids()))
 

@@ -16,10 +16,14 @@ from unittest import mock
 
 from oslo_utils import timeutils
 
+from nova_preempt.api import reservation_views
 from nova_preempt.db import reservable
 from tests.unit.client import test_commands
 
 ADMIN = 'admin:z'
+# What hosts are called to a member of project p.
+NAME = {name: reservation_views.host_id('p', name)
+        for name in ('host0', 'host1')}
 
 
 class ReservationTestCase(test_commands.ClientTestCase):
@@ -64,7 +68,7 @@ class TestReservations(ReservationTestCase):
             '--before-end', '5m')
         self.assertEqual(
             ('wrf', 2, 5400, ['>=', '$vcpus', 8], 'delete', 300,
-             self.times[0], ['host0', 'host1']),
+             self.times[0], [NAME['host0'], NAME['host1']]),
             (*(made[name] for name in (
                 'name', 'quantity', 'duration', 'host_properties',
                 'end_action', 'before_end_s', 'start_at')),
@@ -81,7 +85,7 @@ class TestReservations(ReservationTestCase):
         self.create()
         self.assertEqual({
             'possible': True, 'start_at': self.times[1],
-            'end_at': self.times[2], 'hosts': ['host0', 'host1']},
+            'end_at': self.times[2], 'hosts': [NAME['host0'], NAME['host1']]},
             self.reservation(*arguments))
         self.assertEqual(1, len(self.reservation('list')))
 

@@ -102,6 +102,45 @@ class TestMatches(unittest.TestCase):
         self.assertTrue(matches(HOST))
         self.assertFalse(matches({"version": 1.95}))
 
+    def test_in_is_as_relations_are(self) -> None:
+        """Whatever stands on which side."""
+        for query in (
+            ["in", "$cores", 8], ["in", 8, "$cores"],
+            ["in", "1.10", "$version"], ["in", 1.1, "$version"],
+            ["in", "$slots", "2"], ["in", "2", "$slots"],
+            ["in", "$slots", "a", 3.0], ["in", "true", "$gpu"],
+            ["in", 1e25, "1e+25"],
+        ):
+            self.assertTrue(host_query.parse(query).matches(HOST), query)
+        for query in (
+            ["in", "1.1", "$version"], ["in", "$slots", "4", "b"],
+            ["in", "$traits", "$slots"],
+        ):
+            self.assertFalse(host_query.parse(query).matches(HOST), query)
+
+    def test_work_is_bounded_before_it_is_done(self) -> None:
+        """Whatever lists there are, and however small the query is."""
+        many = [f"$list{number}" for number in range(497)]
+        for query in (
+            ["in", "x", *many], ["in", "$traits", *many], ["<", *many],
+            ["or", *(["in", "$a", name] for name in many[:11])],
+        ):
+            with self.assertRaisesRegex(InvalidQuery, "too much to compare"):
+                host_query.parse(query)
+        # The same one again costs nothing.
+        host_query.parse(["in", "x", *["$traits"] * 400])
+        host_query.parse(["in", "$name", *map(str, range(400))])
+
+    def test_of_long_lists_no_more_counts(self) -> None:
+        numbers = list(map(str, range(host_query.MAX_LIST + 1)))
+        for value, expected in ((0, True), (host_query.MAX_LIST, False)):
+            self.assertEqual(expected, host_query.parse(
+                ["in", str(value), "$long"]).matches({"long": numbers}))
+        pair = {"a": numbers[:40], "b": ["0"] * 40}
+        self.assertFalse(host_query.parse([">=", "$a", "$b"]).matches(pair))
+        pair["b"] = ["0"] * 20
+        self.assertTrue(host_query.parse([">=", "$a", "$b"]).matches(pair))
+
     def test_no_query_means_every_host(self) -> None:
         for query in (None, [], (), "", "  ", "[]", "null"):
             parsed = host_query.parse(query)

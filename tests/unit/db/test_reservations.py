@@ -200,7 +200,7 @@ class TestReservations(test_api.TestSQLite):
         self.grant('r1', ['h1', 'h2'])
         self.grant('r2', ['h3'])
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
-                                    '^h3: not free from 2026-01-01T12:00'):
+                                    '1 of 1 hosts are not free'):
             self.mine.replace_host('r1', 'h2', 'h3')
         with self.assertRaisesRegex(exceptions.WrongState, 'h3 is no host'):
             self.mine.replace_host('r1', 'h3', 'h4')
@@ -250,11 +250,11 @@ class TestReservations(test_api.TestSQLite):
             found.end_at, found.duration_s, found.noticed_at))
         self.grant('r3', ['h1'], after=HOUR / 2, duration_s=900)
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
-                                    '^h1: not free'):
+                                    '1 of 2 hosts are not free'):
             self.mine.set_end('r1', NOW + HOUR)
         self.mine.update('r3', status=booking.CANCELLED)
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
-                                    '^h2: not free'):
+                                    '1 of 2 hosts are not free'):
             self.mine.set_end('r1', NOW + 3 * HOUR)
         found = self.mine.set_end('r1', NOW + 2 * HOUR)
         self.assertEqual((NOW + 2 * HOUR, 7200, None), (

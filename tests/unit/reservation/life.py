@@ -22,8 +22,10 @@ from types import SimpleNamespace
 import fixtures
 import testtools
 
+from nova_preempt import placement
 from nova_preempt.core import calendar
 from nova_preempt.db import booking
+from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.db import schema
 from nova_preempt.reservation import chores
@@ -34,6 +36,8 @@ from nova_preempt.reservation import inventory
 from nova_preempt.reservation import moments
 from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import repairs
+from nova_preempt.reservation import retention
+from nova_preempt.reservation import schedule
 from nova_preempt.termination import nova_api
 from tests.unit.db import test_api
 
@@ -141,6 +145,9 @@ class Cloud:
         self.hosts = {}
         self.foreign = collections.defaultdict(set)   # node: consumers
         self.away = False
+        self.coming = {}           # uuid of no server yet: its reservation
+        self.dark = frozenset()
+        self.unreadable = set()    # hosts that Placement fails for
         self.recorded = []         # what was recorded with ends
         self.caps = ()             # what the budgets allow
 
@@ -233,6 +240,8 @@ class Cloud:
         return dict(self.hosts)
 
     def consumers(self, host):
+        if host.name in self.unreadable:
+            raise placement.PlacementError('500')
         return self.on(host.name) | self.foreign[host.name]
 
     def is_vacant(self, host, counts):
@@ -259,7 +268,8 @@ class Cloud:
         return [self.get(uuid) for uuid in sorted(self.on(node))]
 
     def reservations_of(self, uuid):
-        hint = self.servers[uuid].reservation
+        hint = (self.servers[uuid].reservation if uuid in self.servers
+                else self.coming.get(uuid))
         return frozenset((hint,) if isinstance(hint, str) else hint or ())
 
     # -- preemption and its ends -----------------------------------------
@@ -302,7 +312,10 @@ class ChoresTestCase(LifeTestCase):
         super().setUp()
         self.logger = self.useFixture(fixtures.FakeLogger())
         self.options = SimpleNamespace(
-            evacuation_lead_s=LEAD_S, end_timeout_s=600, host_grace_s=120)
+            evacuation_lead_s=LEAD_S, end_timeout_s=600, host_grace_s=120,
+            brake_percent=20, brake_hosts=2, ranking='best_fit',
+            retention_days=90)
+        self.blind = ''            # why the engine cannot see
         self.begin()
 
     def begin(self):
@@ -316,15 +329,20 @@ class ChoresTestCase(LifeTestCase):
             hosts=cloud.hosts_now, occupancy=cloud,
             consumers=cloud.consumers, is_vacant=cloud.is_vacant)
         self.moments = self.make_moments()
-        moves = evacuation.Evacuation(cloud, cloud, self.clock)
+        moves = evacuation.Evacuation(
+            cloud, cloud, db_moves.Moves(self.database), self.clock)
         return chores.Chores(
             self.reservations, self.moments, hosts,
             emptying.Emptying(cloud.preemption(), cloud, self.options, hosts,
                               moves, self.clock),
-            moves, repairs.Repairs(self.reservations, hosts, self.events,
-                                   self.options, self.clock),
-            endings.Endings(self.reservations, cloud, cloud, self.events,
-                            self.options, self.clock), self.clock,
+            moves, repairs.Repairs(
+                self.reservations, hosts, self.events, self.options,
+                schedule.load_ranking(self.options.ranking), self.clock,
+                lambda: self.blind),
+            endings.Endings(self.reservations, cloud, hosts, self.events,
+                            self.options, self.clock),
+            retention.Retention(self.database, self.options, self.clock),
+            self.clock,
             lambda: self.enabled)
 
     def look(self):

@@ -217,6 +217,100 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([{'reservation_id': 'r1', 'project_id': 'p',
                            'user_id': ''}], self.cloud.recorded)
 
+    def test_servers_of_a_reservation_that_ends_too_late(self):
+        """It has lost the host, and its servers are still there."""
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.reserve('h1', uuid='long', start_s=0, duration_s=9 * HOUR_S)
+        self.look()
+        self.cloud.boot('theirs', 'h1', reservation='long')
+        self.reservations.replace_host('long', 'h1', None, 'was down')
+        self.reserve('h1', start_s=LEAD_S)
+        self.look_until(LEAD_S + 5)
+        self.assertEqual(('h2',), self.get().held)
+        self.assertEqual(booking.ACTIVE, self.get().status)
+
+    def test_it_says_so_where_there_is_no_other_host(self):
+        self.cloud.add_host('h1')
+        self.reserve('h1', uuid='long', start_s=0, duration_s=9 * HOUR_S)
+        self.look()
+        self.cloud.boot('theirs', 'h1', reservation='long')
+        self.reservations.replace_host('long', 'h1', None, 'was down')
+        self.reserve('h1', start_s=0)
+        self.look_until(60)
+        self.assertEqual(booking.DEGRADED, self.get().status)
+        self.assertIn('servers of another reservation theirs (whose end is ',
+                      self.get().reason)
+        self.assertEqual('1 of 1 hosts are missing: a host could not be '
+                         'emptied', self.get().public_reason)
+
+    def test_who_lands_there_after_the_start(self):
+        self.cloud.add_host('h1')
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.cloud.boot('late', 'h1', takes_s=10)
+        self.cloud.boot('spot', 'h1', preemptible=True)
+        self.look_until(20)
+        self.assertEqual({'mine'}, self.cloud.on('h1'))
+        self.assertEqual((booking.ACTIVE, {'h1': booking.READY}),
+                         (self.get().status, self.statuses()))
+        self.assertEqual(1, self.logger.output.count(
+            'Server late is on host h1, which reservation r1 has'))
+
+    def test_active_once_its_hosts_are_on_and_up(self):
+        for values in ({'asleep': True}, {'state': 'down'}):
+            self.cloud.add_host('h1', **values)
+            uuid = str(values)
+            self.reserve('h1', uuid=uuid, start_s=0)
+            self.look_until(60)
+            self.assertEqual((booking.PENDING, ('h1',)),
+                             (self.get(uuid).status, self.get(uuid).held))
+            self.cloud.add_host('h1')
+            self.look_until(5)
+            self.assertEqual(booking.ACTIVE, self.get(uuid).status)
+            self.reservations.update(uuid, status=booking.CANCELLED)
+
+    def test_one_host_that_placement_fails_for(self):
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.reserve('h1', uuid='r1', start_s=0)
+        self.reserve('h2', uuid='r2', start_s=0)
+        self.cloud.unreadable = {'h1'}
+        self.look_until(60)
+        self.assertEqual([booking.PENDING, booking.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'r2')])
+        self.cloud.unreadable = set()
+        self.look_until(5)
+        self.assertEqual(booking.ACTIVE, self.get('r1').status)
+
+    def test_a_dark_cell_stops_its_own_hosts_only(self):
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.cloud.dark = frozenset(('h1',))
+        self.reserve('h1', uuid='r1', start_s=0)
+        self.reserve('h2', uuid='r2', start_s=0)
+        self.look_until(300)
+        self.assertEqual([booking.PENDING, booking.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'r2')])
+        self.cloud.dark = frozenset()
+        self.look_until(5)
+        self.assertEqual(booking.ACTIVE, self.get('r1').status)
+
+    def test_an_engine_that_restarts_confirms_what_it_has_moved(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('s', 'h1', vm_state='stopped')
+        self.reserve('h1', start_s=LEAD_S)
+        # It dies before Nova is done.
+        self.chores._evacuation.follow = lambda: None
+        self.chores.run()
+        self.assertEqual('resized', self.cloud.servers['s'].vm_state)
+        self.cloud.asked.clear()
+        self.chores = self.make_chores()
+        self.look_until(LEAD_S + 5)
+        self.assertEqual([('confirm_resize', 's')], self.cloud.asked)
+        self.assertEqual(booking.ACTIVE, self.get().status)
+
     def test_while_reservations_are_off(self):
         """Those that have started go on to their end; no other begins."""
         for name in ('h1', 'h2', 'h3'):

@@ -11,6 +11,7 @@
 # under the License.
 """Hosts are free of the servers of a reservation when it has ended."""
 
+from nova_preempt import exceptions
 from nova_preempt.db import booking
 from nova_preempt.termination import nova_api
 from tests.unit.reservation import life
@@ -35,11 +36,11 @@ class TestAtTheEnd(life.ChoresTestCase):
     def test_deletes_its_servers_only(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1', takes_s=20)
-        self.cloud.boot('alien', 'h1')
-        self.cloud.boot('spot', 'h1', preemptible=True)
         self.look()
         self.assertEqual([], self.cloud.asked)
         self.end_it()
+        self.cloud.boot('alien', 'h1')
+        self.cloud.boot('spot', 'h1', preemptible=True)
         self.look()
         self.assertIsNone(self.get().released_at)
         self.look_until(20)
@@ -115,3 +116,59 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.cloud.away = False
         self.look_until(20)
         self.assertIsNotNone(self.get().released_at)
+
+    def test_one_that_is_being_scheduled_at_the_end(self):
+        """It has space on the host, and is on none yet."""
+        self.run_it()
+        self.cloud.coming['late'] = 'r1'
+        self.cloud.foreign['h1'].add('late')
+        self.end_it()
+        self.look_until(60)
+        self.assertIsNone(self.get().released_at)
+        self.cloud.boot('late', 'h1', reservation='r1')
+        self.cloud.foreign.clear()
+        self.look_until(10)
+        self.assertEqual([('force_delete', 'late')], self.cloud.asked)
+        self.assertIsNotNone(self.get().released_at)
+
+    def test_one_that_comes_after_all_seemed_to_be_gone(self):
+        self.run_it()
+        self.end_it()
+        self.look()
+        self.assertIsNotNone(self.get().released_at)
+        self.cloud.boot('late', 'h1', reservation='r1')
+        self.look_until(10)
+        self.assertEqual(set(), self.cloud.on('h1'))
+
+    def test_one_of_several_that_it_was_asked_for_with(self):
+        self.cloud.add_host('h2')
+        self.run_it()
+        self.reserve('h2', uuid='r2', start_s=0, duration_s=9 * 3600)
+        self.look()
+        self.cloud.boot('a', 'h1', reservation=('r2', 'r1'))
+        self.cloud.boot('b', 'h2', reservation=('r1', 'r2'))
+        self.end_it()
+        self.look_until(30)
+        self.assertEqual({'b'}, set(self.cloud.servers))
+
+    def test_it_stays_where_the_next_one_is_on_the_same_host(self):
+        self.run_it()
+        self.cloud.boot('a', 'h1', reservation=('r1', 'r2'))
+        self.reserve('h1', uuid='r2', start_s=life.HOUR_S)
+        self.look_until(life.HOUR_S - 5)
+        self.end_it()
+        self.look_until(30)
+        self.assertEqual({'a'}, set(self.cloud.servers))
+        self.assertEqual([booking.ENDED, booking.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'r2')])
+
+    def test_what_is_over_for_long_is_deleted(self):
+        self.run_it()
+        self.end_it()
+        self.look()
+        self.pass_time(89 * 86400)
+        self.look()
+        self.get()
+        self.pass_time(2 * 86400)
+        self.look()
+        self.assertRaises(exceptions.ReservationNotFound, self.get)

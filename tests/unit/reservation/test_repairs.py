@@ -103,18 +103,120 @@ class TestDeadHosts(life.ChoresTestCase):
         self.assertEqual((booking.ACTIVE, ('h1', 'h2', 'h4'), ''),
                          (found.status, found.held, found.reason))
 
+    def test_as_ranked(self):
+        self.options.ranking = 'name'
+        self.chores = self.make_chores()
+        self.cloud.add_host('h0', flops_per_watt=1.0)
+        self.cloud.add_host('h9', flops_per_watt=9.0)
+        self.reserve('h2')
+        self.cloud.add_host('h2', state='down')
+        self.look_until(125)
+        self.assertEqual(('h0',), self.get().held)
+
     def test_somebody_is_faster(self):
         self.reserve('h1', host_properties=[
             'in', '$hypervisor_hostname', 'h1', 'h2'])
         self.cloud.add_host('h1', state='down')
         real = self.reservations.replace_host
 
-        def replace_host(uuid, old, new=None, reason=''):
+        def replace_host(uuid, old, new=None, reason='', public=''):
             if new is not None:
                 raise exceptions.NoHostsForReservation('taken')
-            return real(uuid, old, new, reason)
+            return real(uuid, old, new, reason, public)
 
         self.reservations.replace_host = replace_host
         self.look_until(125)
         self.assertEqual((booking.DEGRADED, ()),
                          (self.get().status, self.get().held))
+
+
+class TestManyAtOnce(life.ChoresTestCase):
+
+    NAMES = tuple(f'h{number}' for number in range(10))
+
+    def setUp(self):
+        super().setUp()
+        for name in self.NAMES:
+            self.cloud.add_host(name)
+
+    def set_state(self, names, **values):
+        for name in names:
+            self.cloud.add_host(name, **values)
+
+    def test_one_cause_strips_no_reservation(self):
+        """A message bus that is away for three minutes."""
+        self.reserve('h1', 'h2', start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        for values in ({'state': 'down'}, {'status': 'disabled'}):
+            self.set_state(self.NAMES, **values)
+            self.look_until(180)
+            self.assertEqual(('h1', 'h2'), self.get().held)
+            # They come back one after the other.
+            for name in reversed(self.NAMES):
+                self.set_state([name])
+                self.look_until(10)
+            self.assertEqual(('h1', 'h2'), self.get().held)
+        self.assertEqual(booking.ACTIVE, self.get().status)
+        self.assertEqual(1, self.logger.output.count(
+            'No host is taken from any reservation: 10 of 10 hosts are'))
+
+    def test_who_stays_down_is_replaced_after_its_grace(self):
+        self.reserve('h1')
+        self.set_state(self.NAMES, state='down')
+        self.look_until(200)
+        self.set_state(self.NAMES)
+        self.set_state(['h1'], state='down')
+        self.look_until(110)
+        self.assertEqual(('h1',), self.get().held)
+        self.look_until(30)
+        self.assertNotEqual(('h1',), self.get().held)
+
+    def test_an_engine_that_is_blind_replaces_nobody(self):
+        self.reserve('h1')
+        self.blind = 'the message bus is away'
+        self.set_state(['h1'], state='down')
+        self.look_until(300)
+        self.assertEqual(('h1',), self.get().held)
+        self.assertIn('the message bus is away', self.logger.output)
+        self.blind = ''
+        self.look_until(130)
+        self.assertNotEqual(('h1',), self.get().held)
+
+    def test_hosts_of_a_dark_cell_are_not_gone(self):
+        self.reserve('h1')
+        self.cloud.dark = frozenset(('h1', 'h2'))
+        del self.cloud.hosts['h1']
+        self.look_until(300)
+        self.assertEqual(('h1',), self.get().held)
+
+    def lose(self, *hosts):
+        """Let an active reservation with a server on h1 lose that host."""
+        self.reserve(*hosts, start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.set_state(['h1'], status='disabled')
+        self.look_until(150)
+        self.assertNotIn('h1', self.get().held)
+        self.set_state(['h1'])
+
+    def test_a_host_comes_back_with_its_servers(self):
+        self.lose('h1')
+        self.look_until(5)
+        self.assertEqual(('h1',), self.get().held)
+        self.assertEqual(booking.READY, self.statuses()['h1'])
+        self.assertEqual(booking.ACTIVE, self.get().status)
+
+    def test_beside_the_new_one_if_that_is_in_use(self):
+        self.lose('h1')
+        new, = self.get().held
+        self.cloud.boot('mine too', new, reservation='r1')
+        self.look_until(5)
+        self.assertEqual({'h1', new}, set(self.get().held))
+        self.assertEqual(booking.ACTIVE, self.get().status)
+
+    def test_not_if_it_is_anothers_now(self):
+        self.lose('h1')
+        self.reserve('h1', uuid='r2', start_s=3000)
+        self.look_until(5)
+        self.assertNotIn('h1', self.get().held)

@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is over for long is deleted, so that no table grows for ever."""
+
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt.db import purge
+
+LOG = logging.getLogger(__name__)
+
+# How often, in seconds.
+EVERY_S = 3600
+
+
+class Retention:
+    """Deletes old reservations.
+
+    :param database: a db.Database
+    :param options: [reservation] of the configuration
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, database, options, clock):
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._done_at = None
+
+    def run(self):
+        """Delete what is old enough, now and then."""
+        days = self._options.retention_days
+        now = self._clock()
+        if not days or (self._done_at is not None and (
+                now - self._done_at).total_seconds() < EVERY_S):
+            return
+        self._done_at = now
+        count = 0
+        for rows in purge.find_reservations(
+                self._database, now - datetime.timedelta(days=days)):
+            count += purge.delete_reservations(
+                self._database, [row['uuid'] for row in rows])
+        if count:
+            LOG.info('%(count)s reservations were deleted that were over '
+                     'for more than %(days)s days.',
+                     {'count': count, 'days': days})

@@ -1,0 +1,117 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+import contextlib
+import datetime
+from types import SimpleNamespace
+from unittest import mock
+
+from oslo_utils import fixture as utils_fixture
+import testtools
+
+from nova_preempt.reservation import occupancy
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+def instance(uuid, node='n1', deleted=False):
+    return SimpleNamespace(uuid=uuid, node=node, host=node, deleted=deleted,
+                           vm_state='active', task_state=None)
+
+
+class TestOccupancy(testtools.TestCase):
+    """Of two cells, one of which may not be readable."""
+
+    def setUp(self):
+        super().setUp()
+        self.time = self.useFixture(utils_fixture.TimeFixture(NOW))
+        self.cells = {name: SimpleNamespace(uuid=name, id=name,
+                                            identity=name)
+                      for name in ('c1', 'c2')}
+        self.servers = {'c1': [instance('a'), instance('b')],
+                        'c2': [instance('c', 'n2')]}
+        self.changed = {'c1': [], 'c2': []}
+        self.dark = set()
+        self.left = []
+        self.whole = []            # cells read as a whole
+        view = SimpleNamespace(refresh=lambda: None, get=lambda uuid: None)
+        # Nova's are not there before it has registered them.
+        objects = SimpleNamespace(
+            InstanceList=SimpleNamespace(get_by_filters=self.read),
+            HostMappingList=SimpleNamespace(get_by_cell_id=self.hosts_of))
+        for target, name, replacement in (
+                (occupancy.nova_context, 'target_cell', self.target_cell),
+                (occupancy, 'objects', objects)):
+            patch = mock.patch.object(target, name, replacement)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.occupancy = occupancy.Occupancy(
+            lambda: self.cells, view, self.left.append)
+
+    @contextlib.contextmanager
+    def target_cell(self, context, cell):
+        yield cell
+
+    def read(self, cell, filters, expected_attrs):
+        if cell.uuid in self.dark:
+            raise OSError('dark')
+        if 'changes-since' in filters:
+            return self.changed[cell.uuid]
+        self.whole.append(cell.uuid)
+        return self.servers[cell.uuid]
+
+    def hosts_of(self, context, cell_id):
+        return [SimpleNamespace(host=f'host of {cell_id}')]
+
+    def on(self, node):
+        return [item.uuid for item in self.occupancy.on_node(node)]
+
+    def refresh(self, after_s=0):
+        self.time.advance_time_seconds(after_s)
+        self.occupancy.refresh()
+
+    def test_changes_only(self):
+        self.refresh()
+        self.changed['c1'] = [instance('b', deleted=True), instance('d')]
+        self.refresh(5)
+        self.assertEqual((['a', 'd'], ['c']), (self.on('n1'), self.on('n2')))
+        self.assertEqual(['c1', 'c2'], self.whole)
+        self.assertEqual([{'n1'}], self.left)
+
+    def test_what_was_archived_after_a_pause(self):
+        """It is in no list of changes."""
+        self.refresh()
+        self.servers['c1'] = [instance('a')]
+        self.refresh(occupancy.GAP_S)
+        self.assertEqual(['a', 'b'], self.on('n1'))
+        self.refresh(occupancy.GAP_S + 1)
+        self.assertEqual((['a'], ['c']), (self.on('n1'), self.on('n2')))
+        self.assertEqual([{'n1'}], self.left)
+
+    def test_what_was_archived_meanwhile(self):
+        self.refresh()
+        self.servers['c1'] = []
+        for _ in range(occupancy.WHOLE_S // 100 + 1):
+            self.refresh(100)
+        self.assertEqual([], self.on('n1'))
+        self.assertEqual(4, len(self.whole))
+
+    def test_a_dark_cell_keeps_what_was_known(self):
+        self.refresh()
+        self.assertEqual(frozenset(), self.occupancy.dark)
+        self.dark = {'c1'}
+        self.servers['c2'] = []
+        self.refresh(300)
+        self.assertEqual((['a', 'b'], []), (self.on('n1'), self.on('n2')))
+        self.assertEqual({'host of c1'}, self.occupancy.dark)
+        self.dark = set()
+        self.refresh(5)
+        self.assertEqual(frozenset(), self.occupancy.dark)
