@@ -55,7 +55,7 @@ def check(options):
     if options.driver == 'options':
         missing += [f'{name} (-1 is no limit)'
                     for name in ('normal_vcpus', 'normal_memory_mb')
-                    if options[name] < 0]
+                    if getattr(options, name) < 0]
     if missing:
         raise exception.InvalidConfiguration(
             '[preemption_quota]allocation_project_id needs limits of normal '
