@@ -156,8 +156,6 @@ class TestReservations(ReservationTestCase):
                      '--host-properties', '[">", "$cpus", 8]')
         self.refused('3 hosts are asked for', *start, '--quantity', '3')
         self.refused('max_duration_s', *start[:-1], '60d')
-        self.refused('reservation.start_time', 'create', '--start', 'now',
-                     '--duration', '1d')
         self.refused('reservation.duration', 'create')
 
     def test_misuse(self):
@@ -165,6 +163,8 @@ class TestReservations(ReservationTestCase):
                 ('90m, 4h, 2d', ('--duration', '4 hours')),
                 ('this is not JSON', ('--host-properties', '$vcpus > 4')),
                 ('cannot be read', ('--host-properties', '@/none')),
+                ('argument --start: \'now\' is no time',
+                 ('--start', 'now', '--duration', '1d')),
                 ('no number from 1 on', ('--quantity', '0'))):
             self.misused(message, 'create', *arguments)
 
