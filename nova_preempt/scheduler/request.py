@@ -21,9 +21,11 @@ from nova.compute import vm_states
 import nova.conf
 
 from nova_preempt import marks
+import nova_preempt.conf
 from nova_preempt.core.scheduling import policy
 
 CONF = nova.conf.CONF
+nova_preempt.conf.register_opts(CONF)
 
 # The hint, as Blazar's filter has it.
 RESERVATION = 'reservation'

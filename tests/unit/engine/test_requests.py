@@ -22,9 +22,9 @@ import oslo_messaging as messaging
 from oslo_utils import uuidutils
 
 from nova_preempt import exceptions
+from nova_preempt.core import model
 from nova_preempt.engine import ends
 from nova_preempt.engine import requests
-from nova_preempt.scheduler import view
 
 LAUNCHED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -46,11 +46,11 @@ class TestSimulate(unittest.TestCase):
 
     def simulate(self, user='u', project='p', roles=('member',), **values):
         uuid = uuidutils.generate_uuid()
-        self.servers[uuid] = view.Server(**{
+        self.servers[uuid] = model.Server(**{
             'uuid': uuid, 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
             'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
             'launched_at': LAUNCHED, 'vm_state': 'active', 'task_state': None,
-            'locked': bool(values.get('locked_by')), 'minimum_runtime_s': 0,
+            'minimum_runtime_s': 0,
             'vcpus': 1, 'memory_mb': 1024, 'disk_mb': 1024, **values})
         context = nova_context.RequestContext(
             user, project, roles=roles, is_admin='admin' in roles,

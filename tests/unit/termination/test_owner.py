@@ -363,7 +363,7 @@ class TestRecovery(OwnerTestCase):
                                                            'h')
         mine = self.make()
         self.db.create_decision(db.Decision(
-            'd1', '', owner=mine.name, status=api.CLAIMED, victims=(
+            'd1', '', host='h', owner=mine.name, status=api.CLAIMED, victims=(
                 db.Victim('v', 'own', 'me', allocations=had,
                           consumer_project_id='shared',
                           consumer_user_id='you'),
