@@ -175,7 +175,10 @@ def write(path, figures):
         try:
             with open(path, encoding='utf-8') as stream:
                 content = yaml12.load(stream) or {}
-        except (yaml.YAMLError, UnicodeDecodeError) as exc:
+        except yaml.YAMLError as exc:
+            raise benchmark.BenchmarkError(
+                f'{path}: {yaml12.why(exc)}') from None
+        except UnicodeDecodeError as exc:
             raise benchmark.BenchmarkError(f'{path}: {exc}') from exc
         if not isinstance(content, dict):
             raise benchmark.BenchmarkError(f'{path}: not figures of hosts')

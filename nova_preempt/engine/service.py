@@ -17,6 +17,7 @@ import time
 from oslo_log import log as logging
 from tooz import coordination
 
+from nova_preempt.core import masking
 from nova_preempt.db import pauses
 from nova_preempt.engine import cycles
 from nova_preempt.engine import ends
@@ -71,7 +72,8 @@ class Leadership:
                 LOG.info('Engine %s acts from now on.', self._member.decode())
             return True
         except coordination.ToozError as exc:
-            LOG.warning('Cannot tell which engine acts: %s', exc)
+            LOG.warning('Cannot tell which engine acts: %s',
+                        masking.masked(exc, self._url))
             self._close()
             return False
 
@@ -95,7 +97,8 @@ class Leadership:
                 self._lock.release()
             coordinator.stop()
         except coordination.ToozError as exc:
-            LOG.debug('While leaving: %s', exc)
+            LOG.debug('While leaving: %s',
+                      masking.masked(exc, self._url))
 
 
 class Engine:

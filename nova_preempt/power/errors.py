@@ -11,6 +11,8 @@
 # under the License.
 """What can go wrong between us and the power of hosts."""
 
+from nova_preempt.core import masking
+
 
 class PowerError(Exception):
     """A host's power could not be switched, or its state is not known.
@@ -20,9 +22,10 @@ class PowerError(Exception):
     """
 
     def __init__(self, host, cause):
-        super().__init__(f'host {host}: {cause}')
+        # An address of a controller may hold its password.
         self.host = host
-        self.cause = str(cause)
+        self.cause = masking.masked(cause)
+        super().__init__(f'host {host}: {self.cause}')
 
 
 class SourceError(Exception):

@@ -95,7 +95,10 @@ def load_yaml(path, schema):
     try:
         with open(path, encoding='utf-8') as stream:
             content = yaml12.load(stream)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+    except yaml.YAMLError as exc:
+        # NOTE: not "from exc": it quotes the line.
+        raise errors.HostsFileError(f'{path}: {yaml12.why(exc)}') from None
+    except (OSError, UnicodeDecodeError) as exc:
         raise errors.HostsFileError(f'{path}: {exc}') from exc
     content = {} if content is None else content
     wrong = [_describe(error) for error in
@@ -145,12 +148,16 @@ def expand(text, host):
     """
     values = {'host': host, 'short': host.split('.', 1)[0]}
     fields = set(_FIELD.findall(text))
+    # Not the text, nor the field: there may be a password in either.
     if fields - set(values):
         raise errors.HostsFileError(
-            f'unknown field in {text!r}; known are {{host}} and {{short}}')
+            'unknown field in braces in an address, or an argument of a '
+            'command, of [energy] or its hosts_file; known are {host} and '
+            '{short}')
     if fields and not _HOST.fullmatch(host):
         raise errors.HostsFileError(
-            f'host name {host!r} may not be put into {text!r}')
+            f'host name {host!r} may not be put into an address or an '
+            'argument of a command')
     return _FIELD.sub(lambda match: values[match[1]], text)
 
 

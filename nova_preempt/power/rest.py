@@ -16,6 +16,7 @@ from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
 from nova_preempt.conf import preemption
+from nova_preempt.core import masking
 
 # Of an error's body, which may be a page of HTML.
 _SHOWN_CHARACTERS = 300
@@ -24,11 +25,12 @@ _SHOWN_CHARACTERS = 300
 class RestError(Exception):
     """A request failed.
 
+    :param message: without its credentials it is what the error says
     :ivar status: the status code, None if there was no answer
     """
 
     def __init__(self, message, status=None):
-        super().__init__(message)
+        super().__init__(masking.masked(message))
         self.status = status
 
 

@@ -20,7 +20,12 @@ import re
 
 import yaml
 
+from nova_preempt.core import masking
+
 _TAG = 'tag:yaml.org,2002:'
+
+# What PyYAML quotes of its own: marks, and its words for what it has found.
+_ITS_OWN = re.compile(r"""'(?:[:,\]}-]|<[a-z ]+>)'""")
 
 
 class _Loader(yaml.SafeLoader):
@@ -46,3 +51,18 @@ def load(stream):
     :raises yaml.YAMLError: it is none
     """
     return yaml.load(stream, _Loader)
+
+
+def why(exc):
+    """What is wrong and where, without what is there: it may be a password.
+
+    :param exc: a yaml.YAMLError
+    """
+    mark = getattr(exc, 'problem_mark', None)
+    place = (f'line {mark.line + 1}, column {mark.column + 1}: ' if mark
+             else '')
+    problem = getattr(exc, 'problem', None) or 'it cannot be read'
+    if re.search('[\'"]', _ITS_OWN.sub('', problem)):
+        problem = re.sub('[\'"].*[\'"]', masking.MASK, problem,
+                         flags=re.DOTALL)
+    return f'{place}no YAML: {problem}'

@@ -114,6 +114,18 @@ class TestLeadership(testtools.TestCase):
         self.second.close()
         self.assertTrue(self.first.holds())
 
+    def test_the_password_of_the_backend_is_not_logged(self):
+        logger = self.useFixture(fixtures.FakeLogger())
+        self.useFixture(fixtures.MonkeyPatch(
+            'tooz.coordination.get_coordinator', mock.Mock(
+                side_effect=coordination.ToozConnectionError(
+                    'redis://me:hu%40sh@r1: AUTH hu@sh is refused'))))
+        self.assertFalse(service.Leadership(
+            'redis://me:hu%40sh@r1', 'first').holds())
+        self.assertIn('Cannot tell which engine acts: redis://***@r1: AUTH '
+                      '*** is refused', logger.output)
+        self.assertNotIn('sh@', logger.output)
+
     def test_closing_never_fails(self):
         self.first.close()
         self.assertTrue(self.first.holds())

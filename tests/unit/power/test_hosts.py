@@ -12,6 +12,7 @@
 """The file of hosts: what is wrong in it is told with its place."""
 
 import string
+import traceback
 
 import hypothesis
 from hypothesis import strategies
@@ -75,7 +76,7 @@ off:
     def test_mistakes(self):
         path = self.directory / 'hosts.yaml'
         for content, message in (
-                ('a: [', 'while parsing'),
+                ('a: [', 'line 1, column 5: no YAML: expected the node'),
                 ('- a', "['a'] is not of type 'object'"),
                 ('a:', "host a: None is not of type 'object'"),
                 ('7: {}', 'a host name is not a string'),
@@ -112,6 +113,21 @@ off:
         exc = self.assertRaises(errors.HostsFileError, power_hosts.command,
                                 'ipmitool -P "hush', 'n1')
         self.assertNotIn('hush', str(exc))
+
+    def test_passwords_stay_out_of_what_is_no_yaml(self):
+        for value in ('hush: x: y', '"hush', '*hush', '!hush', "!hu'hush",
+                      '&hush &hush x', '%hush', '"\\hush"', '[hush', '@hush',
+                      '`hush', '{hush: [}', '|hush', "'hush' hush",
+                      '\thush', 'hush\x07', '"hush\\xhush"',
+                      '!<tag:hush', '&a hush\nb: *hush'):
+            content = f'a:\n  redfish:\n    password: {value}\n'
+            with self.subTest(value):
+                exc = self.assertRaises(errors.HostsFileError, self.load,
+                                        content)
+                told = ''.join(traceback.format_exception(exc))
+                self.assertNotIn('hush', told.partition('Error: ')[2])
+                self.assertIn(f"{self.directory / 'hosts.yaml'}: ", str(exc))
+                self.assertNotIn('hush', str(exc))
 
     def test_options_that_may_hold_passwords_are_secret(self):
         for group, names in (
@@ -150,7 +166,15 @@ class TestTemplates(base.PowerTestCase):
     def test_unknown_field(self):
         exc = self.assertRaises(errors.HostsFileError, power_hosts.expand,
                                 'https://{hots}', 'n1')
-        self.assertIn("unknown field in 'https://{hots}'", str(exc))
+        self.assertIn('unknown field in braces', str(exc))
+        self.assertIn('known are {host} and {short}', str(exc))
+
+    def test_arguments_stay_out_of_messages(self):
+        for text, name in (('--password=hush{x}', 'n1'), ('{hush}', 'n1'),
+                           ('hush{host}', '-n1')):
+            exc = self.assertRaises(errors.HostsFileError,
+                                    power_hosts.expand, text, name)
+            self.assertNotIn('hush', str(exc))
 
     def test_names_that_would_be_something_else(self):
         for name in ('-oProxyCommand=x', 'a b', 'a/b', 'a@b', 'a;b', '', '$a',

@@ -30,6 +30,18 @@ CHASSIS = '/redfish/v1/Chassis/1'
 RESET = SYSTEM + '/Actions/ComputerSystem.Reset'
 
 
+class TestUnreachable(base.PowerTestCase):
+
+    def test_the_password_of_an_address_is_not_told(self):
+        self.set(redfish_address=self.nobody().replace('//', '//me:hush@'))
+        exc = self.assertRaises(
+            errors.PowerError,
+            redfish_driver.Redfish(self.conf, waiting.Waiter()).is_on, 'a')
+        self.assertIn('http://***@127.0.0.1', str(exc))
+        for text in (str(exc), exc.cause):
+            self.assertNotIn('hush', text)
+
+
 class TestEmulator(base.PowerTestCase):
 
     @classmethod

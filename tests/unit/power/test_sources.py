@@ -89,6 +89,17 @@ class Faults:
         self.set_url(self.nobody())
         self.fails('Unable to establish connection')
 
+    def test_the_password_of_an_address_is_not_told(self):
+        self.set_url(self.nobody().replace('//', '//me:hush@'))
+        exc = self.assertRaises(errors.SourceError, self.read, 'a')
+        self.assertIn('http://***@127.0.0.1', str(exc))
+        self.assertNotIn('hush', str(exc))
+        self.set_url(self.url.replace('//', '//me:hush@'))
+        self.answer((500, b'at http://other:hush@h'))
+        exc = self.assertRaises(errors.SourceError, self.read, 'a')
+        self.assertIn(': 500 at http://***@h', str(exc))
+        self.assertNotIn('hush', str(exc))
+
     def test_errors(self):
         for status in (400, 401, 403, 404, 500, 503):
             self.answer((status, b'<h1>Sorry\n</h1>' * 1000))

@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Credentials stay out of messages."""
+
+import unittest
+
+import hypothesis
+from hypothesis import strategies
+
+from nova_preempt.core import masking
+from tests.unit.core import support
+
+# What an address may have as a password, and more.
+PASSWORDS = strategies.text(
+    'HUSH%40@:/?#&=', min_size=1).map('Q{}Q'.format)
+
+
+class TestMasked(unittest.TestCase):
+
+    def test_examples(self):
+        for text, expected in (
+                ('GET http://me:hush@prom:9090/api: 500',
+                 'GET http://***@prom:9090/api: 500'),
+                ('mysql+pymysql://me:h@s/h@db/x', 'mysql+pymysql://***@db/x'),
+                ('redis://:hush@r1:6379?sentinel=r2',
+                 'redis://***@r1:6379?sentinel=r2'),
+                ("no 'http://me:hush@a', nor 'http://me:hush@b'",
+                 "no 'http://***@a', nor 'http://***@b'"),
+                ('redis://r1?db=1&sentinel_password=hush&ssl=true',
+                 'redis://r1?db=1&sentinel_password=***&ssl=true'),
+                ('http://k?access_token=hush: 401',
+                 'http://k?access_token=*** 401'),
+                ('http://k/v1 of me@example.org',
+                 'http://k/v1 of me@example.org'),
+                ('nothing to hide', 'nothing to hide'), ('', '')):
+            self.assertEqual(expected, masking.masked(text))
+
+    def test_an_exception(self):
+        self.assertEqual('http://***@h', masking.masked(
+            ValueError('http://me:hush@h')))
+
+    def test_what_an_address_says_is_taken_out_wherever_it_stands(self):
+        address = 'redis://me:h%40sh@r1?sentinel_password=still'
+        self.assertEqual(
+            '*** and *** and ***, r1',
+            masking.masked('h@sh and h%40sh and still, r1', address))
+        self.assertEqual('h@sh', masking.masked('h@sh', 'redis://r1'))
+        self.assertEqual('me', masking.masked('me', 'redis://me@r1'))
+
+    @support.LAW
+    @hypothesis.given(PASSWORDS)
+    def test_no_password_is_left(self, password):
+        address = f'etcd3+http://me:{password}@host/x'
+        for text in (f'GET {address}: refused', f'port {password} is none'):
+            self.assertNotIn(password, masking.masked(text, address))
+        self.assertNotIn(password, masking.masked(f'at {address}'))
