@@ -11,11 +11,12 @@
 # under the License.
 """Decisions made again from what was answered the first time.
 
-A Recorder stands between a decision and the cloud and writes down what was
-asked and answered; a Replay answers the same, and refuses another question.
-So a decision can be looked at, or made by other code, without the cloud.
+What stands between a decision and the cloud writes down what is asked and
+answered; a Replay answers the same, and refuses another question. So a
+decision can be looked at, or made by other code, without the cloud.
 """
 
+import contextlib
 import dataclasses
 
 from nova_preempt.core.scheduling import cycle as cycles
@@ -27,18 +28,18 @@ QUESTIONS = frozenset(name for name in vars(port.Cloud)
 
 
 class Differs(AssertionError):
-    """Another question than the first time, or one more."""
+    """Another question than the first time, or another answer."""
 
 
 @dataclasses.dataclass
 class Record:
     """One pass.
 
-    :ivar arguments: of the core's Cycle, but for the cloud
+    :ivar arguments, keywords: of the core's Cycle, but for the cloud
     :ivar room: [(what was found to have room, what was asked for)]
     :ivar offered: whether there were preemptible servers
-    :ivar hosts: [(hosts, index)] of each order()
-    :ivar claims: [(uuid of a host, whether it could be claimed)]
+    :ivar orders: [(hosts, index, what they were ordered to)]
+    :ivar claims: [(uuid of a host, its Plan or None, whether it was claimed)]
     :ivar log: [(question, arguments, answer)]
     """
 
@@ -46,9 +47,8 @@ class Record:
     keywords: dict
     room: list = dataclasses.field(default_factory=list)
     offered: list = dataclasses.field(default_factory=list)
-    hosts: list = dataclasses.field(default_factory=list)
+    orders: list = dataclasses.field(default_factory=list)
     claims: list = dataclasses.field(default_factory=list)
-    decided: list = dataclasses.field(default_factory=list)
     log: list = dataclasses.field(default_factory=list)
 
 
@@ -83,6 +83,47 @@ def _frozen(value):
     return value
 
 
+class RecordingCycle(cycles.Cycle):
+    """The core's Cycle, which writes down what it is told and says.
+
+    :ivar record: a Record
+    """
+
+    def __init__(self, cloud, *args, **kwargs):
+        self.record = Record(args, kwargs)
+        super().__init__(Recorder(cloud, self.record.log), *args, **kwargs)
+
+    def found_room(self, room, asked=None):
+        self.record.room.append(({uuid: dict(free) for uuid, free
+                                  in room.items()}, asked))
+        super().found_room(room, asked)
+
+    def offer(self, *, any_victims):
+        self.record.offered.append(any_victims)
+        return super().offer(any_victims=any_victims)
+
+    def order(self, hosts, index=0):
+        hosts = list(hosts)
+        ordered = super().order(hosts, index)
+        self.record.orders.append((hosts, index, list(ordered)))
+        return ordered
+
+    def confirm(self, host):
+        plan = super().confirm(host)
+        if plan is None:
+            self.record.claims.append((host, None, False))
+        return plan
+
+    def lost(self, host):
+        if self.record.claims[-1:] != [(host, None, False)]:
+            self.record.claims.append((host, self.plans.get(host), False))
+        super().lost(host)
+
+    def claimed(self, host):
+        self.record.claims.append((host, self.plan_of(host), True))
+        return super().claimed(host)
+
+
 class Replay:
     """A Cloud that answers as it was answered before.
 
@@ -109,74 +150,63 @@ class Replay:
         return list(self._log)
 
 
-class RecordingCycle(cycles.Cycle):
-    """The core's Cycle, which writes down what it is told and says.
+class _Over(Exception):
+    """The record ends here: nothing was claimed after that."""
 
-    :ivar record: a Record
-    """
 
-    def __init__(self, cloud, *args, **kwargs):
-        self.record = Record(args, kwargs)
-        super().__init__(Recorder(cloud, self.record.log), *args, **kwargs)
+class _Again(cycles.Cycle):
 
-    def found_room(self, room, asked=None):
-        self.record.room.append((
-            {uuid: dict(free) for uuid, free in room.items()}, asked))
-        super().found_room(room, asked)
-
-    def offer(self, *, any_victims):
-        self.record.offered.append(any_victims)
-        return super().offer(any_victims=any_victims)
+    def __init__(self, orders, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._orders = iter(orders)
 
     def order(self, hosts, index=0):
-        self.record.hosts.append((list(hosts), index))
-        return super().order(hosts, index)
-
-    def confirm(self, host):
-        plan = super().confirm(host)
-        if plan is None:
-            self.record.claims.append((host, False))
-        return plan
-
-    def lost(self, host):
-        if (host, False) not in self.record.claims[-1:]:
-            self.record.claims.append((host, False))
-        super().lost(host)
-
-    def claimed(self, host):
-        self.record.claims.append((host, True))
-        self.record.decided.append((host, self.plan_of(host)))
-        return super().claimed(host)
+        found = list(hosts), index, super().order(hosts, index)
+        expected = next(self._orders, None)
+        if found != expected:
+            raise Differs(f'{found} instead of {expected}')
+        return found[2]
 
 
 def again(record):
     """Make the decisions of a Record again, by a plain loop.
 
-    :returns: [(uuid of a host, its Plan or None)] of the servers, as
-        Record.decided has them
-    :raises Differs: something else is asked for
+    :returns: [(uuid of a host, its Plan or None)] of what was claimed
+    :raises Differs: something else is asked for, or comes of it
     """
     replay = Replay(record.log)
-    cycle = cycles.Cycle(replay, *record.arguments, **record.keywords)
+    cycle = _Again(record.orders, replay, *record.arguments,
+                   **record.keywords)
     for number, (room, asked) in enumerate(record.room):
         cycle.found_room(room, asked)
         if not number:
             for any_victims in record.offered:
                 cycle.offer(any_victims=any_victims)
-    claims = iter(record.claims)
-    decided = []
-
-    def claim(host, plan):
-        expected, could = next(claims)
-        if expected != host:
-            raise Differs(f'{host} is claimed instead of {expected}')
-        if could:
-            decided.append((host, plan))
-        return could
-
-    hosts = record.hosts[0][0] if record.hosts else []
-    cycles.place(cycle, hosts, claim, len(record.hosts))
+    claims = _Claims(record.claims)
+    if record.orders:
+        with contextlib.suppress(_Over):
+            cycles.place(cycle, record.orders[0][0], claims.claim,
+                         len(record.orders))
     rest = replay.rest()
     if rest:
         raise Differs(f'nobody asks for {rest[0]}')
-    return decided
+    return claims.claimed
+
+
+class _Claims:
+    """Takes hosts where that could be done the first time."""
+
+    def __init__(self, expected):
+        self.claimed = []
+        self._expected = iter(expected)
+
+    def claim(self, host, plan):
+        expected = next(self._expected, None)
+        if expected is None:
+            raise _Over
+        if expected[:2] != (host, plan):
+            raise Differs(f'{host} is claimed by {plan} instead of '
+                          f'{expected}')
+        if expected[2]:
+            self.claimed.append((host, plan))
+        return expected[2]

@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What decides in a cloud is what decides without one."""
+
+import random
+from unittest import mock
+
+from nova import context as nova_context
+import oslo_messaging as messaging
+
+from nova_preempt.core.scheduling import cycle as core
+from nova_preempt.scheduler import records
+from nova_preempt.simulator import replay
+from tests.functional import base
+
+SEED = 20261122
+EXPLAINED = 130
+BOOTED = 12
+
+
+class TestReplay(base.PreemptionTestCase):
+    """A scheduler's decisions, made again from what it was told.
+
+    Hosts of five sizes, preemptible servers of four, some of which may not
+    end, requests of any size for one server or two: whatever comes, a plain
+    loop over the recorded answers decides the same, victim for victim.
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(SEED)
+        self.recorded = []
+        for number, vcpus in enumerate((2, 3, 4, 6, 8)):
+            self.add_host(f'host{number}', vcpus, vcpus * 1024, vcpus * 10)
+        self.spots = [
+            self.create_flavor(f'spot{size}', size, size * 1024, size * 10,
+                               preemptible=True) for size in (1, 2)]
+        self.spots.append(self.create_flavor(
+            'kept', 1, 1024, 10, preemptible=True,
+            **{'preemptible:minimum_runtime_s': '3600'}))
+        self.normals = [
+            self.create_flavor(f'normal{size}', size, size * 1024, size * 5)
+            for size in (1, 2, 3, 4, 6)]
+        patch = mock.patch.object(core, 'Cycle', self.record)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def record(self, *args, **kwargs):
+        cycle = replay.RecordingCycle(*args, **kwargs)
+        self.recorded.append(cycle.record)
+        return cycle
+
+    def fill(self):
+        for number in range(5):
+            for nth in range(2 + number):
+                flavor = self.random.choice(self.spots)
+                server = self.boot(f'spot-{number}-{nth}', flavor,
+                                   host=f'host{number}')
+                if self.settle(server)['status'] == 'ACTIVE':
+                    self.set_uptime(server, self.random.randrange(20000),
+                                    self.now)
+
+    def explain(self, flavor):
+        """Ask what would be done; tell the outcome."""
+        context = nova_context.get_admin_context()
+        endpoint = next(item for item in self.scheduler.additional_endpoints
+                        if hasattr(item, 'explain'))
+        try:
+            return endpoint.explain(
+                context, flavor=flavor, project_id=self.api.project_id,
+                user_id='user', availability_zone=None, host=None)['outcome']
+        except messaging.ExpectedException as exc:
+            raise exc.exc_info[1] from None
+
+    def replay(self):
+        """Make all recorded decisions again; those that ended somebody."""
+        return [plan for record in self.recorded
+                for _host, plan in replay.again(record)
+                if plan is not None and plan.victims]
+
+    def test_equal_decisions(self):
+        self.fill()
+        outcomes = [self.explain(self.random.choice(self.normals))
+                    for _ in range(EXPLAINED)]
+        for number in range(BOOTED):
+            server = self.boot(f'normal-{number}',
+                               self.random.choice(self.normals))
+            outcomes.append(self.settle(server)['status'])
+            if number % 3 == 2:
+                self.delete(self.random.choice(sorted(self.alive())))
+            outcomes.append(self.explain(self.random.choice(self.normals)))
+        # All kinds of them, so that something is shown.
+        self.assertEqual({'free', 'preempts', 'no_valid_host', 'ACTIVE',
+                          'ERROR'}, set(outcomes))
+        self.assertLessEqual(EXPLAINED + BOOTED, len(self.recorded))
+        plans = self.replay()
+        decisions = [decision for decision in self.db.get_decisions()
+                     if decision.victims]
+        self.assertGreater(len(decisions), 5)
+        self.assertEqual(
+            [([victim.server_uuid for victim in decision.victims],
+              decision.cost_us, decision.provider_uuid)
+             for decision in decisions],
+            [([server.uuid for server in plan.victims], plan.cost_us,
+              plan.host.uuid) for plan in plans])
+        for decision, plan in zip(decisions, plans, strict=True):
+            runner_up = decision.record['runner_up']
+            self.assertEqual(decision.record['why'], records.record.why(
+                decision.host, plan, runner_up and (
+                    runner_up['host'], runner_up['cost_us'])))

@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Decisions made again."""
+
+import unittest
+
+from nova_preempt.core.model import Request
+from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.simulator import replay
+from tests.unit.core.scheduling import world
+
+
+class TestReplay(unittest.TestCase):
+
+    def setUp(self):
+        self.world = world.World()
+        self.world.add('h', {'VCPU': 4}, {}, {
+            'a': (5, {'VCPU': 2}), 'b': (7, {'VCPU': 2})})
+        self.world.add('i', {'VCPU': 4}, {}, {'c': (6, {'VCPU': 4})})
+        cycle = replay.RecordingCycle(
+            self.world.answers(), Request.of({'VCPU': 2}), self.world.policy,
+            world.NOW)
+        self.record = cycle.record
+        self.world.begin(cycle)
+        self.placed = cycles.place(cycle, self.world.offered(cycle),
+                                   self.claim, 2)
+
+    def claim(self, uuid, plan):
+        for victim in plan.victims:
+            self.world.hosts[uuid].remove(victim.uuid)
+        self.world.hosts[uuid].add(f'new {len(self.world.hosts)}',
+                                   {'VCPU': 2})
+        return True
+
+    def test_the_same_without_the_cloud(self):
+        self.world.hosts.clear()
+        found = replay.again(self.record)
+        self.assertEqual(self.placed, found)
+        self.assertEqual([('uuid of h', ['a']), ('uuid of i', ['c'])],
+                         [(uuid, world.uuids(plan.victims))
+                          for uuid, plan in found])
+
+    def test_another_answer(self):
+        number = next(number for number, (question, _args, _answer)
+                      in enumerate(self.record.log) if question == 'passing')
+        question, args, _answer = self.record.log[number]
+        self.record.log[number] = question, args, set()
+        self.assertRaises(replay.Differs, replay.again, self.record)
+
+    def test_another_question(self):
+        self.record.log.pop(0)
+        self.assertRaises(replay.Differs, replay.again, self.record)
+
+    def test_a_question_that_nobody_asks_any_more(self):
+        self.record.log.append(('ending', (), ()))
+        self.assertRaises(replay.Differs, replay.again, self.record)
+
+    def test_another_host_was_claimed(self):
+        _host, plan, could = self.record.claims[0]
+        self.record.claims[0] = 'uuid of i', plan, could
+        self.assertRaises(replay.Differs, replay.again, self.record)
