@@ -337,8 +337,9 @@ def _context():
 
 def _flavors():
     """[(name, extra specs)] of all flavors."""
+    context = _context()  # before it there is no objects.FlavorList
     return [(flavor.name, flavor.extra_specs) for flavor in
-            objects.FlavorList.get_all(_context(),
+            objects.FlavorList.get_all(context,
                                        filters={'is_public': None})]
 
 

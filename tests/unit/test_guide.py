@@ -1,0 +1,313 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the guide has an operator type and write, taken from the guide.
+
+What needs no cloud is run, with SQLite and with MariaDB; of the rest each
+command is parsed by the program that it names.
+"""
+
+import configparser
+import contextlib
+import importlib
+import multiprocessing
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+import uuid
+
+from openstackclient import shell as osc_shell
+from osc_lib.command import commandmanager
+from pip._internal import commands as pip_commands
+import placement.conf
+import webob
+
+from nova_preempt import validators
+from nova_preempt.db import schema
+
+ROOT = pathlib.Path(__file__).parents[2]
+SOURCE = ROOT / 'doc' / 'source'
+BLOCK = re.compile(r'^( *)\.\. (code-block|literalinclude):: (\S+)\n'
+                   r'((?:\1 +\S.*\n|\n)*)', re.M)
+#: In place of each program: print its arguments as they reach it.
+RECORD = ('command_not_found_handle() { '
+          "printf '%s\\x1f' \"$@\"; printf '\\n'; }\n")
+#: The database of MariaDB's administrator.
+SERVER = {'host': '127.0.0.1', 'port': 3306, 'user': 'root'}
+SQLITE_LINE = ('#connection = mysql+pymysql://'
+               'nova_preempt:secret@controller/nova_preempt')
+API_INI = '/etc/nova/nova-preempt-api.ini'
+RESULT = re.compile(r'Check: (.+?) +\|\n\| Result: (\w+)')
+
+
+def blocks(page, wanted):
+    """The blocks of a page that are in a language."""
+    text = (SOURCE / page).read_text()
+    for _indent, kind, name, body in BLOCK.findall(text):
+        if kind == 'literalinclude':
+            if f':language: {wanted}\n' in body:
+                yield (SOURCE / name).read_text()
+        elif name == wanted:
+            lines = body.strip('\n').splitlines()
+            deep = min(len(line) - len(line.lstrip())
+                       for line in lines if line)
+            yield '\n'.join(line[deep:] for line in lines) + '\n'
+
+
+def commands(program=None):
+    """The arguments of each command of the guide, as a shell makes them."""
+    for block in blocks('install.rst', 'console'):
+        typed = '\n'.join(line[2:] for line in block.splitlines())
+        found = subprocess.run(
+            [shutil.which('bash')], input=RECORD + typed, text=True,
+            capture_output=True, check=True, env={'PATH': '/nonexistent'})
+        for line in found.stdout.splitlines():
+            argv = line.split('\x1f')[:-1]
+            if program in (None, argv[0]):
+                yield argv
+
+
+def units():
+    """{name: text} of the files of systemd."""
+    for page in ('install.rst', 'ends.rst'):
+        for block in blocks(page, 'ini'):
+            if '[Unit]' in block:
+                path = block.splitlines()[0].removeprefix('# ')
+                yield os.path.basename(path), block
+
+
+def parse(block):
+    parser = configparser.ConfigParser(interpolation=None, strict=True)
+    parser.optionxform = str
+    parser.read_string(block)
+    return parser
+
+
+def uwsgi():
+    block, = (block for block in blocks('install.rst', 'ini')
+              if '[uwsgi]' in block)
+    return parse(block)['uwsgi']
+
+
+def call(function, args, path):
+    """Run in a process of its own: Nova has one configuration in each."""
+    with open(path, 'w') as out, contextlib.redirect_stdout(out), \
+            contextlib.redirect_stderr(out):
+        try:
+            code = function(*args)
+        finally:
+            out.flush()
+    sys.exit(code)
+
+
+def run_program(name, argv):
+    module = name.removeprefix('nova-preempt-')
+    return importlib.import_module(f'nova_preempt.cmd.{module}').main(argv)
+
+
+def parse_manage(argv):
+    from nova_preempt.cmd import manage
+    manage._parser().parse_args(argv)
+
+
+def ask_health(module, environment):
+    os.environ.update(environment)
+    name, _, attribute = module.partition(':')
+    application = getattr(importlib.import_module(name), attribute)
+    answer = webob.Request.blank('/healthcheck').get_response(application)
+    return answer.status_int - 200
+
+
+class TestCommands(unittest.TestCase):
+    """Programs of others."""
+
+    def test_all_are_known(self):
+        self.assertEqual(
+            {'pip', 'openstack', 'systemctl', 'curl', 'nova-preempt-manage',
+             'nova-preempt-status'}, {argv[0] for argv in commands()})
+
+    def test_pip(self):
+        setup = configparser.ConfigParser()
+        setup.read(ROOT / 'setup.cfg')
+        for _pip, name, *argv in commands('pip'):
+            options, found = pip_commands.create_command(name).parse_args(argv)
+            for path in options.constraints:
+                self.assertTrue((ROOT / path).is_file(), path)
+            for extra in re.fullmatch(r'\.\[(.+)\]', found[0])[1].split(','):
+                self.assertIn(extra, setup['extras'])
+
+    def test_openstack(self):
+        manager = commandmanager.CommandManager('openstack.cli')
+        for group in ('common', 'identity.v3', 'compute.v2'):
+            manager.add_command_group(f'openstack.{group}')
+        options = osc_shell.OpenStackShell().parser
+        found = list(commands('openstack'))
+        # Three of them by the loop over the interfaces.
+        self.assertEqual(8, len(found))
+        for _openstack, *argv in found:
+            _options, rest = options.parse_known_args(argv)
+            factory, name, rest = manager.find_command(rest)
+            command = factory(mock.Mock(), None)
+            # Ends the test by SystemExit where it does not know one.
+            parsed = command.get_parser(name).parse_args(rest)
+            for key in getattr(parsed, 'properties', None) or ():
+                self.assertIn(key, [item.name for item in
+                                    validators.register()])
+
+    def test_systemctl(self):
+        known = {'nova-scheduler'} | {
+            name.removesuffix('.service') for name, _text in units()}
+        for _name, verb, *argv in commands('systemctl'):
+            self.assertIn(verb, ('daemon-reload', 'enable', 'disable'))
+            self.assertEqual(['--now'] if argv else [], argv[:1])
+            self.assertLessEqual(set(argv[1:]), known)
+
+    def test_curl_asks_the_port_of_the_api(self):
+        (_name, *argv), = commands('curl')
+        self.assertEqual(
+            ['-f', f'http://{uwsgi()["http-socket"]}/healthcheck'], argv)
+
+    def test_placement(self):
+        block, = (block for block in blocks('install.rst', 'ini')
+                  if '[placement]' in block)
+        known = {option.name for option in
+                 placement.conf.placement.placement_opts}
+        self.assertLessEqual(set(parse(block)['placement']), known)
+
+
+class TestUnits(unittest.TestCase):
+
+    def test_each_names_a_program_and_files(self):
+        setup = configparser.ConfigParser()
+        setup.read(ROOT / 'setup.cfg')
+        scripts = setup['entry_points']['console_scripts']
+        found = dict(units())
+        self.assertEqual({f'nova-preempt-{name}.service' for name in
+                          ('api', 'engine', 'scheduler')}, set(found))
+        for name, text in found.items():
+            program, *argv = shlex.split(parse(text)['Service']['ExecStart'])
+            program = program.removeprefix('/usr/bin/')
+            self.assertIn(f'\n{program} = ', '\nuwsgi = ' + scripts)
+            self.assertEqual(
+                ['--ini', API_INI] if program == 'uwsgi'
+                else ['--config-file', '/etc/nova/nova.conf'], argv, name)
+
+    def test_systemd_understands_them(self):
+        program = shutil.which('systemd-analyze')
+        if program is None:
+            self.skipTest('there is no systemd-analyze')
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in units():
+                path = pathlib.Path(folder, name)
+                path.write_text(re.sub('(?m)^ExecStart=/usr/bin/[^ ]+',
+                                       'ExecStart=/bin/true', text))
+                found = subprocess.run(
+                    [program, 'verify', str(path)], capture_output=True,
+                    text=True, check=False)
+                self.assertNotIn(name, found.stdout + found.stderr)
+
+
+class TestSetUp(unittest.TestCase):
+    """With SQLite, in a directory of its own in place of /etc/nova."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        fragment, = (block for block in blocks('install.rst', 'ini')
+                     if '[preemption]' in block)
+        self.assertIn(SQLITE_LINE, fragment)
+        tokens, = (block for block in blocks('api.rst', 'ini')
+                   if '[keystone_authtoken]' in block)
+        connection = self.make_database()
+        if connection:
+            fragment = fragment.replace(
+                SQLITE_LINE, f'connection = {connection}')
+        pathlib.Path(self.folder, 'nova.conf').write_text(
+            f'[DEFAULT]\nstate_path = {self.folder}\n'
+            f'transport_url = fake://\n{fragment}{tokens}')
+
+    def make_database(self):
+        return None
+
+    def run_apart(self, function, *args, code=0):
+        path = os.path.join(self.folder, 'output')
+        context = multiprocessing.get_context('forkserver')
+        context.set_forkserver_preload([
+            'nova_preempt.cmd.manage', 'nova_preempt.cmd.status',
+            'nova_preempt.api.entry', __name__])
+        process = context.Process(target=call, args=(function, args, path))
+        process.start()
+        process.join()
+        output = pathlib.Path(path).read_text()
+        self.assertEqual(code, process.exitcode, output)
+        return output
+
+    def test_in_the_order_of_the_guide(self):
+        done = []
+        for name, *argv in commands():
+            argv = [value.replace('/etc/nova', self.folder) for value in argv]
+            if name == 'nova-preempt-status':
+                # Warns that there are no flavors to look at.
+                output = self.run_apart(run_program, name, argv, code=1)
+                results = dict(RESULT.findall(output))
+                self.assertEqual('Success', results['Database'])
+                self.assertNotIn('Failure', results.values(), output)
+            elif name != 'nova-preempt-manage':
+                continue
+            elif 'hand-back' in argv:
+                self.run_apart(parse_manage, argv)
+            else:
+                output = self.run_apart(run_program, name, argv)
+                self.assertIn('paused since' if 'pause' in argv else
+                              schema.latest_revision(), output)
+            done.append(argv[2])
+        self.assertEqual(
+            ['db', 'upgrade', 'pause', 'hand-back', 'hand-back'], done)
+
+    def test_api(self):
+        name, _, folder = uwsgi()['env'].partition('=')
+        self.assertEqual('/etc/nova', folder)
+        self.run_apart(ask_health, uwsgi()['module'], {name: self.folder})
+
+
+class TestSetUpOnMariaDB(TestSetUp):
+
+    def make_database(self):
+        import pymysql
+        try:
+            server = pymysql.connect(**SERVER, autocommit=True)
+        except pymysql.err.OperationalError as exc:
+            self.skipTest(f'no MariaDB to try it with: {exc}')
+        self.addCleanup(server.close)
+        name = f'np_{uuid.uuid4().hex[:12]}'
+        statements, = (block for block in blocks('install.rst', 'sql')
+                       if 'GRANT' in block)
+        with server.cursor() as cursor:
+            self.addCleanup(self.drop, server, name)
+            for statement in statements.strip().split('\n'):
+                cursor.execute(statement.replace('nova_preempt', name))
+        return f'mysql+pymysql://{name}:secret@127.0.0.1/{name}'
+
+    def drop(self, server, name):
+        with server.cursor() as cursor:
+            cursor.execute(f'DROP DATABASE IF EXISTS {name}')
+            cursor.execute(f"DROP USER IF EXISTS '{name}'@'%'")
+
+
+if __name__ == '__main__':
+    unittest.main()
