@@ -33,6 +33,8 @@ POINTS = 1000
 #: A sample holds for so many intervals at most.
 _HOLDS = 5
 
+_FIGURES = ('flops', 'watts', 'idle_watts')
+
 _EPOCH = datetime.datetime.fromisoformat('1970-01-01')
 
 
@@ -116,13 +118,35 @@ def _figures(figures, measured_at, source):
 def set_figures(call):
     """Keep what was measured of a host, in place of what was known."""
     call.require(policy.ENERGY_FIGURES)
+    name = pages.name(call, 'name', 'host')
     wanted = call.body['figures']
+    given = efficiency.Figures(*(wanted.get(key) for key in _FIGURES))
+    _check(call, given)
+    _check_host(call, name)
     figures = db_energy.HostFigures(
-        pages.name(call, 'name', 'host'), wanted.get('flops'),
-        wanted.get('watts'), wanted.get('idle_watts'), timeutils.utcnow(),
+        name, given.flops, given.watts, given.idle_watts, timeutils.utcnow(),
         wanted.get('source', ''))
     db_energy.put_figures(call.services.database, [figures])
     return {'figures': _measured(figures)}
+
+
+def _check(call, figures):
+    """Refuse what no host delivers or draws."""
+    wrong = efficiency.what_is_wrong(
+        figures, call.services.conf.energy.max_plausible_watts)
+    if wrong:
+        raise webob.exc.HTTPBadRequest('; '.join(
+            f"Invalid field 'figures.{key}': {getattr(figures, key):g} {why}"
+            for key, why in wrong.items()) + '.')
+
+
+def _check_host(call, name):
+    """Refuse a host that Nova does not have."""
+    if all(host['name'] != name for host in
+           call.services.engine.list_hosts(call.context)):
+        raise webob.exc.HTTPNotFound(
+            f'There is no host {name!r} in Nova; "openstack hypervisor list" '
+            'shows the names that hosts go by.')
 
 
 def delete_figures(call):

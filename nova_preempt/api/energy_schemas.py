@@ -26,10 +26,12 @@ def _number(description, most=None):
     return {'type': ['number', 'null'], **bounds, 'description': description}
 
 
-_FLOPS = _number('Floating-point operations a second at full load.',
-                 _MOST_FLOPS)
-_WATTS = _number('What the host draws at full load.', _MOST_WATTS)
-_IDLE_WATTS = _number('What the host draws without servers.', _MOST_WATTS)
+_FLOPS = _number('Floating-point operations a second at full load; above '
+                 '0.', _MOST_FLOPS)
+_WATTS = _number('What the host draws at full load; above 0, and at most '
+                 '[energy]max_plausible_watts.', _MOST_WATTS)
+_IDLE_WATTS = _number('What the host draws without servers; at most what it '
+                      'draws at full load.', _MOST_WATTS)
 _NUMBER = {'type': 'number'}
 _NULLABLE = {'type': ['string', 'null']}
 

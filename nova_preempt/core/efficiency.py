@@ -118,3 +118,33 @@ def fill_unknown(values: Sequence[float | None], *,
     else:
         unknown = math.fsum(known) / len(known)
     return [unknown if value is None else value for value in values]
+
+
+def what_is_wrong(figures: Figures,
+                  max_watts: float = math.inf) -> dict[str, str]:
+    """Return what cannot be so: {figure: why}, such as "is below 0".
+
+    It is asked of whatever somebody says of a host, in a file or by the API.
+
+    :param max_watts: that one host can draw
+    """
+    found = {key: _why_wrong(key, value, figures.watts, max_watts)
+             for key, value in dataclasses.asdict(figures).items()
+             if value is not None}
+    return {key: why for key, why in found.items() if why}
+
+
+def _why_wrong(key: str, value: float, watts: float | None,
+               max_watts: float) -> str:
+    if not math.isfinite(value):
+        return 'is not a number'
+    if key == 'idle_watts':
+        if value < 0:
+            return 'is below 0'
+        if watts is not None and value > watts:
+            return f'is more than watts, {watts:g}, which is at full load'
+    elif value <= 0:
+        return 'is not above 0'
+    if key != 'flops' and value > max_watts:
+        return f'is more than [energy]max_plausible_watts, {max_watts:g}'
+    return ''

@@ -39,10 +39,8 @@ def load(path, max_watts=math.inf):
     for host, content in hosts.load_yaml(path, _SCHEMA).items():
         values = {key: _number(value) for key, value in content.items()}
         figures = efficiency.Figures(**values)
-        for key, value in content.items():
-            what = _what_is_wrong(key, figures, max_watts)
-            if what:
-                wrong.append(f'host {host}: {key}: {value!r} {what}')
+        wrong += [f'host {host}: {key}: {content[key]!r} {what}' for key, what
+                  in efficiency.what_is_wrong(figures, max_watts).items()]
         found[host] = figures
     if wrong:
         raise errors.HostsFileError(f'{path}: ' + '; '.join(sorted(wrong)))
@@ -56,19 +54,3 @@ def _number(value):
         return float(value)
     except OverflowError:
         return math.inf
-
-
-def _what_is_wrong(key, figures, max_watts):
-    value = getattr(figures, key)
-    if not math.isfinite(value):
-        return 'is not a number'
-    if key == 'idle_watts':
-        if value < 0:
-            return 'is below 0'
-        if figures.watts is not None and value > figures.watts:
-            return 'is more than watts, which is at full load'
-    elif value <= 0:
-        return 'is not above 0'
-    if key != 'flops' and value > max_watts:
-        return f'is more than [energy]max_plausible_watts, {max_watts:g}'
-    return ''

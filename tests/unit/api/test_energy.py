@@ -28,10 +28,12 @@ VERSION = {'headers': {'OpenStack-API-Version': 'preemption 1.1'}}
 HOUR = datetime.timedelta(hours=1)
 
 
-class EnergyTestCase(base.ApiTestCase):
+class EnergyTestCase(base.AnsweringTestCase):
 
     def setUp(self):
         super().setUp()
+        for name in ('host1', 'host2'):
+            self.inventory.add(name)
         patch = mock.patch.object(timeutils, 'utcnow',
                                   return_value=base.NOW)
         patch.start()
@@ -115,6 +117,34 @@ class TestFigures(EnergyTestCase):
                 code=400, **{name: value}).json['error']['message'])
         self.set_figures('x' * 256, 404, watts=1)
         self.set_figures('%0A', 404, watts=1)
+
+    def test_what_no_host_delivers_or_draws(self):
+        for figures, told in (
+                ({'watts': 400, 'idle_watts': 400.5},
+                 "field 'figures.idle_watts': 400.5 is more than watts, 400"),
+                ({'flops': 0}, "field 'figures.flops': 0 is not above 0"),
+                ({'watts': 0}, "field 'figures.watts': 0 is not above 0"),
+                ({'idle_watts': 60000}, (
+                    "field 'figures.idle_watts': 60000 is more than "
+                    '[energy]max_plausible_watts, 50000'))):
+            self.assertIn(told, self.set_figures(
+                code=400, **figures).json['error']['message'])
+        self.assertEqual({}, db_energy.get_figures(self.db))
+        self.set_figures(watts=400, idle_watts=400)
+
+    def test_of_a_host_that_nova_does_not_have(self):
+        message = self.set_figures('host3', 404, watts=1).json[
+            'error']['message']
+        self.assertIn("There is no host 'host3' in Nova", message)
+        self.assertEqual({}, db_energy.get_figures(self.db))
+        # Nobody knows, so nothing is kept.
+        self.inventory.list_hosts = mock.Mock(side_effect=ValueError)
+        self.set_figures('host1', 503, watts=1)
+        self.assertEqual({}, db_energy.get_figures(self.db))
+        # What is kept of one that has gone can be forgotten.
+        db_energy.put_figures(self.db, [db_energy.HostFigures(
+            'host4', 1.0, 1.0, None, base.NOW, '')])
+        self.change('DELETE', 'host4/figures', 204)
 
     def test_only_administrators(self):
         self.change('PUT', 'host1/figures', 403, {'figures': {}}, 'u:p')

@@ -29,6 +29,8 @@ class TestEnergy(test_commands.ClientTestCase):
 
     def setUp(self):
         super().setUp()
+        for name in ('a', 'b'):
+            self.inventory.add(name)
         self.now = timeutils.utcnow().replace(microsecond=0)
         for minute in range(3):
             db_energy.add_sample(self.db, db_energy.Sample(
@@ -63,6 +65,15 @@ class TestEnergy(test_commands.ClientTestCase):
         self.openstack('energy', 'figures', 'unset', 'a', **ADMIN)
         self.assertEqual(['b', 'c'], [
             row['Name'] for row in self.json('energy', 'hosts', **ADMIN)])
+
+    def test_figures_that_cannot_be(self):
+        for host, arguments, told in (
+                ('c', ('--watts', '400'), "There is no host 'c' in Nova"),
+                ('a', ('--watts', '400', '--idle-watts', '500'),
+                 '500 is more than watts, 400')):
+            self.assertIn(told, self.openstack(
+                'energy', 'figures', 'set', host, *arguments, code=1,
+                **ADMIN))
 
     def test_report(self):
         found = self.json('energy', 'report', **ADMIN)

@@ -302,6 +302,7 @@ class TestReport(test_commands.ClientTestCase):
     """To the API itself, on a real socket."""
 
     def test_figures_arrive(self):
+        self.inventory.add('node1')
         path = self.directory / 'nova.conf'
         (self.directory / 'watts.yaml').write_text('node1: 200')
         path.write_text(f"""

@@ -68,7 +68,7 @@ class TestFigures(testtools.TestCase):
                                 '[energy]max_plausible_watts, 50000'))):
             self.assert_wrong(f'host a: {expected}', f'a:\n  {text}')
         self.assert_wrong(
-            'host a: idle_watts: 90 is more than watts, which is at full '
+            'host a: idle_watts: 90 is more than watts, 80, which is at full '
             'load', 'a: {watts: 80, idle_watts: 90}')
         self.assert_wrong('host a: flops: ' + '9' * 400 + ' is not a number',
                           'a: {flops: ' + '9' * 400 + '}')
