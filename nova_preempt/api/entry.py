@@ -36,7 +36,7 @@ def make_application(arguments=()):
     :param arguments: of the command line
     :raises InvalidConfiguration: there is none, or something is missing in it
     """
-    nova_preempt.conf.register_opts(CONF)
+    nova_preempt.conf.register_api_opts(CONF)
     config.parse_args(['nova-preempt-api', *arguments], configure_db=False,
                       init_rpc=False)
     if not (CONF.config_file or CONF.config_dir):

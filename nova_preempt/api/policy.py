@@ -21,6 +21,8 @@ import webob.exc
 
 ADMIN = 'rule:preemption_admin'
 READER = 'rule:preemption_project_reader'
+#: Of services, which may nothing else: a credential for computes.
+REPORTER = 'rule:preemption_admin or role:service'
 MEMBER = 'rule:preemption_project_member'
 
 LIST = 'preemption:list'
@@ -105,7 +107,9 @@ _DOCUMENTED = [
     _rule(ENERGY, ADMIN,
           'See what hosts draw and deliver, which are asleep, and what that '
           'saves.', 'GET', '/v1/energy'),
-    _rule(ENERGY_FIGURES, ADMIN, 'Say what a host delivers and draws.',
+    _rule(ENERGY_FIGURES, REPORTER,
+          'Say what a host delivers and draws, as the benchmark does on it, '
+          'or forget it.',
           'PUT', '/v1/energy/hosts/{name}/figures'),
     _rule(ENERGY_RETRY, ADMIN, 'Have a host booted again that has failed.',
           'POST', '/v1/energy/hosts/{name}/retry'),

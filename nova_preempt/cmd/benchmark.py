@@ -32,6 +32,7 @@ import yaml
 
 from nova_preempt.client import api
 import nova_preempt.conf
+from nova_preempt.conf import benchmark as conf_benchmark
 from nova_preempt.conf import energy
 from nova_preempt.conf import preemption
 from nova_preempt.power import benchmark
@@ -67,9 +68,9 @@ def make_parser():
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument(
         '--config-file', action='append', default=argparse.SUPPRESS,
-        help='of [energy], for the sources of watts, and [preemption], for '
-             '--report; may be given more than once; Nova\'s if there is '
-             'none here')
+        help='of [energy], for the sources of watts, and '
+             '[preemption_benchmark], for --report; may be given more than '
+             'once; Nova\'s if there is none here')
     parser.add_argument('--host', default=socket.getfqdn(),
                         help='the name of this host\'s node in Nova')
     work = parser.add_argument_group('work')
@@ -102,7 +103,9 @@ def make_parser():
                         help='a file for [energy]figures_file; this host\'s '
                              'entry is added or replaced')
     result.add_argument('--report', action='store_true',
-                        help='tell the API, as the user in [preemption]')
+                        help='tell the API, as the user in '
+                             '[preemption_benchmark], or in [preemption] if '
+                             'there is none')
     result.add_argument('--endpoint', metavar='URL',
                         help='of the API; that of the catalog by default')
     return parser
@@ -193,14 +196,23 @@ def write(path, figures):
     os.replace(stream.name, path)
 
 
+def _credentials(conf):
+    """The group of those to report with: one of its own, or the scheduler's.
+    """
+    for name in (conf_benchmark.GROUP, preemption.GROUP):
+        if conf[name].auth_type or conf[name].auth_section:
+            return name
+    raise benchmark.BenchmarkError(
+        f'--report: neither [{conf_benchmark.GROUP}]auth_type nor '
+        f'[{preemption.GROUP}]auth_type is set')
+
+
 def _report(conf, figures, endpoint):
-    group = conf[preemption.GROUP]
-    if not (group.auth_type or group.auth_section):
-        raise benchmark.BenchmarkError(
-            '--report: [preemption]auth_type is not set')
+    name = _credentials(conf)
     client = api.Client(
-        rest.make_session(conf, _REPORT_TIMEOUT_S), endpoint,
-        region_name=group.region_name, interface=group.valid_interfaces)
+        rest.make_session(conf, _REPORT_TIMEOUT_S, group=name), endpoint,
+        region_name=conf[name].region_name,
+        interface=conf[name].valid_interfaces)
     client.set_energy_figures(
         figures.host, source=figures.source,
         **{name: getattr(figures, name) for name in _KEPT})

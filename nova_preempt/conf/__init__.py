@@ -16,6 +16,7 @@ They live in nova.conf beside Nova's own: the scheduler reads one file.
 """
 
 from nova_preempt.conf import api
+from nova_preempt.conf import benchmark
 from nova_preempt.conf import database
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine
@@ -28,6 +29,21 @@ from nova_preempt.conf import weights
 
 def register_opts(conf):
     """Register every option on conf; calling it again changes nothing."""
-    for module in (api, database, energy, engine, preemption, quota,
+    energy.register_opts(conf)
+    _register_others(conf)
+
+
+def register_api_opts(conf):
+    """Register what a process that serves users has to know.
+
+    Not the credentials of what has power over hosts: whoever breaks into it
+    must not find the passwords of their controllers.
+    """
+    energy.register_api_opts(conf)
+    _register_others(conf)
+
+
+def _register_others(conf):
+    for module in (api, benchmark, database, engine, preemption, quota,
                    reservation, reservation_blazar, weights):
         module.register_opts(conf)

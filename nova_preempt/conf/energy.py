@@ -85,6 +85,15 @@ figures alone. It changes nothing without ``sources``.
 OPTS = (_RANKING_OPTS + energy_control.OPTS + energy_drivers.OPTS +
         energy_sources.OPTS)
 
+#: What nova-preempt-api reads: neither how hosts are switched and watched, nor
+#: with which credentials.
+API_OPTS = (_RANKING_OPTS + energy_control.OPTS +
+            energy_sources.READING_OPTS)
+
 
 def register_opts(conf):
     conf.register_opts(OPTS, group=GROUP)
+
+
+def register_api_opts(conf):
+    conf.register_opts(API_OPTS, group=GROUP)

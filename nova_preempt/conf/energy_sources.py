@@ -13,24 +13,8 @@
 
 from oslo_config import cfg
 
-OPTS = [
-    cfg.ListOpt(
-        'sources',
-        default=[],
-        help="""
-Where the watts of hosts are read: names of entry points in the group
-``nova_preempt.power_source``. A host that the first one says nothing of is
-looked for in the next, and so on.
-
-* ``kwapi``: Kwapi's REST API, see ``kwapi_url``;
-* ``prometheus``: a query, see ``prometheus_query``;
-* ``gnocchi``: a metric, see ``gnocchi_metric``;
-* ``redfish``: each host's own controller, see ``hosts_file``;
-* ``static``: a file, see ``static_file``.
-
-Empty, the default, reads nothing: what hosts draw at full load and idle is
-then known from ``figures_file`` or measurements only.
-"""),
+#: When a reading counts.
+READING_OPTS = [
     cfg.IntOpt(
         'reading_interval_s',
         default=60,
@@ -50,6 +34,27 @@ then known from ``figures_file`` or measurements only.
         help='The most that one host can draw, in watts. A reading above it, '
              'below 0 or that is no number is no reading: meters return such '
              'values when they fail. The default is far beyond any host.'),
+]
+
+OPTS = [
+    *READING_OPTS,
+    cfg.ListOpt(
+        'sources',
+        default=[],
+        help="""
+Where the watts of hosts are read: names of entry points in the group
+``nova_preempt.power_source``. A host that the first one says nothing of is
+looked for in the next, and so on.
+
+* ``kwapi``: Kwapi's REST API, see ``kwapi_url``;
+* ``prometheus``: a query, see ``prometheus_query``;
+* ``gnocchi``: a metric, see ``gnocchi_metric``;
+* ``redfish``: each host's own controller, see ``hosts_file``;
+* ``static``: a file, see ``static_file``.
+
+Empty, the default, reads nothing: what hosts draw at full load and idle is
+then known from ``figures_file`` or measurements only.
+"""),
     cfg.IntOpt(
         'source_timeout_s',
         default=10,

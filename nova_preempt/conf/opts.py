@@ -13,6 +13,7 @@
 """The options, for oslo-config-generator and the documentation."""
 
 from nova_preempt.conf import api
+from nova_preempt.conf import benchmark
 from nova_preempt.conf import database
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine
@@ -27,6 +28,7 @@ def list_opts():
     """Return [(group, options)] of everything that nova_preempt reads."""
     return [
         (api.GROUP, api.OPTS),
+        (benchmark.GROUP, benchmark.list_opts()),
         (database.GROUP, database.list_opts()),
         (energy.GROUP, energy.OPTS),
         (engine.GROUP, engine.OPTS),

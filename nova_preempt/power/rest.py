@@ -49,13 +49,13 @@ def make_adapter(conf, timeout_s, url='', service_type=None,
         endpoint_override=url.rstrip('/') or None, **options)
 
 
-def make_session(conf, timeout_s, authenticate=True):
-    """A keystoneauth1 Session of the user in [preemption], or of nobody."""
+def make_session(conf, timeout_s, authenticate=True, group=preemption.GROUP):
+    """A keystoneauth1 Session of the user in this group, or of nobody."""
     auth = None
     if authenticate:
-        auth = ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
+        auth = ks_loading.load_auth_from_conf_options(conf, group)
     return ks_loading.load_session_from_conf_options(
-        conf, preemption.GROUP, auth=auth, timeout=timeout_s)
+        conf, group, auth=auth, timeout=timeout_s)
 
 
 def call(client, method, path, **options):

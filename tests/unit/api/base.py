@@ -173,6 +173,7 @@ class DatabaseTestCase(unittest.TestCase):
     transport_url = 'fake:/'
     #: More of nova.conf.
     options = ''
+    register_opts = staticmethod(nova_preempt.conf.register_opts)
 
     def setUp(self):
         super().setUp()
@@ -190,7 +191,7 @@ class DatabaseTestCase(unittest.TestCase):
             f'{self.options}')
         self.conf = cfg.ConfigOpts()
         self.addCleanup(self.conf.reset)
-        nova_preempt.conf.register_opts(self.conf)
+        self.register_opts(self.conf)
         self.conf([], default_config_files=[str(path)],
                   default_config_dirs=[])
         # As an operator does who wants reservations.
@@ -231,6 +232,7 @@ class ApiTestCase(DatabaseTestCase):
     """Has the real application; tokens are "user:project"."""
 
     options = '[preemption_api]\nauth_strategy = noauth\n'
+    register_opts = staticmethod(nova_preempt.conf.register_api_opts)
     #: The microversion of requests; None for the oldest.
     microversion = None
 

@@ -26,6 +26,7 @@ import webob
 
 from nova_preempt.api import app
 from nova_preempt.api import entry
+from nova_preempt.conf import energy
 from nova_preempt.db import queries
 from tests.unit.api import base
 
@@ -225,6 +226,30 @@ class TestKeystone(base.AnsweringTestCase):
         self.patch(path, {'reservation': {'name': 'x'}}, 'member')
         self.delete(path, 'member')
 
+    def test_a_service_may_set_figures_alone(self):
+        """The credential of the benchmark, which is on each compute."""
+        self.microversion = '1.2'
+        self.add_token('service', 'service')
+        self.inventory.add('host1')
+        path = '/v1/energy/hosts/host1/figures'
+        self.put(path, {'figures': {'watts': 400}}, 'service')
+        self.delete(path, 'service')
+        for path in ('energy', 'energy/hosts', 'energy/report', 'preemptions',
+                     'statistics', 'placement-chances?flavor=x', 'pauses',
+                     'reservations', 'properties', 'hosts', 'hosts/host1',
+                     'reservation-limits/p'):
+            self.get(f'/v1/{path}', 'service', 403)
+        for path, body in (
+                ('explain', {'explain': {'flavor': 'x'}}),
+                ('simulate', {'simulate': {'server_id': UUID}}),
+                ('reservations', {'reservation': {'duration': 60}})):
+            self.post(f'/v1/{path}', body, 'service', 403)
+        self.assertEqual(403, self.request(
+            '/v1/energy/hosts/host1/retry', 'POST', 'service').status_int)
+        self.add_token('member', 'reader', 'member')
+        self.put('/v1/energy/hosts/host1/figures', {'figures': {}}, 'member',
+                 403)
+
     def test_nothing_about_tokens(self):
         self.conf.set_override('auth_type', None, 'keystone_authtoken')
         with self.assertRaisesRegex(exception.InvalidConfiguration,
@@ -292,9 +317,9 @@ for path in sys.argv[1:]:
                                         'cannot be read'):
                 self.arguments(**environ)
 
-    def serve(self, *paths, directory=None):
+    def serve(self, *paths, directory=None, more=''):
         return subprocess.run(
-            [sys.executable, '-c', self.SERVER, *paths],
+            [sys.executable, '-c', self.SERVER + more, *paths],
             capture_output=True, text=True, timeout=120, check=False, env={
                 **os.environ,
                 'OS_NOVA_CONFIG_DIR': str(directory or self.directory)})
@@ -303,6 +328,26 @@ for path in sys.argv[1:]:
         done = self.serve('/healthcheck', '/v1')
         self.assertIn('/healthcheck 200\n/v1 200\n', done.stdout,
                       done.stderr)
+
+    def test_a_server_knows_no_password_of_a_controller(self):
+        hosts = self.directory / 'hosts.yaml'
+        hosts.write_text('[no hosts')
+        path = self.directory / 'nova.conf'
+        path.write_text(f'{path.read_text()}\n[energy]\nhosts_file = {hosts}'
+                        '\nredfish_password = hush\n'
+                        'refresh_interval_s = 31\n')
+        done = self.serve('/v1', more='''
+import nova.conf
+print(*sorted(nova.conf.CONF.energy))
+''')
+        self.assertIn('/v1 200\n', done.stdout, done.stderr)
+        known = done.stdout.splitlines()[-1].split()
+        self.assertIn('refresh_interval_s', known)
+        self.assertFalse({
+            opt.dest for opt in energy.OPTS if opt.secret or
+            opt.dest.startswith(('redfish', 'command', 'hosts_file',
+                                 'prometheus', 'ironic'))
+        }.intersection(known), known)
 
     def test_a_server_that_lacks_something_does_not_start(self):
         path = self.directory / 'nova.conf'

@@ -260,8 +260,23 @@ class TestCommand(base.PowerTestCase):
         self.assertFalse(os.path.exists(self.output))
 
     def test_report_needs_credentials(self):
-        self.assertIn('[preemption]auth_type is not set',
+        self.assertIn('neither [preemption_benchmark]auth_type nor '
+                      '[preemption]auth_type is set',
                       self.run_command('--report', code=1))
+
+    def test_report_has_credentials_of_its_own(self):
+        own = ('[preemption_benchmark]\nauth_type = admin_token\n'
+               'endpoint = http://127.0.0.1:1\ntoken = few\n')
+        for more, token in (('', 'all'), (own, 'few')):
+            site = base.Site()
+            url = self.serve(site)
+            self.configure_watts('[preemption]\nauth_type = admin_token\n'
+                                 'endpoint = http://127.0.0.1:1\n'
+                                 f'token = all\n{more}')
+            site.answers['PUT', '/v1/energy/hosts/node1/figures'] = {
+                'figures': {}}
+            self.run_command('--report', '--endpoint', url)
+            self.assertEqual(token, site.requests[0].headers['X-Auth-Token'])
 
     def test_report(self):
         site = base.Site()

@@ -1,0 +1,40 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[preemption_benchmark]: as whom nova-preempt-benchmark tells the API."""
+
+from keystoneauth1 import loading as ks_loading
+from oslo_config import cfg
+
+GROUP = 'preemption_benchmark'
+
+
+def list_opts():
+    """keystoneauth's, for the credentials, the session and the endpoint."""
+    return (ks_loading.get_session_conf_options() +
+            ks_loading.get_auth_common_conf_options() +
+            ks_loading.get_auth_plugin_conf_options('password') +
+            _adapter_opts())
+
+
+def _adapter_opts():
+    opts = ks_loading.get_adapter_conf_options(include_deprecated=False)
+    # What is called, and how, is something the code knows about.
+    opts = [opt for opt in opts
+            if opt.dest in ('region_name', 'valid_interfaces')]
+    cfg.set_defaults(opts, valid_interfaces=['internal', 'public'])
+    return opts
+
+
+def register_opts(conf):
+    ks_loading.register_session_conf_options(conf, GROUP)
+    ks_loading.register_auth_conf_options(conf, GROUP)
+    conf.register_opts(_adapter_opts(), group=GROUP)
