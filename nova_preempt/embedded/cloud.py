@@ -150,7 +150,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                        endpoint=self.api_fixture.base_url,
                        token=f'admin:{self.api_fixture.project_id}')
         started = super().start_service(name, host, cell_name, **kwargs)
-        if name == 'scheduler' and started.manager.preemption:
+        if name == 'scheduler' and getattr(started.manager, 'preemption', None):
             self.addCleanup(started.manager.preemption.close)
         return started
 
