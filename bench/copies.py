@@ -32,7 +32,7 @@ from nova.scheduler.client import report
 from placement import db_api as placement_database
 import sqlalchemy as sa
 
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.embedded import driver
 
 SEED = 2019

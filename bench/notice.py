@@ -31,9 +31,9 @@ import time
 from nova import context as nova_context
 import oslo_messaging as messaging
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.scheduler import manager
-from nova_preempt.termination import nova_api
 
 # How long is looked at what the process does while nobody is scheduled.
 IDLE_S = 10

@@ -41,13 +41,13 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
+from nova_preempt.cloud import request
+from nova_preempt.cloud import view
 from nova_preempt.core.scheduling import plans
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.scheduler import manager
-from nova_preempt.scheduler import request
-from nova_preempt.scheduler import view
 
 WARM_UP = 2
 

@@ -38,8 +38,8 @@ class Headroom:
     since.
 
     :param options: [preemption] of the configuration
-    :param placement: a nova_preempt.placement.Placement
-    :param providers: a nova_preempt.scheduler.providers.ProviderCache
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param providers: a nova_preempt.cloud.providers.ProviderCache
     :param monotonic: the clock by which a reading is recent
     :raises ValueError: [preemption]headroom cannot be understood
     """

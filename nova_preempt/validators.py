@@ -18,7 +18,7 @@ the namespace ``preemptible`` with 400 (microversion 2.86 or later).
 
 from nova.api.validation.extra_specs import base
 
-from nova_preempt import marks
+from nova_preempt.cloud import marks
 from nova_preempt.conf.preemption import ACTIONS
 
 

@@ -35,6 +35,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import metrics
 from nova_preempt import rpc
+from nova_preempt.cloud import nova_api
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.engine import requests
@@ -44,7 +45,6 @@ from nova_preempt.reservation import lifecycle
 from nova_preempt.reservation import requests as reservation_requests
 from nova_preempt.reservation import sight
 from nova_preempt.scheduler import preemption
-from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)

@@ -16,14 +16,14 @@ import nova.conf
 from nova.scheduler.client import report
 
 from nova_preempt import db
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import view
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
+from nova_preempt.handover import hand_back
 from nova_preempt.power import fleet
-from nova_preempt.scheduler import view
-from nova_preempt.termination import hand_back
-from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
 

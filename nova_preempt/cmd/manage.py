@@ -31,7 +31,7 @@ from oslo_db import exception as db_exc
 import sqlalchemy.exc
 
 from nova_preempt import db
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import hand_back
 from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge

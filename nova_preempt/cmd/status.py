@@ -35,9 +35,10 @@ from oslo_utils import importutils
 import sqlalchemy.exc
 
 from nova_preempt import db
-from nova_preempt import marks
 from nova_preempt import validators
 from nova_preempt.api import policy
+from nova_preempt.cloud import marks
+from nova_preempt.cloud import nova_api
 import nova_preempt.conf
 from nova_preempt.core import headroom
 from nova_preempt.db import booking
@@ -53,7 +54,6 @@ from nova_preempt.reservation import limits
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import quotas
-from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
 

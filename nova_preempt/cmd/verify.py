@@ -22,12 +22,12 @@ import nova.conf
 from nova.scheduler.client import report
 
 from nova_preempt import db
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import view
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
 from nova_preempt.db import schema
-from nova_preempt.scheduler import view
-from nova_preempt.termination import audit
+from nova_preempt.handover import audit
 
 CONF = nova.conf.CONF
 

@@ -150,8 +150,9 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                        endpoint=self.api_fixture.base_url,
                        token=f'admin:{self.api_fixture.project_id}')
         started = super().start_service(name, host, cell_name, **kwargs)
-        if name == 'scheduler' and getattr(started.manager, 'preemption', None):
-            self.addCleanup(started.manager.preemption.close)
+        preemption = getattr(started.manager, 'preemption', None)
+        if preemption:
+            self.addCleanup(preemption.close)
         return started
 
     def _set_options(self):

@@ -25,8 +25,8 @@ from nova_preempt import requester
 from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
 from nova_preempt.engine import stepper
-from nova_preempt.scheduler import records
-from nova_preempt.termination import terms
+from nova_preempt.handover import records
+from nova_preempt.handover import terms
 
 LOG = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Ends:
               within_budgets=False, asked_by=requester.ENGINE):
         """Give a server notice; its end follows.
 
-        :param server: a nova_preempt.scheduler.view.Server
+        :param server: a nova_preempt.cloud.view.Server
         :param operation: why, in one word
         :param restore: False if it must not come back
         :param within_budgets: whether it may only end if the budgets of its

@@ -15,9 +15,9 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import api as db_api
-from nova_preempt.termination import audit
+from nova_preempt.handover import audit
 
 LOG = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Janitor:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param ends: a nova_preempt.engine.ends.Ends
-    :param audits: a nova_preempt.termination.audit.Audit
+    :param audits: a nova_preempt.handover.audit.Audit
     """
 
     def __init__(self, preemption, ends, audits):

@@ -18,7 +18,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.db import api as db_api
 from nova_preempt.db import pauses
-from nova_preempt.termination import terms
+from nova_preempt.handover import terms
 
 LOG = logging.getLogger(__name__)
 

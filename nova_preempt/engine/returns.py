@@ -17,9 +17,9 @@ import time
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.core import returns as core
 from nova_preempt.db import api as db_api
-from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
 

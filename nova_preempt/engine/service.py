@@ -27,7 +27,7 @@ from nova_preempt.engine import janitor
 from nova_preempt.engine import lifetimes
 from nova_preempt.engine import punctual
 from nova_preempt.engine import returns
-from nova_preempt.termination import audit
+from nova_preempt.handover import audit
 
 LOG = logging.getLogger(__name__)
 

@@ -69,7 +69,7 @@ class ComputeHost:
 class Fleet:
     """Reads the hosts.
 
-    :param placement: a nova_preempt.placement.Placement
+    :param placement: a nova_preempt.cloud.placement.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
     :param monotonic: a clock of seconds
     """

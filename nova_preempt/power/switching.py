@@ -29,13 +29,13 @@ from typing import Any
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import occupancy
 from nova_preempt.core.energy import steps as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import errors
 from nova_preempt.power import fleet
-from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Switcher:
 
     :param options: [energy] of the configuration
     :param database: a db.Database
-    :param nova: a nova_preempt.termination.nova_api.NovaAPI
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param hosts: a fleet.Fleet
     :param driver: has power_on(host), shut_down(host), switch_off(host) and
         is_on(host)

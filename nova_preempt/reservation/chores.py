@@ -22,11 +22,11 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt import placement
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
 from nova_preempt.db import booking
 from nova_preempt.reservation import emptying as reservation_emptying
 from nova_preempt.reservation import repairs as reservation_repairs
-from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
 

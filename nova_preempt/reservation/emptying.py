@@ -26,8 +26,8 @@ from oslo_log import log as logging
 from nova_preempt import requester
 from nova_preempt.core import drain
 from nova_preempt.db import api as db_api
+from nova_preempt.handover import terms
 from nova_preempt.reservation import evacuation as moving
-from nova_preempt.termination import terms
 
 LOG = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Found:
 def stays_s(server, options, now):
     """For how long a preemptible server cannot be given notice, in seconds.
 
-    :param server: a nova_preempt.scheduler.view.Server
+    :param server: a nova_preempt.cloud.view.Server
     :param options: [preemption] of the configuration
     :param now: timezone-aware
     """

@@ -20,8 +20,8 @@ import datetime
 
 from oslo_log import log as logging
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.db import booking
-from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Endings:
     """Clears away what reservations leave.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
-    :param nova: a nova_preempt.termination.nova_api.NovaAPI
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param events: a nova_preempt.reservation.events.ReservationEvents
     :param options: [reservation] of the configuration

@@ -16,8 +16,8 @@ import datetime
 
 from oslo_log import log as logging
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.db import moves
-from nova_preempt.termination import nova_api
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def is_movable(resident):
 class Evacuation:
     """Asks Nova for moves; the scheduler chooses where to.
 
-    :param nova: a nova_preempt.termination.nova_api.NovaAPI
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param occupancy: a nova_preempt.reservation.occupancy.Occupancy
     :param store: a nova_preempt.db.moves.Moves: what an engine has begun, the
         next one brings to its end

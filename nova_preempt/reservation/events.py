@@ -13,10 +13,10 @@
 
 from oslo_utils import timeutils
 
-from nova_preempt import events
 from nova_preempt import metrics
+from nova_preempt.handover import events
 
-# Of the payload; see nova_preempt.events.VERSION.
+# Of the payload; see nova_preempt.handover.events.VERSION.
 VERSION = '1.0'
 
 _TIME = '%Y-%m-%dT%H:%M:%SZ'

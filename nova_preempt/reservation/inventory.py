@@ -24,11 +24,11 @@ import time
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import providers as provider_cache
 from nova_preempt.core import host_query
 from nova_preempt.core.energy import steps
 from nova_preempt.reservation import properties
-from nova_preempt.scheduler import providers as provider_cache
 
 LOG = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ class Inventory:
     """Answers for the hosts.
 
     :param options: [reservation] of the configuration
-    :param nova: a nova_preempt.termination.nova_api.NovaAPI
-    :param placement: a nova_preempt.placement.Placement
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    :param placement: a nova_preempt.cloud.placement.Placement
     :param settings: returns {host: (reservable or None, {name: value})}
     :param hidden: returns the names of the properties that users do not see
     :param make_occupancy: given what to call with the names of nodes that

@@ -26,8 +26,8 @@ from nova import objects
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
-from nova_preempt.scheduler import request
-from nova_preempt.scheduler import view as scheduler_view
+from nova_preempt.cloud import request
+from nova_preempt.cloud import view as scheduler_view
 
 LOG = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Occupancy:
     """The servers of each node.
 
     :param cells: returns {uuid: CellMapping} of the cells to look into
-    :param view: a nova_preempt.scheduler.view.ServerView
+    :param view: a nova_preempt.cloud.view.ServerView
     :param left: called with the names of nodes that servers have left
     :param monotonic: the clock by which a reading is recent
     """

@@ -18,8 +18,8 @@ from nova import exception
 import nova.conf
 from oslo_log import log as logging
 
+from nova_preempt.cloud import request
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import request
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)

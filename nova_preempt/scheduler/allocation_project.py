@@ -24,7 +24,7 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
 
 LOG = logging.getLogger(__name__)
 
@@ -81,8 +81,8 @@ class Corrector:
     servers from before the option was set.
 
     :param project_id: the project, '' to correct nothing
-    :param placement: a nova_preempt.placement.Placement
-    :param view: a nova_preempt.scheduler.view.ServerView
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param view: a nova_preempt.cloud.view.ServerView
     :param monotonic: a clock, in seconds
     """
 

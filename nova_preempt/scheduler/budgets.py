@@ -20,9 +20,9 @@ import datetime
 
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import groups
 from nova_preempt.core.scheduling import budgets as core
 from nova_preempt.db import api as db_api
-from nova_preempt.scheduler import groups
 
 
 class Budgets:
@@ -30,7 +30,7 @@ class Budgets:
 
     :param options: [preemption] of the configuration
     :param db: a nova_preempt.db.Database
-    :param view: a nova_preempt.scheduler.view.ServerView
+    :param view: a nova_preempt.cloud.view.ServerView
     """
 
     def __init__(self, options, db, view):

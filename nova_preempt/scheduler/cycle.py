@@ -24,7 +24,7 @@ import functools
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.scheduler import nova_cloud

@@ -32,15 +32,17 @@ from oslo_service import periodic_task
 from oslo_utils import excutils
 
 from nova_preempt import metrics
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import request
 import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
-from nova_preempt.power import demand
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import cycle as cycles
+from nova_preempt.scheduler import demand
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import leaving
 from nova_preempt.scheduler import observation
@@ -48,14 +50,12 @@ from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import quotas
-from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.scheduler.weights import kw_ranking
-from nova_preempt.termination import nova_api
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)

@@ -21,12 +21,12 @@ import time
 import nova.conf
 from oslo_log import log as logging
 
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import request
 from nova_preempt.core.scheduling import port
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
-from nova_preempt.scheduler import request
 from nova_preempt.scheduler import states as host_states
 
 CONF = nova.conf.CONF

@@ -18,14 +18,14 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import request
 from nova_preempt.core import refusals
 from nova_preempt.db import api as db_api
 from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import preemption as preemptions
-from nova_preempt.scheduler import request
 from nova_preempt.scheduler import surplus
 
 LOG = logging.getLogger(__name__)

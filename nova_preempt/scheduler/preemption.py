@@ -23,34 +23,34 @@ from oslo_utils import timeutils
 import stevedore
 
 from nova_preempt import db as database
-from nova_preempt import events
 from nova_preempt import headroom
 from nova_preempt import metrics
 from nova_preempt import pauses
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import providers
+from nova_preempt.cloud import view
+from nova_preempt.cloud import watch
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import policy
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import schema
+from nova_preempt.handover import claim
+from nova_preempt.handover import events
+from nova_preempt.handover import heartbeat
+from nova_preempt.handover import outcomes
+from nova_preempt.handover import owner
+from nova_preempt.handover import records
+from nova_preempt.handover import recovery
+from nova_preempt.handover import requests
+from nova_preempt.handover import terminator
+from nova_preempt.handover import terms
 from nova_preempt.scheduler import budgets
-from nova_preempt.scheduler import claim
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
-from nova_preempt.scheduler import providers
-from nova_preempt.scheduler import records
 from nova_preempt.scheduler import surplus
 from nova_preempt.scheduler import turns
-from nova_preempt.scheduler import view
-from nova_preempt.termination import heartbeat
-from nova_preempt.termination import nova_api
-from nova_preempt.termination import outcomes
-from nova_preempt.termination import owner
-from nova_preempt.termination import recovery
-from nova_preempt.termination import requests
-from nova_preempt.termination import terminator
-from nova_preempt.termination import terms
-from nova_preempt.termination import watch
 
 LOG = logging.getLogger(__name__)
 
@@ -230,7 +230,7 @@ class Preemption:
         """Close these claims, whose victims have ended.
 
         :param ended: what became of them, a
-            nova_preempt.termination.terminator.Ended
+            nova_preempt.handover.terminator.Ended
         :returns, raises: see finish()
         """
         stuck = ended.stuck

@@ -22,11 +22,11 @@ from nova.virt import hardware
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import request
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
-from nova_preempt.scheduler import request
 
 CONF = nova.conf.CONF
 

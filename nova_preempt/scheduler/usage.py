@@ -19,7 +19,7 @@ from nova import objects
 from nova.compute import vm_states
 from oslo_log import log as logging
 
-from nova_preempt import marks
+from nova_preempt.cloud import marks
 
 LOG = logging.getLogger(__name__)
 

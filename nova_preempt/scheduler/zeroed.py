@@ -16,7 +16,7 @@ for: with the extra spec resources:VCPU=0 it asks for none. The scheduler
 claims what the size of the flavor says all the same.
 """
 
-from nova_preempt import marks
+from nova_preempt.cloud import marks
 
 
 def restore(spec_obj, classes):

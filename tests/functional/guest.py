@@ -22,7 +22,7 @@ import fixtures
 from nova.api import wsgi
 from nova.tests import fixtures as nova_fixtures
 
-from nova_preempt.termination import nova_api
+from nova_preempt.cloud import nova_api
 
 _SECRET = 'between Neutron and Nova'
 _ADDRESS = '192.168.1.3'

@@ -20,12 +20,12 @@ from unittest import mock
 
 from oslo_messaging.notify import _impl_test
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.db import api as db_api
 from nova_preempt.db import queries
 from nova_preempt.embedded import cloud
-from nova_preempt.termination import nova_api
-from nova_preempt.termination import outcomes
-from nova_preempt.termination import terminator
+from nova_preempt.handover import outcomes
+from nova_preempt.handover import terminator
 from tests.functional import base
 from tests.functional import guest
 

@@ -20,7 +20,7 @@ from unittest import mock
 import fixtures
 from nova import objects
 
-from nova_preempt import placement
+from nova_preempt.cloud import placement
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import booking
 from nova_preempt.db import changes

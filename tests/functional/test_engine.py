@@ -14,9 +14,9 @@
 import datetime
 from unittest import mock
 
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import api as db_api
-from nova_preempt.termination import nova_api
 from tests.functional import base
 
 

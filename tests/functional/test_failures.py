@@ -16,10 +16,10 @@ from unittest import mock
 
 import fixtures
 
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import api as db_api
 from nova_preempt.db import pauses
-from nova_preempt.termination import nova_api
 from tests.functional import base
 
 

@@ -28,7 +28,7 @@ import sqlalchemy as sa
 import testtools
 
 from nova_preempt import db
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import manage
 from nova_preempt.cmd import status
 from nova_preempt.db import api as db_api

@@ -18,7 +18,7 @@ from nova import context as nova_context
 import oslo_messaging as messaging
 
 from nova_preempt.core.scheduling import cycle as core
-from nova_preempt.scheduler import records
+from nova_preempt.handover import records
 from nova_preempt.simulator import replay
 from tests.functional import base
 

@@ -21,12 +21,12 @@ from nova import context as nova_context
 from nova.conf import CONF
 
 from nova_preempt import rpc
+from nova_preempt.cloud import nova_api
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core import calendar
 from nova_preempt.db import booking
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
-from nova_preempt.termination import nova_api
 from tests.functional import base
 
 HOUR_S = 3600

@@ -24,9 +24,9 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
-from nova_preempt import events
 from nova_preempt.db import api as db_api
 from nova_preempt.db import booking
+from nova_preempt.handover import events
 from nova_preempt.reservation import events as reservation_events
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'

@@ -16,7 +16,7 @@ from nova.scheduler import utils as nova_utils
 from nova.scheduler.filters import utils
 from oslo_utils import strutils
 
-from nova_preempt.scheduler import request
+from nova_preempt.cloud import request
 from nova_preempt.scheduler import states
 
 ALLOW_SERVERS = 'preemptible:allow_servers'

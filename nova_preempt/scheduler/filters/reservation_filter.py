@@ -16,11 +16,11 @@ from nova.scheduler import filters
 from nova.scheduler import utils
 from oslo_log import log as logging
 
-from nova_preempt import marks
+from nova_preempt.cloud import marks
+from nova_preempt.cloud import request
 import nova_preempt.conf
+from nova_preempt.handover import terms
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import request
-from nova_preempt.termination import terms
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)

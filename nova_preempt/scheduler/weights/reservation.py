@@ -15,9 +15,9 @@ import nova.conf
 from nova.scheduler import utils
 from nova.scheduler import weights
 
+from nova_preempt.cloud import request
 import nova_preempt.conf
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import request
 from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF

@@ -18,11 +18,11 @@ from unittest import mock
 import testtools
 
 from nova_preempt import pauses
+from nova_preempt.cloud import view
 from nova_preempt.db import api as db_api
 from nova_preempt.engine import ends
 from nova_preempt.engine import stepper
-from nova_preempt.scheduler import view
-from nova_preempt.termination import terminator
+from nova_preempt.handover import terminator
 
 WAIT_S = 60
 

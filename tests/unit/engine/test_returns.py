@@ -18,11 +18,11 @@ from unittest import mock
 import testtools
 
 from nova_preempt import db
-from nova_preempt import placement as placement_api
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import returns as core
 from nova_preempt.db import api
 from nova_preempt.engine import returns
-from nova_preempt.termination import nova_api
 
 START = datetime.datetime(2026, 1, 1)
 SIZE = {'VCPU': 1}

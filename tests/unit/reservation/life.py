@@ -22,7 +22,8 @@ from types import SimpleNamespace
 import fixtures
 import testtools
 
-from nova_preempt import placement
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
 from nova_preempt.core import calendar
 from nova_preempt.db import booking
 from nova_preempt.db import moves as db_moves
@@ -38,7 +39,6 @@ from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import repairs
 from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
-from nova_preempt.termination import nova_api
 from tests.unit.db import test_api
 
 NOW = datetime.datetime(2026, 11, 20, 12)

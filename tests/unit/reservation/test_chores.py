@@ -20,8 +20,8 @@ from nova_preempt.core import model
 from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import models
+from nova_preempt.handover import terms
 from nova_preempt.reservation import chores
-from nova_preempt.termination import terms
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
 from tests.unit.reservation.life import LEAD_S

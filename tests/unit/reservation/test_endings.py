@@ -12,8 +12,8 @@
 """Hosts are free of the servers of a reservation when it has ended."""
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import nova_api
 from nova_preempt.db import booking
-from nova_preempt.termination import nova_api
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
 

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import testtools
 
 from nova_preempt import exceptions
-from nova_preempt import placement
+from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.reservation import inventory
 from nova_preempt.reservation import occupancy

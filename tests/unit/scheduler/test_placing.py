@@ -17,7 +17,7 @@ from unittest import mock
 
 from nova import exception
 
-from nova_preempt import placement
+from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import refusals
 from nova_preempt.scheduler import deadline

@@ -22,11 +22,11 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import ram
 
+from nova_preempt.cloud import request
 from nova_preempt.core import leases as core
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import filters
-from nova_preempt.scheduler import request
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import reservation

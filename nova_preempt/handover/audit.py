@@ -1,0 +1,222 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whether servers, allocations and decisions agree.
+
+Nova, Placement and our database are read one after the other, so what is on
+its way shows as a problem for a moment: what matters is what stays.
+"""
+
+import dataclasses
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler import utils
+
+from nova_preempt.db import api as db_api
+
+# Kinds of problems.
+OPEN_DECISION = 'open_decision'
+NO_ALLOCATION = 'server_without_allocation'
+PART_OF_ALLOCATION = 'server_with_part_of_its_allocation'
+NO_SERVER = 'allocation_without_server'
+OVER_CAPACITY = 'over_capacity'
+
+# So many servers are asked for at once.
+_CHUNK = 500
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Problem:
+    """Something that does not agree.
+
+    uuid is that of the decision, the server, the consumer or the provider.
+    """
+
+    kind: str
+    uuid: str
+    text: str = dataclasses.field(compare=False)
+
+
+class Audit:
+    """Compares.
+
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param view: a nova_preempt.cloud.view.ServerView
+    :param db: a nova_preempt.db.Database
+    :param cells: returns {uuid: CellMapping}
+    :param intent_timeout_s: up to this age a decision may be open
+    """
+
+    def __init__(self, placement, view, db, cells, intent_timeout_s):
+        self._placement = placement
+        self._view = view
+        self._db = db
+        self._cells = cells
+        self._intent_timeout_s = intent_timeout_s
+
+    def look(self):
+        """All Problems, in order of their kind and uuid."""
+        self._view.refresh()
+        excused = {victim.server_uuid for decision
+                   in self._db.get_decisions(statuses=db_api.OPEN)
+                   for victim in decision.victims}
+        excused |= {victim.server_uuid for _decision, victim
+                    in self._db.get_victims(db_api.STOPPED)}
+        states = {
+            provider.name: self._placement.get_provider_state(provider.uuid)
+            for provider in self._placement.list_providers([])}
+        states = {name: state for name, state in states.items() if state}
+        return sorted([*self._open_decisions(),
+                       *self._without_allocation(states, excused),
+                       *self._with_a_part(states, excused),
+                       *self._without_server(states),
+                       *self._over_capacity(states)])
+
+    def _open_decisions(self):
+        for decision, age_s in self._db.get_open_decisions():
+            if age_s >= self._intent_timeout_s:
+                yield Problem(
+                    OPEN_DECISION, decision.uuid,
+                    f'decision {decision.uuid} is {decision.status}; nobody '
+                    f'has worked on it for {age_s:.0f} s')
+
+    def _without_allocation(self, states, excused):
+        for server in self._view.servers():
+            state = states.get(server.node)
+            if (state is None or server.uuid in excused or server.task_state
+                    or server.vm_state == 'soft-delete'
+                    or server.uuid in state.allocations):
+                continue
+            yield Problem(
+                NO_ALLOCATION, server.uuid,
+                f'preemptible server {server.uuid} is on host {server.host} '
+                'and has no allocation there')
+
+    def _with_a_part(self, states, excused):
+        """Of those that have less than their size Nova tells what they need.
+
+        Which may be less, too, by their flavor.
+        """
+        for server in self._view.servers():
+            state = states.get(server.node)
+            has = state.allocations.get(server.uuid) if state else None
+            if (not has or server.uuid in excused or server.task_state
+                    or not _lacks(_size(server), has)):
+                continue
+            try:
+                needs, _node = expected_allocation(self._cells(), server)
+            except exception.NotFound:
+                continue          # it is gone, or has moved
+            if _lacks(needs, has):
+                yield Problem(
+                    PART_OF_ALLOCATION, server.uuid,
+                    f'preemptible server {server.uuid} on host {server.host} '
+                    f'has only {_sorted(has)} of {_sorted(needs)} allocated')
+
+    def _without_server(self, states):
+        consumers = {consumer: name for name, state in states.items()
+                     for consumer in state.allocations}
+        for uuid in sorted(consumers.keys() - self._known(consumers)):
+            yield Problem(
+                NO_SERVER, uuid,
+                f'consumer {uuid} has allocations on {consumers[uuid]}; Nova '
+                'knows neither a server nor a migration of that uuid')
+
+    @staticmethod
+    def _over_capacity(states):
+        for name, state in sorted(states.items()):
+            for resource_class, amount in sorted(state.used.items()):
+                inventory = state.inventories.get(resource_class)
+                if inventory is None or amount > inventory.capacity:
+                    yield Problem(
+                        OVER_CAPACITY, state.uuid,
+                        f'host {name} has {amount} of {resource_class} '
+                        'allocated, of a capacity of '
+                        f'{inventory.capacity if inventory else 0}')
+
+    def _known(self, consumers):
+        """Those of these consumers that Nova knows."""
+        context = nova_context.get_admin_context()
+        uuids = sorted(consumers)
+        known = set()
+        for cell in list(self._cells().values()):
+            with nova_context.target_cell(context, cell) as cell_context:
+                for start in range(0, len(uuids), _CHUNK):
+                    known |= {instance.uuid for instance
+                              in objects.InstanceList.get_by_filters(
+                                  cell_context,
+                                  {'uuid': uuids[start:start + _CHUNK],
+                                   'deleted': False, 'soft_deleted': True},
+                                  expected_attrs=[])}
+                known |= {uuid for uuid in uuids if uuid not in known
+                          and _is_migration(cell_context, uuid)}
+        return known | {uuid for uuid in uuids if uuid not in known
+                        and _is_building(context, uuid)}
+
+
+def expected_allocation(cells, server):
+    """What Nova would claim for a preemptible server on its host.
+
+    :param cells: {uuid: CellMapping}
+    :param server: a nova_preempt.cloud.view.Server
+    :returns: ({class: amount}, the uuid of the node)
+    :raises NotFound: it is not there any more
+    """
+    context = nova_context.get_admin_context()
+    with nova_context.target_cell(
+            context, cells[server.cell_uuid]) as cell_context:
+        instance = objects.Instance.get_by_uuid(
+            cell_context, server.uuid, expected_attrs=['flavor'])
+        node = objects.ComputeNode.get_by_host_and_nodename(
+            cell_context, server.host, server.node)
+        return (utils.resources_from_flavor(instance, instance.flavor),
+                node.uuid)
+
+
+def _size(server):
+    return {'VCPU': server.vcpus, 'MEMORY_MB': server.memory_mb}
+
+
+def _lacks(needs, has):
+    """Whether there is less of something; a CPU is one, pinned or not."""
+    needs, has = _cpus(needs), _cpus(has)
+    return any(has.get(name, 0) < amount for name, amount in needs.items())
+
+
+def _cpus(resources):
+    counted = {name: amount for name, amount in resources.items()
+               if name not in ('VCPU', 'PCPU')}
+    return {**counted, 'CPU': resources.get('VCPU', 0)
+            + resources.get('PCPU', 0)}
+
+
+def _sorted(resources):
+    return ', '.join(f'{name}:{amount}'
+                     for name, amount in sorted(resources.items()))
+
+
+def _is_migration(context, uuid):
+    try:
+        objects.Migration.get_by_uuid(context, uuid)
+    except exception.MigrationNotFound:
+        return False
+    return True
+
+
+def _is_building(context, uuid):
+    """Whether it is a server that has no cell yet."""
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
+    except exception.InstanceMappingNotFound:
+        return False
+    return mapping.cell_mapping is None

@@ -1,0 +1,163 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Giving everything back that only we would give back.
+
+For the way back to Nova's own scheduler: what is stopped and locked, closed or
+stands under another project would stay so for ever.
+"""
+
+import dataclasses
+
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.db import api as db_api
+
+
+class Left(Exception):
+    """Why something has to be done by hand."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One thing to give back.
+
+    :param text: what is, or would be, done
+    :param do: does it; None where somebody has to do it by hand
+    """
+
+    text: str
+    do: object = None
+
+
+class HandBack:
+    """Finds what there is to give back.
+
+    :param database: a nova_preempt.db.Database
+    :param nova: a NovaAPI
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param hosts: the nova_preempt.power.fleet.ComputeHosts there are
+    :param servers: the nova_preempt.cloud.view.Servers there are
+    :param project_id: [preemption_quota]allocation_project_id
+    :param start: whether those that were stopped are started, too
+    """
+
+    def __init__(self, database, nova, placement, hosts, servers,
+                 project_id='', start=False):
+        self._db = database
+        self._nova = nova
+        self._placement = placement
+        self._hosts = hosts
+        self._servers = servers
+        self._project_id = project_id
+        self._start = start
+
+    def steps(self):
+        """The Steps, in the order in which to take them."""
+        yield from self._open()
+        yield from self._stopped()
+        yield from self._shelved()
+        yield from self._closed_hosts()
+        yield from self._projects()
+
+    def _open(self):
+        for decision, _age_s in self._db.get_open_decisions():
+            yield Step(
+                f'preemption {decision.uuid} is {decision.status}: wait until '
+                'a scheduler or the engine has finished it')
+
+    def _stopped(self):
+        for decision_uuid, victim in self._db.get_victims(db_api.STOPPED):
+            yield Step(
+                f'server {victim.server_uuid} was stopped and locked to give '
+                'way: give it its space back, unlock '
+                + ('and start it' if self._start else 'it'),
+                lambda decision_uuid=decision_uuid, victim=victim:
+                    self._free_stopped(decision_uuid, victim))
+
+    def _free_stopped(self, decision_uuid, victim):
+        uuid = victim.server_uuid
+        if self._nova.get(uuid) is None:
+            self._db.update_victim(decision_uuid, uuid, db_api.GONE)
+            return
+        consumer = self._placement.get_consumer(uuid)
+        # What has allocations elsewhere was moved since, and has its space.
+        if consumer.allocations.keys() <= victim.allocations.keys():
+            try:
+                self._placement.post_allocations([placement_api.Consumer(
+                    uuid, victim.allocations, consumer.generation,
+                    victim.consumer_project_id or victim.project_id,
+                    victim.consumer_user_id or victim.user_id)])
+            except placement_api.Conflict:
+                raise Left(
+                    'its host has no room for it any more; make room, or '
+                    'migrate it with "openstack server migrate", and try '
+                    'again') from None
+        self._nova.unlock(uuid)
+        if self._start:
+            self._nova.start(uuid)
+        self._db.update_victim(decision_uuid, uuid, db_api.KEPT,
+                               ended_at=timeutils.utcnow())
+
+    def _shelved(self):
+        for decision_uuid, victim in self._db.get_victims(db_api.SHELVED):
+            if victim.restore:
+                yield Step(
+                    f'server {victim.server_uuid} was shelved to give way '
+                    'and is to come back: leave it to its owner, who can '
+                    'unshelve it',
+                    lambda decision_uuid=decision_uuid, victim=victim:
+                        self._db.update_victim(
+                            decision_uuid, victim.server_uuid, db_api.LEFT))
+
+    def _closed_hosts(self):
+        for host in sorted(self._hosts, key=lambda host: host.name):
+            if not host.is_ours:
+                continue
+            if host.up:
+                yield Step(
+                    f'host {host.name} is on, and its compute service is '
+                    f'disabled ("{host.disabled_reason}"): enable it',
+                    lambda host=host: self._nova.enable_service(
+                        host.service_uuid))
+            else:
+                yield Step(
+                    f'host {host.name} was powered off: power it on by hand, '
+                    'or have the engine wake it, and try again')
+
+    def _projects(self):
+        if not self._project_id:
+            return
+        for server in self._servers:
+            consumer = self._placement.get_consumer(server.uuid)
+            if consumer.project_id == self._project_id != server.project_id:
+                yield Step(
+                    f'the allocations of server {server.uuid} stand under '
+                    f'project {self._project_id}: put them under its own, '
+                    f'{server.project_id}',
+                    lambda consumer=consumer, server=server:
+                        self._placement.post_allocations([
+                            dataclasses.replace(
+                                consumer, project_id=server.project_id)]))
+
+
+def take(step):
+    """Do it. Returns what is left to be done by hand, '' if nothing is."""
+    if step.do is None:
+        return step.text
+    try:
+        step.do()
+    except (Left, nova_api.NovaError, placement_api.PlacementError,
+            placement_api.Conflict) as exc:
+        return f'{step.text}: {exc}'
+    return ''

@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Looks what became of the servers for which others have given way.
+
+That victims are gone does not say that somebody was served: the conductor may
+have given up waiting, or the host may have failed to build the server. The
+record of a preemption says what became of it, and a metric counts it.
+"""
+
+import collections
+
+from nova import context as nova_context
+from nova import objects
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+from nova_preempt.cloud import watch
+from nova_preempt.core import outcome
+from nova_preempt.db import api as db_api
+from nova_preempt.db import outcomes as db_outcomes
+
+LOG = logging.getLogger(__name__)
+
+
+class Outcomes:
+    """Notes outcomes.
+
+    :param db: a nova_preempt.db.Database
+    :param find: see nova_preempt.cloud.watch.Watch
+    :param read: given a CellMapping and uuids, returns {uuid: outcome.Server}
+    """
+
+    def __init__(self, db, find=watch.find_cells, read=None):
+        self._db = db
+        self._find = find
+        self._read = read or read_servers
+
+    def note(self):
+        """Note what is known by now."""
+        unknown = db_outcomes.get_unknown(self._db)
+        ending = db_outcomes.get_ending(self._db)
+        servers, unread = self._look(
+            {item.server_uuid for item in unknown
+             if item.is_placed}
+            | {uuid for _decision, uuid in ending})
+        # Nobody was served there, nor was anybody to be.
+        db_outcomes.leave_out(self._db, [
+            item.uuid for item in unknown
+            if not item.is_placed and not item.in_vain])
+        for item in unknown:
+            if item.is_placed and item.server_uuid not in unread:
+                self._note(item, servers.get(item.server_uuid))
+            elif item.in_vain and not item.is_placed:
+                self._set(item, '')
+        for decision_uuid, uuid in ending:
+            server = servers.get(uuid)
+            if uuid not in unread:
+                self._follow(decision_uuid, uuid, server)
+
+    def _follow(self, decision_uuid, uuid, server):
+        """A victim that was ending when its decision was closed."""
+        if server is None or server.deleted:
+            status = db_api.GONE
+        elif server.task_state is None:
+            status = db_api.KEPT
+        else:
+            return
+        self._db.update_victim(decision_uuid, uuid, status,
+                               ended_at=timeutils.utcnow())
+
+    def _note(self, item, server):
+        found = outcome.outcome(server, item.host, item.operation,
+                                item.flavor)
+        if found is not None:
+            self._set(item, found)
+
+    def _set(self, item, found):
+        if not db_outcomes.set_outcome(self._db, item.uuid, found):
+            return
+        if found:
+            metrics.OUTCOMES.labels(item.operation, found).inc()
+        if item.in_vain and (found == outcome.FAILED or (
+                item.server_uuid and item.status == db_api.ROLLED_BACK)):
+            metrics.IN_VAIN.inc(item.in_vain)
+            LOG.warning('%(number)d preemptible servers have ended in vain: '
+                        'preemption %(uuid)s for server %(server)s is '
+                        '%(status)s.',
+                        {'number': item.in_vain, 'uuid': item.uuid,
+                         'server': item.server_uuid,
+                         'status': found or item.status})
+
+    def _look(self, uuids):
+        """({uuid: outcome.Server}, the uuids that could not be looked at).
+
+        A server that has no cell yet is one of these.
+        """
+        if not uuids:
+            return {}, set()
+        cells, wanted = {}, collections.defaultdict(list)
+        servers, unread = {}, set()
+        for uuid, cell in self._find(sorted(uuids)).items():
+            if cell is None:
+                unread.add(uuid)
+            else:
+                cells[cell.uuid] = cell
+                wanted[cell.uuid].append(uuid)
+        for cell_uuid, members in sorted(wanted.items()):
+            try:
+                servers.update(self._read(cells[cell_uuid], members))
+            except Exception as exc:  # noqa: BLE001 (others are read)
+                LOG.warning('Cannot read cell %(cell)s: %(exc)s',
+                            {'cell': cells[cell_uuid].identity, 'exc': exc})
+                unread.update(members)
+        return servers, unread
+
+
+def read_servers(cell, uuids):
+    """{uuid: outcome.Server} of those of these servers that are in a cell.
+
+    Those that were deleted, too.
+    """
+    context = nova_context.get_admin_context(read_deleted='yes')
+    with nova_context.target_cell(context, cell) as cell_context:
+        instances = objects.InstanceList.get_by_filters(
+            cell_context, {'uuid': uuids}, expected_attrs=['flavor'])
+    return {instance.uuid: outcome.Server(
+        instance.vm_state, instance.task_state, instance.host,
+        bool(instance.deleted), instance.launched_at is not None,
+        instance.flavor.name) for instance in instances}

@@ -1,0 +1,131 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The decision record: who, for whom, which alternatives at what cost, why."""
+
+import uuid
+
+from oslo_log import log as logging
+
+from nova_preempt import requester
+from nova_preempt.core import capacity
+from nova_preempt.core.scheduling import record
+from nova_preempt.db import api as db_api
+from nova_preempt.handover import terms
+
+LOG = logging.getLogger(__name__)
+
+# Alternatives kept in a record, the best ones first.
+MAX_CONSIDERED = 100
+
+
+class Records:
+    """Builds decision records.
+
+    :param options: [preemption] of the configuration
+    :param notice_limit_s: the longest notice possible
+    """
+
+    def __init__(self, options, notice_limit_s):
+        self._options = options
+        self._notice_limit_s = notice_limit_s
+
+    def decision(self, cycle, state, plan, server_uuid, project_id,
+                 user_id):
+        """The db.Decision to end the plan's victims for a server.
+
+        Its record is JSON: {operation, asked_by, flavor, resources, consider,
+        cost, missing, surplus, optimal, steps, considered: [{host, node,
+        victims, cost_us}], runner_up, why}.
+        """
+        costs = {victim.uuid: victim.cost
+                 for victim in plan.victim_set.victims}
+        victims = tuple(
+            make_victim(server, self._options, costs[server.uuid],
+                        self._notice_limit_s)
+            for server in plan.victims)
+        return db_api.Decision(
+            uuid=str(uuid.uuid4()), server_uuid=server_uuid,
+            request_id=cycle.context.request_id or '',
+            operation=cycle.operation, project_id=project_id,
+            user_id=user_id or '', host=state.host,
+            provider_uuid=plan.host.uuid,
+            cost_us=plan.cost_us, victims=victims,
+            record=self._record(cycle, state, plan))
+
+    def log(self, decision):
+        """One line for one preemption."""
+        runner_up = decision.record['runner_up']
+        LOG.info(
+            'Preemption %(uuid)s: request_id=%(request_id)s '
+            'operation=%(operation)s server=%(server)s host=%(host)s '
+            'victims=%(victims)s cost_s=%(cost)s runner_up=%(runner_up)s '
+            'asked by %(asked_by)s',
+            {'uuid': decision.uuid, 'request_id': decision.request_id,
+             'operation': decision.operation,
+             'server': decision.server_uuid, 'host': decision.host,
+             'victims': ','.join(victim.server_uuid
+                                 for victim in decision.victims),
+             'cost': decision.cost_us / 1e6,
+             'asked_by': requester.text(decision.record['asked_by']),
+             'runner_up': 'none' if runner_up is None else
+             f'{runner_up["host"]}:{runner_up["cost_us"] / 1e6}'})
+
+    def refused(self, cycle, server_uuid, reason):
+        """The db.Decision that says why preemption did not help."""
+        spec_obj = cycle.spec_obj
+        return db_api.Decision(
+            uuid=str(uuid.uuid4()), server_uuid=server_uuid,
+            status=db_api.REFUSED, reason=reason,
+            request_id=cycle.context.request_id or '',
+            operation=cycle.operation,
+            project_id=spec_obj.project_id or '',
+            record={**self._basics(cycle),
+                    'refusals': dict(cycle.decision.search.refusals)
+                    if cycle.decision else {}})
+
+    def _basics(self, cycle):
+        return {
+            'operation': cycle.operation,
+            'asked_by': requester.describe(cycle.context),
+            'flavor': cycle.spec_obj.flavor.name
+            if 'name' in cycle.spec_obj.flavor else '',
+            'resources': dict(cycle.resources),
+            'consider': self._options.consider,
+            'cost': self._options.cost,
+        }
+
+    def _record(self, cycle, state, plan):
+        considered = cycle.considered
+        runner_up = next((item for item in considered
+                          if item['host'] != state.host), None)
+        return {
+            **self._basics(cycle),
+            'missing': capacity.by_class(plan.missing),
+            'optimal': plan.victim_set.optimal,
+            'steps': plan.victim_set.steps,
+            'considered': considered[:MAX_CONSIDERED],
+            'runner_up': runner_up,
+            'why': record.why(state.host, plan, runner_up and (
+                runner_up['host'], runner_up['cost_us'])),
+        }
+
+
+def make_victim(server, options, cost_us=0, notice_limit_s=None):
+    """The db.Victim of a nova_preempt.cloud.view.Server."""
+    ends = terms.get_terms(server, options)
+    notice_s = terms.notice_rule(options, notice_limit_s).length_s(
+        server.notice_s)
+    return db_api.Victim(
+        server.uuid, server.project_id, server.user_id, server.flavor,
+        cost_us, launched_at=server.launched_at.replace(tzinfo=None),
+        action=terms.MIGRATE if ends.migrate else ends.action,
+        notice_s=notice_s, restore=ends.restore, last_resort=ends.action)

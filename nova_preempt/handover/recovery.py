@@ -1,0 +1,329 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Taking a preemption back, at once or after a crash.
+
+A decision whose scheduler died was never answered: Nova's conductor has no
+host for the server and will not build it. So the server's claim goes, and the
+victims that are still there get their space back. What was asked to end and is
+on its way, ends; what was stopped is started. Before each act it is looked at
+what became of the victim meanwhile.
+"""
+
+import dataclasses
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eligibility
+from nova_preempt.core import ending
+from nova_preempt.core import liveness
+from nova_preempt.db import api as db_api
+from nova_preempt.db import reopening
+from nova_preempt.handover import terminator
+
+LOG = logging.getLogger(__name__)
+
+STOP = 'stop'
+
+# After these a server leaves its host.
+_LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
+
+# Changes by others between our reading and our writing, in a row.
+_TRIES = 5
+
+
+class Recovery:
+    """Rolls decisions back.
+
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param nova: a NovaAPI
+    :param db: a nova_preempt.db.Database
+    :param owner: the nova_preempt.handover.owner.Owner of this process
+    :param options: [preemption] of the configuration
+    :param active: the uuids of decisions that a thread of this process works
+        on
+    """
+
+    def __init__(self, placement, nova, db, owner, options, active):
+        self._placement = placement
+        self._nova = nova
+        self._db = db
+        self._owner = owner
+        self._options = options
+        self._active = active
+
+    def repair(self):
+        """Roll back what dead schedulers left. Returns how many decisions."""
+        repaired = 0
+        found = self._db.get_open_decisions()
+        leases = self._owner.get_leases() if found else {}
+        for decision, age_s in found:
+            if not liveness.is_orphan(
+                    decision.uuid, decision.owner, age_s,
+                    me=self._owner.name, working_on=self._active,
+                    leases=leases, timeout_s=self._options.intent_timeout_s):
+                continue
+            if not self._db.update_decision(
+                    decision.uuid, decision.owner, decision.status,
+                    new_owner=self._owner.acquire(),
+                    from_status=decision.status):
+                continue  # another scheduler takes care of it
+            LOG.warning('Preemption %(uuid)s for server %(server)s on host '
+                        '%(host)s was left %(status)s by its scheduler; '
+                        'rolling it back.',
+                        {'uuid': decision.uuid, 'host': decision.host,
+                         'server': decision.server_uuid,
+                         'status': decision.status})
+            if self.roll_back(decision.uuid, 'its scheduler stopped'):
+                repaired += 1
+                metrics.REPAIRED.labels('decision').inc()
+        return repaired
+
+    def roll_back(self, decision_uuid, reason):
+        """Take a decision of ours back.
+
+        :returns: True once it is closed; where a service cannot be reached it
+            stays open, without an owner, for a later repair
+        """
+        decision = self._db.get_decision(decision_uuid)
+        if not self._owner.keeps([decision]):
+            return False
+        if decision.status != db_api.INTENT and not self._move(
+                decision, db_api.ROLLING_BACK, reason=reason):
+            return False
+        return self._roll_back(decision, reason)
+
+    def take_back(self, decision_uuid, reason):
+        """Take a decision back that others may have taken for left behind.
+
+        They may have rolled it back just before its space was taken. What
+        they have kept may have lost its space again.
+
+        :returns: as roll_back(); False too if there is no such decision
+        """
+        if not reopening.reopen(self._db, decision_uuid,
+                                self._owner.name):
+            return False
+        decision = self._db.get_decision(decision_uuid)
+        decision = dataclasses.replace(decision, victims=tuple(
+            dataclasses.replace(victim, status=db_api.PENDING)
+            if victim.status == db_api.KEPT else victim
+            for victim in decision.victims))
+        return self._roll_back(decision, reason)
+
+    def _roll_back(self, decision, reason):
+        try:
+            status = self._undo(decision)
+        except (placement_api.PlacementError, placement_api.Conflict,
+                nova_api.NovaError) as exc:
+            LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
+                        {'uuid': decision.uuid, 'exc': exc})
+            current = self._db.get_decision(decision.uuid)
+            self._move(decision, current.status, new_owner='',
+                       reason=f'{reason}; {exc}')
+            return False
+        metrics.ROLLED_BACK.inc()
+        return self._move(decision, status, new_owner='', reason=reason)
+
+    def _move(self, decision, status, **values):
+        return self._db.update_decision(decision.uuid, decision.owner,
+                                        status, **values)
+
+    def _undo(self, decision):
+        """Give the space back. Returns the status that it has then.
+
+        Can be done again after it failed half-way.
+        """
+        forced = {}
+        for _ in range(_TRIES):
+            there = self._there(decision)
+            changes = self._release(decision) + self._restored(there)
+            try:
+                if changes:
+                    self._placement.post_allocations(changes)
+                break
+            except placement_api.Conflict as exc:
+                conflict = exc
+        else:
+            LOG.warning('Preemption %(uuid)s cannot be taken back as a '
+                        'whole: %(exc)s',
+                        {'uuid': decision.uuid, 'exc': conflict})
+            forced = self._undo_in_parts(decision, there)
+        self._close_victims(decision, there, forced)
+        if decision.status == db_api.INTENT and not changes:
+            return db_api.ABORTED
+        return db_api.ROLLED_BACK
+
+    def _look(self, victim):
+        """The ServerStatus of a victim and its ending.Seen, or None twice."""
+        server = self._nova.get(victim.server_uuid)
+        return server, server and server.seen
+
+    def _there(self, decision):
+        """The victims that are where they were.
+
+        Also those that are being deleted or shelved: until that is done they
+        need their space, and who gave it away would promise it twice.
+        """
+        return [victim for victim in decision.victims
+                if victim.status not in db_api.ENDED
+                and ending.is_there(self._look(victim)[1], decision.host)]
+
+    def _close_victims(self, decision, there, forced):
+        for victim in decision.victims:
+            if victim.status not in db_api.ENDED:
+                status = forced.get(victim.server_uuid) or self._close(
+                    decision, victim, victim in there)
+                ended_at = None
+                if status != db_api.ENDING:
+                    ended_at = timeutils.utcnow()
+                self._db.update_victim(decision.uuid, victim.server_uuid,
+                                       status, ended_at=ended_at)
+
+    def _close(self, decision, victim, was_there):
+        """Leave a victim as it is to be. Returns its status."""
+        server, seen = self._look(victim)
+        if seen is None and was_there:
+            # It went while it got its space back, and Nova may have freed
+            # that before.
+            self._placement.delete_allocations(victim.server_uuid)
+        status = ending.closing_status(seen, decision.host)
+        if status not in (db_api.KEPT, db_api.MIGRATED):
+            return status
+        if victim.notice_s:
+            self._nova.clear_notice(victim.server_uuid)
+        self._resume(victim, server)
+        return status
+
+    def _resume(self, victim, server):
+        """Let one that we have stopped run on.
+
+        :raises NovaError: not yet
+        """
+        uuid = victim.server_uuid
+        if victim.asked == STOP and server.task_state == 'powering-off':
+            raise nova_api.NovaError(
+                f'server {uuid} is still being stopped')
+        if server.locked_reason == terminator.LOCKED:
+            self._nova.unlock(uuid)
+        if victim.asked == STOP and server.vm_state == 'stopped':
+            LOG.info('Starting server %s, which was stopped to give way and '
+                     'need not.', uuid)
+            self._nova.start(uuid)
+
+    def _release(self, decision):
+        """What takes the space back from the server."""
+        if not decision.server_uuid:
+            return []
+        target = self._placement.get_consumer(decision.server_uuid)
+        if (not target.resources_on(decision.provider_uuid)
+                or self._is_used(decision, target)):
+            return []
+        return [target.with_allocations(
+            {uuid: item for uuid, item in target.allocations.items()
+             if uuid != decision.provider_uuid})]
+
+    def _restored(self, victims):
+        """What gives victims back what was taken from them.
+
+        One that has allocations elsewhere was moved since: it has its space.
+        """
+        restored = []
+        for victim in victims:
+            consumer = self._placement.get_consumer(victim.server_uuid)
+            had, has = (_resources(item) for item in (
+                victim.allocations, consumer.allocations))
+            if has != had and has.keys() <= had.keys():
+                restored.append(placement_api.Consumer(
+                    victim.server_uuid, victim.allocations,
+                    consumer.generation,
+                    victim.consumer_project_id or victim.project_id,
+                    victim.consumer_user_id or victim.user_id))
+        return restored
+
+    def _is_used(self, decision, target):
+        """Whether the server has come to that host in another way since.
+
+        As long as nobody has changed its allocations since our claim, it has
+        not; that it is there says nothing where it was there before.
+        """
+        later = self._db.get_decisions(server_uuid=decision.server_uuid,
+                                       provider_uuid=decision.provider_uuid)
+        if later[-1].uuid != decision.uuid:
+            return True
+        if target.generation == decision.record.get('consumer_generation', -1):
+            return False
+        server = self._nova.get(decision.server_uuid)
+        return (server is not None and server.host == decision.host
+                and server.status != 'ERROR')
+
+    def _undo_in_parts(self, decision, victims):
+        """Restore one by one what fits; a server without space must end.
+
+        :returns: {uuid: status} of those that have ended by that
+        """
+        forced = {}
+        release = self._release(decision)
+        if release:
+            self._placement.post_allocations(release)
+        failure = None
+        for victim in victims:
+            try:
+                restored = self._restored([victim])
+                if restored:
+                    self._placement.post_allocations(restored)
+            except placement_api.Conflict:
+                try:
+                    status = self._end(decision, victim)
+                except nova_api.NovaError as exc:
+                    failure = exc
+                    continue
+                if status:
+                    forced[victim.server_uuid] = status
+        if failure is not None:
+            raise failure
+        return forced
+
+    def _end(self, decision, victim):
+        """End a victim whose space was taken, unless it leaves by itself.
+
+        :returns: its status if it has ended by that
+        :raises NovaError: it will take more than this
+        """
+        _server, seen = self._look(victim)
+        if not ending.is_there(seen, decision.host) or (
+                ending.is_leaving(seen)):
+            return None
+        uuid = victim.server_uuid
+        LOG.error('The space of preemptible server %(server)s was taken '
+                  'before preemption %(uuid)s could be taken back; ending '
+                  'it.', {'server': uuid, 'uuid': decision.uuid})
+        if victim.asked == STOP and seen.vm_state == 'stopped':
+            self._nova.lock(uuid, terminator.LOCKED)
+            terminator.leave_stopped(self._placement, uuid)
+            return db_api.STOPPED
+        action = victim.last_resort or core_actions.last_resort(
+            victim.action, self._options.actions)
+        call = eligibility.next_call(
+            core_actions.leaving(action, seen.vm_state), seen.vm_state)
+        getattr(self._nova, call)(uuid)
+        if call not in _LAST_CALLS:
+            raise nova_api.NovaError(f'server {uuid} is still to be ended')
+        return None
+
+
+def _resources(allocations):
+    return {uuid: item['resources'] for uuid, item in allocations.items()}

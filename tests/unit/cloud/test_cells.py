@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Cells that cannot be read hold up nobody."""
+
+import types
+import unittest
+
+from nova_preempt.cloud import cells
+
+
+class TestReadings(unittest.TestCase):
+    """Readings of cells, in no thread, in a time of the test's own."""
+
+    def setUp(self):
+        self.now = 0.0
+        self.mappings = {uuid: types.SimpleNamespace(uuid=uuid, identity=uuid)
+                         for uuid in ('one', 'two')}
+        self.hanging = set()      # cells that do not answer
+        self.hung = []            # what runs once they do
+        self.failing = set()
+        self.reads = []
+        self.meanwhile = []
+        self.readings = cells.Readings(
+            lambda: self.mappings, self.read, 10, lambda: self.now,
+            self.start, self.wait)
+
+    def read(self, mapping):
+        self.reads.append(mapping.uuid)
+        if mapping.uuid in self.failing:
+            raise OSError(mapping.uuid)
+
+    def start(self, run):
+        cell = run.__defaults__[0].uuid
+        if cell in self.hanging:
+            self.hung.append(run)
+        else:
+            run()
+
+    def wait(self, condition, seconds):
+        if self.meanwhile:
+            # Another thread has the lock meanwhile.
+            condition.release()
+            try:
+                self.meanwhile.pop(0)()
+            finally:
+                condition.acquire()
+        else:
+            self.now += seconds
+
+    def answer(self):
+        self.hanging.clear()
+        while self.hung:
+            self.hung.pop()()
+
+    def test_all(self):
+        self.readings.read()
+        self.readings.read()
+        self.assertEqual(['one', 'two'] * 2, self.reads)
+        self.assertEqual(set(), self.readings.unreadable())
+        self.assertEqual(0, self.now)
+
+    def test_one_that_fails(self):
+        self.failing = {'one'}
+        with self.assertLogs(cells.__name__, 'ERROR'):
+            self.readings.read()
+        self.assertEqual(['one', 'two'], self.reads)
+        self.assertEqual({'one'}, self.readings.unreadable())
+        self.failing = set()
+        self.readings.read()
+        self.assertEqual(set(), self.readings.unreadable())
+
+    def test_one_that_hangs(self):
+        """It is waited for once, and not asked again before it answers."""
+        self.hanging = {'one'}
+        self.readings.read()
+        self.assertEqual(10, self.now)
+        self.assertEqual({'one'}, self.readings.unreadable())
+        self.readings.read()
+        self.assertEqual(10, self.now)
+        self.assertEqual(['two', 'two'], self.reads)
+        self.assertEqual(1, len(self.hung))
+
+    def test_it_answers_late(self):
+        self.hanging = {'one'}
+        self.readings.read()
+        self.answer()
+        self.assertEqual(set(), self.readings.unreadable())
+        self.readings.read()
+        self.assertEqual(2, self.reads.count('one'))
+
+    def test_it_answers_in_time(self):
+        self.hanging = {'one'}
+        self.meanwhile = [self.answer]
+        self.readings.read()
+        self.assertEqual(0, self.now)
+        self.assertEqual({'one', 'two'}, set(self.reads))
+
+    def test_what_began_before_is_too_old(self):
+        """Who asks while it is read waits for the next reading."""
+        self.hanging = {'one'}
+        self.meanwhile = [self.readings.read, self.answer]
+        self.now = 0
+        self.readings.read()
+        self.assertEqual(0, self.now)
+        self.assertEqual(2, self.reads.count('one'))
+
+    def test_a_cell_that_is_gone(self):
+        self.failing = {'one'}
+        with self.assertLogs(cells.__name__, 'ERROR'):
+            self.readings.read()
+        del self.mappings['one']
+        self.readings.read()
+        self.assertEqual(set(), self.readings.unreadable())

@@ -1,0 +1,164 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is given back before Nova's own scheduler returns."""
+
+import contextlib
+import io
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cmd import hand_back as cmd
+from nova_preempt.db import api
+from nova_preempt.handover import hand_back
+from nova_preempt.power import fleet
+
+FULL = {'p': {'resources': {'VCPU': 2, 'DISK_GB': 9}}}
+DISK = {'p': {'resources': {'DISK_GB': 9}}}
+
+
+def host(name, up, reason=fleet.REASON + 'idle'):
+    made = mock.Mock(spec=fleet.ComputeHost, up=up, service_uuid=f's-{name}',
+                     disabled_reason=reason,
+                     is_ours=reason.startswith(fleet.REASON))
+    made.name = name
+    return made
+
+
+class TestHandBack(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.db = mock.Mock(spec=db.Database)
+        self.db.get_open_decisions.return_value = []
+        self.victims = {api.STOPPED: [], api.SHELVED: []}
+        self.db.get_victims.side_effect = self.victims.get
+        self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, DISK, 3, 'shared', 'u'))
+        self.hosts = []
+        self.servers = []
+
+    def run_command(self, apply=True, **values):
+        """(exit status, lines)."""
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            status = cmd.run(hand_back.HandBack(
+                self.db, self.nova, self.placement, self.hosts, self.servers,
+                **values), apply)
+        return status, output.getvalue().splitlines()
+
+    def stop(self):
+        self.victims[api.STOPPED].append(('d', db.Victim(
+            'v', 'own', 'u', allocations=FULL, consumer_project_id='shared',
+            consumer_user_id='u')))
+
+    def test_nothing(self):
+        status, (line,) = self.run_command()
+        self.assertEqual(0, status)
+        self.assertIn('Nothing is left', line)
+
+    def test_a_stopped_server(self):
+        self.stop()
+        status, lines = self.run_command()
+        self.assertEqual(0, status)
+        self.assertIn('done: server v was stopped and locked', lines[0])
+        (posted,), _ = self.placement.post_allocations.call_args
+        self.assertEqual([placement_api.Consumer('v', FULL, 3, 'shared',
+                                                 'u')], posted)
+        self.nova.unlock.assert_called_once_with('v')
+        self.nova.start.assert_not_called()
+        self.assertEqual(('d', 'v', api.KEPT),
+                         self.db.update_victim.call_args.args)
+
+    def test_it_is_started_where_that_is_asked_for(self):
+        self.stop()
+        self.run_command(start=True)
+        self.nova.start.assert_called_once_with('v')
+
+    def test_one_without_room_stays_locked(self):
+        """To start it would be to crowd its host."""
+        self.stop()
+        self.placement.post_allocations.side_effect = placement_api.Conflict
+        status, lines = self.run_command(start=True)
+        self.assertEqual(1, status)
+        self.assertIn('no room for it any more', lines[0])
+        self.nova.unlock.assert_not_called()
+        self.nova.start.assert_not_called()
+        self.db.update_victim.assert_not_called()
+
+    def test_one_that_was_moved_has_its_space(self):
+        self.stop()
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {'q': FULL['p']}, 3))
+        self.assertEqual(0, self.run_command()[0])
+        self.placement.post_allocations.assert_not_called()
+        self.nova.unlock.assert_called_once_with('v')
+
+    def test_one_that_is_gone(self):
+        self.stop()
+        self.nova.get.return_value = None
+        self.assertEqual(0, self.run_command()[0])
+        self.db.update_victim.assert_called_once_with('d', 'v', api.GONE)
+        self.nova.unlock.assert_not_called()
+
+    def test_a_shelved_server_is_left_to_its_owner(self):
+        self.victims[api.SHELVED] += [('d', db.Victim('a', restore=True)),
+                                      ('d', db.Victim('b'))]
+        status, lines = self.run_command()
+        self.assertEqual((0, 1), (status, len(lines) - 1))
+        self.db.update_victim.assert_called_once_with('d', 'a', api.LEFT)
+
+    def test_hosts_that_were_closed(self):
+        self.hosts += [host('on', True), host('off', False),
+                       host('theirs', True, 'broken fan')]
+        status, lines = self.run_command()
+        self.assertEqual(1, status)
+        self.assertEqual([('s-on',)], [
+            call.args for call in self.nova.enable_service.mock_calls])
+        self.assertIn('left: host off was powered off', lines[0])
+
+    def test_allocations_under_another_project(self):
+        self.servers += [mock.Mock(uuid='a', project_id='own'),
+                         mock.Mock(uuid='b', project_id='shared')]
+        status, _lines = self.run_command(project_id='shared')
+        self.assertEqual(0, status)
+        (posted,), _ = self.placement.post_allocations.call_args
+        self.assertEqual([('a', 'own')], [
+            (item.uuid, item.project_id) for item in posted])
+
+    def test_a_preemption_that_is_under_way(self):
+        self.db.get_open_decisions.return_value = [
+            (db.Decision('d', 's', status=api.CLAIMED), 1.0)]
+        status, lines = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('preemption d is claimed', lines[0])
+
+    def test_it_is_only_told_unless_asked(self):
+        self.stop()
+        self.hosts.append(host('on', True))
+        status, lines = self.run_command(apply=False)
+        self.assertEqual((1, 2), (status, len(lines)))
+        self.assertEqual([], self.nova.mock_calls)
+        self.placement.post_allocations.assert_not_called()
+
+    def test_what_nova_refuses_is_left(self):
+        self.stop()
+        self.nova.unlock.side_effect = nova_api.NovaError('503')
+        self.hosts.append(host('on', True))
+        status, lines = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('503', lines[0])
+        self.nova.enable_service.assert_called_once_with('s-on')

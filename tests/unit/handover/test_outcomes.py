@@ -1,0 +1,135 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What became of those for whom others have given way is noted once."""
+
+import os
+from types import SimpleNamespace
+import unittest
+
+from nova_preempt import db
+from nova_preempt import metrics
+from nova_preempt.core import outcome
+from nova_preempt.db import api
+from nova_preempt.db import outcomes as db_outcomes
+from nova_preempt.db import queries
+from nova_preempt.handover import outcomes
+from tests.unit.db import test_api
+
+
+class TestOutcomes(test_api.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.cell = SimpleNamespace(uuid='c', identity='c')
+        self.homes = {}
+        self.servers = {}
+        self.broken = False
+        self.outcomes = outcomes.Outcomes(
+            self.db, lambda uuids: {uuid: self.homes[uuid] for uuid in uuids
+                                    if uuid in self.homes}, self.read)
+
+    def read(self, cell, uuids):
+        if self.broken:
+            raise OSError('away')
+        return {uuid: self.servers[uuid] for uuid in uuids
+                if uuid in self.servers}
+
+    def add(self, uuid, status=api.DONE, server_uuid=None, **victims):
+        self.db.create_decision(db.Decision(
+            uuid, f's-{uuid}' if server_uuid is None else server_uuid,
+            status=status, host='h', operation='create',
+            record={'flavor': 'f'}, victims=tuple(
+                db.Victim(f'{uuid}-{name}', status=victim)
+                for name, victim in victims.items())))
+
+    def put(self, uuid, vm_state='active', task_state=None, host='h',
+            **values):
+        self.homes[uuid] = self.cell
+        self.servers[uuid] = outcome.Server(vm_state, task_state, host,
+                                            flavor='f', **values)
+
+    def outcome(self, uuid):
+        self.outcomes.note()
+        return queries.get_preemption(self.db, uuid).outcome
+
+    def counted(self, found):
+        return metrics.OUTCOMES.labels('create', found)._value.get()
+
+    def test_noted_once_it_is_known(self):
+        before = self.counted('served')
+        self.add('d')
+        self.homes['s-d'] = None
+        self.assertIsNone(self.outcome('d'))
+        self.put('s-d', 'building', 'spawning')
+        self.assertIsNone(self.outcome('d'))
+        self.put('s-d')
+        self.broken = True
+        self.assertIsNone(self.outcome('d'))
+        self.broken = False
+        for _ in range(2):
+            self.assertEqual('served', self.outcome('d'))
+        self.assertEqual(before + 1, self.counted('served'))
+        self.assertEqual([], db_outcomes.get_unknown(self.db))
+
+    def test_a_server_in_error(self):
+        before = metrics.IN_VAIN._value.get()
+        self.add('d', a=api.GONE, b=api.MIGRATED, c=api.SHELVED)
+        self.put('s-d', 'error', host=None)
+        self.assertEqual('failed', self.outcome('d'))
+        self.assertEqual(before + 2, metrics.IN_VAIN._value.get())
+
+    def test_taken_back(self):
+        before = metrics.IN_VAIN._value.get()
+        self.add('d', api.ROLLED_BACK, a=api.GONE, b=api.KEPT)
+        self.put('s-d')
+        self.assertEqual('', self.outcome('d'))
+        self.assertEqual(before + 1, metrics.IN_VAIN._value.get())
+
+    def test_nobody_was_to_be_served(self):
+        before = metrics.IN_VAIN._value.get()
+        self.add('d', server_uuid='', a=api.GONE)
+        self.add('e', api.REFUSED)
+        self.add('f', api.CLAIMED, a=api.ENDING)
+        self.assertEqual('', self.outcome('d'))
+        self.assertEqual('', self.outcome('e'))
+        self.assertIsNone(self.outcome('f'))
+        self.assertEqual(before, metrics.IN_VAIN._value.get())
+
+    def test_a_victim_that_has_gone_at_last(self):
+        self.add('d', api.ROLLED_BACK, a=api.ENDING)
+        self.put('d-a', task_state='deleting')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a', 'deleted', deleted=True)
+        self.assertEqual(['gone'], self.statuses('d'))
+
+    def test_a_victim_that_has_not_gone_after_all(self):
+        self.add('d', api.ROLLED_BACK, a=api.ENDING)
+        self.put('d-a')
+        self.assertEqual(['kept'], self.statuses('d'))
+
+    def statuses(self, uuid):
+        self.outcomes.note()
+        return [victim.status for victim
+                in self.db.get_decision(uuid).victims]
+
+
+def load_tests(loader, tests, pattern):
+    """On each database; without what is inherited."""
+    suite = unittest.TestSuite()
+    for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
+        for name in vars(TestOutcomes):
+            if name.startswith('test_'):
+                case = TestOutcomes(name)
+                case.url = url
+                suite.addTest(case)
+    return suite

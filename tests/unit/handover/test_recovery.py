@@ -1,0 +1,288 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is done with a preemption that comes to nothing."""
+
+import dataclasses
+import types
+import unittest
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.db import api
+from nova_preempt.handover import recovery
+from nova_preempt.handover import terminator
+
+SIZE = {'VCPU': 1}
+
+
+class FakePlacement:
+    """One provider, "rp", with so many VCPUs."""
+
+    def __init__(self, capacity):
+        self.capacity = capacity
+        self.consumers = {}
+
+    def give(self, uuid, vcpus, provider='rp'):
+        self.post_allocations([self.get_consumer(uuid).with_allocations(
+            {provider: {'resources': {'VCPU': vcpus}}})])
+
+    def vcpus(self, uuid, provider='rp'):
+        return self.get_consumer(uuid).resources_on(provider).get('VCPU', 0)
+
+    def get_consumer(self, uuid):
+        return self.consumers.get(uuid, placement_api.Consumer(uuid, {}))
+
+    def post_allocations(self, consumers):
+        after = dict(self.consumers)
+        for item in consumers:
+            if item.generation != self.get_consumer(item.uuid).generation:
+                raise placement_api.Conflict('generation')
+            after[item.uuid] = dataclasses.replace(
+                item, generation=(item.generation or 0) + 1)
+            if not item.allocations:
+                del after[item.uuid]
+        if sum(item.resources_on('rp').get('VCPU', 0)
+               for item in after.values()) > self.capacity:
+            raise placement_api.Conflict('full')
+        self.consumers = after
+
+    def delete_allocations(self, uuid):
+        self.consumers.pop(uuid, None)
+
+
+class FakeNova:
+
+    def __init__(self):
+        self.servers = {}
+        self.calls = []
+
+    def put(self, uuid, vm_state='active', task_state=None, host='host1',
+            locked_reason=None):
+        self.servers[uuid] = nova_api.ServerStatus(
+            vm_state.upper(), task_state, host, vm_state, locked_reason)
+
+    def get(self, uuid):
+        return self.servers.get(uuid)
+
+    def __getattr__(self, name):
+        def call(uuid, *args):
+            self.calls.append((name, uuid))
+
+        return call
+
+
+class FakeDatabase:
+    """Keeps one decision."""
+
+    def __init__(self, decision):
+        self.decision = decision
+
+    def get_decision(self, uuid):
+        return self.decision
+
+    def get_decisions(self, **kwargs):
+        return [self.decision]
+
+    def update_decision(self, uuid, owner, status, new_owner=None, **values):
+        if owner != self.decision.owner:
+            return False
+        if new_owner is not None:
+            values['owner'] = new_owner
+        self.decision = dataclasses.replace(self.decision, status=status,
+                                            **values)
+        return True
+
+    def update_victim(self, uuid, server_uuid, status, **values):
+        self.decision = dataclasses.replace(self.decision, victims=tuple(
+            dataclasses.replace(victim, status=status, **values)
+            if victim.server_uuid == server_uuid else victim
+            for victim in self.decision.victims))
+
+
+class TestRollBack(unittest.TestCase):
+    """A host of 2 VCPUs; "new" has taken those of "a" and "b"."""
+
+    def setUp(self):
+        super().setUp()
+        self.placement = FakePlacement(2)
+        self.placement.give('new', 2)
+        self.nova = FakeNova()
+        for uuid in 'ab':
+            self.nova.put(uuid)
+
+    def roll_back(self, **values):
+        """What becomes of the victims: {uuid: status}."""
+        victims = tuple(api.Victim(
+            uuid, status=api.ENDING,
+            allocations={'rp': {'resources': SIZE}}, **values)
+            for uuid in 'ab')
+        self.db = FakeDatabase(api.Decision(
+            'd', 'new', owner='me', status=api.CLAIMED, host='host1',
+            provider_uuid='rp', record={'consumer_generation': 1},
+            victims=victims))
+        return self.again()
+
+    def again(self):
+        recovery.Recovery(
+            self.placement, self.nova, self.db,
+            types.SimpleNamespace(name=self.db.decision.owner,
+                                  keeps=lambda decisions: True),
+            types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
+            set()).roll_back('d', 'test')
+        return {victim.server_uuid: victim.status
+                for victim in self.db.decision.victims}
+
+    def assert_space(self, **vcpus):
+        for uuid, amount in vcpus.items():
+            self.assertEqual(amount, self.placement.vcpus(uuid), uuid)
+
+    def test_everybody_lives(self):
+        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.roll_back())
+        self.assert_space(new=0, a=1, b=1)
+        self.assertEqual([], self.nova.calls)
+        self.assertEqual(api.ROLLED_BACK, self.db.decision.status)
+
+    def test_notice_is_taken_back(self):
+        self.roll_back(notice_s=5)
+        self.assertEqual([('clear_notice', 'a'), ('clear_notice', 'b')],
+                         self.nova.calls)
+
+    # -- the server that the space was for -----------------------------
+
+    def test_resize_on_the_same_host(self):
+        """That it is on the host says nothing: it was there before."""
+        self.nova.put('new', task_state='resize_prep')
+        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.roll_back())
+        self.assert_space(new=0, a=1, b=1)
+        self.assertEqual([], self.nova.calls)
+
+    def test_resize_that_nova_has_taken_back_already(self):
+        """What it has then is what it had before."""
+        self.placement.capacity = 3
+        self.placement.give('new', 1)
+        self.nova.put('new')
+        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.roll_back())
+        self.assert_space(new=1, a=1, b=1)
+
+    def test_claim_that_others_have_changed(self):
+        """Such as where it was in an evacuation."""
+        self.placement.give('new', 2)
+        self.nova.put('new', host='host2')
+        self.roll_back()
+        self.assert_space(new=0, a=1, b=1)
+
+    # -- victims that are not what they were ---------------------------
+
+    def test_gone_or_elsewhere(self):
+        del self.nova.servers['a']
+        self.nova.put('b', host='host2')
+        self.placement.give('b', 1, 'other')
+        self.assertEqual({'a': api.GONE, 'b': api.MIGRATED},
+                         self.roll_back())
+        self.assert_space(new=0, a=0, b=0)
+        self.assertEqual(1, self.placement.vcpus('b', 'other'))
+
+    def test_deletion_that_never_finishes(self):
+        """What is still there needs its space: nobody else gets it."""
+        self.nova.put('a', task_state='deleting')
+        self.assertEqual({'a': api.ENDING, 'b': api.KEPT}, self.roll_back())
+        self.assert_space(new=0, a=1, b=1)
+        with self.assertRaises(placement_api.Conflict):
+            self.placement.give('other', 1)
+
+    def test_shelving(self):
+        self.nova.put('a', task_state='shelving_image_uploading')
+        self.assertEqual({'a': api.SHELVED, 'b': api.KEPT},
+                         self.roll_back())
+        self.assert_space(new=0, a=1, b=1)
+
+    def test_deleted_while_its_space_is_restored(self):
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            real(consumers)
+            del self.nova.servers['a']
+
+        self.placement.post_allocations = post
+        self.assertEqual({'a': api.GONE, 'b': api.KEPT}, self.roll_back())
+        self.assert_space(a=0, b=1)
+
+    # -- stopped to give way -------------------------------------------
+
+    def test_stopped_by_us(self):
+        self.nova.put('a', 'stopped', locked_reason=terminator.LOCKED)
+        self.assertEqual({'a': api.KEPT, 'b': api.KEPT},
+                         self.roll_back(asked='stop', action='stop'))
+        self.assertEqual([('unlock', 'a'), ('start', 'a')], self.nova.calls)
+
+    def test_still_being_stopped(self):
+        self.nova.put('a', task_state='powering-off')
+        self.roll_back(asked='stop', action='stop')
+        # Somebody looks again later.
+        self.assertEqual((api.ROLLING_BACK, ''), (
+            self.db.decision.status, self.db.decision.owner))
+        self.assert_space(new=0, a=1, b=1)
+        self.nova.put('a', 'stopped')
+        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.again())
+        self.assertEqual([('start', 'a')], self.nova.calls)
+
+    def test_stopped_by_its_owner(self):
+        """We have locked it only."""
+        self.nova.put('a', 'stopped', locked_reason=terminator.LOCKED)
+        self.nova.put('b', 'stopped', locked_reason='mine')
+        self.roll_back(action='stop')
+        self.assertEqual([('unlock', 'a')], self.nova.calls)
+
+    # -- space that was taken ------------------------------------------
+
+    def take(self):
+        """The new server has gone, and somebody else has its space."""
+        self.placement = FakePlacement(2)
+        self.placement.give('other', 1)
+        self.nova.calls.clear()
+
+    def test_one_must_end(self):
+        self.take()
+        self.assertEqual(api.KEPT, self.roll_back()['a'])
+        self.assert_space(a=1, b=0)
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_it_ends_on_its_terms(self):
+        self.take()
+        self.roll_back(action='migrate', last_resort='shelve')
+        self.assertEqual([('shelve', 'b')], self.nova.calls)
+
+    def test_it_takes_more_than_one_call(self):
+        self.take()
+        self.nova.put('b', 'rescued')
+        self.roll_back(action='shelve')
+        self.assertEqual([('unrescue', 'b')], self.nova.calls)
+        self.assertEqual(api.ROLLING_BACK, self.db.decision.status)
+        self.nova.put('b')
+        self.again()
+        self.assertEqual(('shelve', 'b'), self.nova.calls[-1])
+        self.assertEqual(api.ROLLED_BACK, self.db.decision.status)
+
+    def test_nobody_ends_who_leaves_already(self):
+        for state in (('active', 'deleting'), ('active', 'shelving'),
+                      ('active', None, 'host2')):
+            self.take()
+            self.nova.put('b', *state)
+            self.roll_back()
+            self.assertEqual([], self.nova.calls)
+
+    def test_it_stays_stopped(self):
+        self.take()
+        self.nova.put('b', 'stopped')
+        self.assertEqual({'a': api.KEPT, 'b': api.STOPPED},
+                         self.roll_back(asked='stop', action='stop'))
+        self.assertEqual([('lock', 'b')], self.nova.calls)

@@ -1,0 +1,564 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Ending victims, in a time of the tests' own."""
+
+import collections
+import types
+import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
+
+from nova_preempt import db
+from nova_preempt import exceptions
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import watch
+from nova_preempt.db import api
+from nova_preempt.handover import events
+from nova_preempt.handover import owner
+from nova_preempt.handover import requests
+from nova_preempt.handover import terminator
+from nova_preempt.scheduler import deadline
+
+FREE = placement_api.Consumer('a', {})
+HOLDING = placement_api.Consumer(
+    'a', {'rp': {'resources': {'VCPU': 1, 'DISK_GB': 9}}}, 1)
+
+
+#: Calls after which a server is active again.
+BACK = ('confirm_resize', 'unrescue', 'unpause', 'resume')
+
+
+class Clock:
+
+    def __init__(self):
+        self.now = 100.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+class FakeCloud:
+    """Servers that do what is asked after as many seconds as they are told.
+
+    It is Nova's API and what shows in Nova's records.
+    """
+
+    def __init__(self, clock, seconds, refuse=0):
+        self.clock = clock
+        self.seconds = seconds
+        self.refuse = refuse
+        self.asked = collections.defaultdict(list)   # uuid: [(time, what)]
+        self.shown = {}                              # uuid: action in notice
+        self.vm_states = collections.defaultdict(lambda: 'active')
+        self.hosts = collections.defaultdict(lambda: 'host1')
+        self._due = {}                               # uuid: (time, what)
+
+    def __getattr__(self, what):
+        if what not in ('force_delete', 'shelve', 'shelve_offload', 'stop',
+                        'live_migrate', *BACK):
+            raise AttributeError(what)
+
+        def ask(uuid):
+            self.asked[uuid].append((self.clock.now, what))
+            if len(self.asked[uuid]) <= self.refuse:
+                raise nova_api.NovaError('409')
+            self._due[uuid] = self.clock.now + self.seconds[uuid], what
+
+        return ask
+
+    def lock(self, uuid, reason):
+        self.asked[uuid].append((self.clock.now, 'lock'))
+
+    def abort_migration(self, uuid):
+        self.asked[uuid].append((self.clock.now, 'abort'))
+        self._due.pop(uuid)
+
+    def set_notice(self, uuid, action, last_resort, deadline, reason,
+                   decision_uuid):
+        self.shown[uuid] = action, last_resort
+
+    def clear_notice(self, uuid):
+        self.shown.pop(uuid, None)
+
+    def power_off(self, uuid):
+        self.vm_states[uuid] = 'stopped'
+
+    def get(self, uuid, max_age_s=None):
+        due, what = self._due.get(uuid, (None, None))
+        if what is None:
+            return self._state(uuid, None)
+        if self.clock.now < due:
+            return self._state(uuid, {'force_delete': 'deleting',
+                                      'live_migrate': 'migrating'}.get(
+                                          what, what))
+        if what == 'force_delete':
+            return None
+        del self._due[uuid]
+        if what == 'live_migrate':
+            self.hosts[uuid] = 'host2'
+        else:
+            self.vm_states[uuid] = {
+                'shelve': 'shelved', 'shelve_offload': 'shelved_offloaded',
+                'stop': 'stopped', **dict.fromkeys(BACK, 'active')}[what]
+        return self._state(uuid, None)
+
+    def _state(self, uuid, task_state):
+        return watch.State(self.vm_states[uuid], task_state,
+                           self.hosts[uuid], self.clock.now)
+
+
+class TestTerminator(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.clock = Clock()
+        self.halted_at = float('inf')
+        self.db = mock.Mock(spec=db.Database)
+        self.owner = mock.Mock(spec=owner.Owner)
+        self.owner.keeps.return_value = True
+        self.events = mock.Mock(spec=events.Events)
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_consumer.return_value = FREE
+        self.watch = mock.Mock(spec=watch.Watch)
+        self.requests = mock.Mock(spec=requests.Requests)
+        self.requests.unwanted.return_value = set()
+        self.options = types.SimpleNamespace(
+            termination_timeout_s=60, poll_interval_s=1.0,
+            migrate_timeout_s=30, actions=['delete'])
+
+    def halt(self, operation):
+        """Nobody is to end from some time on."""
+        if self.clock.now >= self.halted_at:
+            raise exceptions.Paused('a reason')
+
+    def cloud(self, seconds, **kwargs):
+        cloud = FakeCloud(self.clock, seconds, **kwargs)
+        self.watch.get.side_effect = cloud.get
+        return cloud
+
+    def end(self, cloud, *uuids, **values):
+        return self.finish(cloud, *uuids, **values).stuck
+
+    def finish(self, cloud, *uuids, operation='create', check=None,
+               **values):
+        decision = db.Decision(
+            'd', 's', operation=operation, host='host1', victims=tuple(
+                db.Victim(uuid, **values) for uuid in uuids))
+        return terminator.Terminator(
+            cloud, self.watch, self.requests, self.placement, self.db,
+            self.owner, self.options, self.events, lambda: self.clock.now,
+            self.clock.sleep, self.halt).end([decision], check)
+
+    def assert_soon_after(self, when):
+        """No later than at the next look, which is soon at first."""
+        self.assertGreaterEqual(self.clock.now, when)
+        self.assertLessEqual(self.clock.now,
+                             when + self.options.poll_interval_s)
+
+    def statuses(self, uuid):
+        return [call.args[2] for call in self.db.update_victim.mock_calls
+                if call.args[1] == uuid]
+
+    def test_nobody_is_asked_to_end_once_the_request_is_given_up(self):
+        cloud = self.cloud({'a': 5})
+
+        def check():
+            if self.clock.now >= 130:
+                raise deadline.TimeIsUp
+
+        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+                          notice_s=30, check=check)
+        self.assertEqual(130, self.clock.now)
+        self.assertEqual([], cloud.asked['a'])
+
+    def test_all_at_once(self):
+        cloud = self.cloud({'a': 5, 'b': 7})
+        self.assertEqual(set(), self.end(cloud, 'a', 'b'))
+        self.assertEqual({'a': [(100.0, 'force_delete')],
+                          'b': [(100.0, 'force_delete')]}, cloud.asked)
+        self.assert_soon_after(107.0)
+        self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
+        self.assertEqual(2, self.events.end.call_count)
+        self.assertEqual({}, cloud.shown)
+        self.watch.remove.assert_called_once_with(['a', 'b'])
+
+    def test_nobody_ends_once_it_may_have_been_taken_over(self):
+        """As when the lease runs out while a notice does."""
+        self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.assertRaises(api.LostDecision, self.end, cloud, 'a', 'b',
+                          notice_s=30)
+        self.assertEqual({}, cloud.asked)
+
+    def test_who_has_notice_is_spared_by_a_pause(self):
+        self.halted_at = 129
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.assertRaises(exceptions.Paused, self.end, cloud, 'a', 'b',
+                          notice_s=30)
+        self.assertEqual({}, cloud.asked)
+        self.watch.remove.assert_called_once_with(['a', 'b'])
+
+    def test_who_was_asked_to_end_ends_with_all_others(self):
+        """One that has ended already would have done so in vain."""
+        self.halted_at = 131
+        cloud = self.cloud({'a': 5, 'b': 9})
+        self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30))
+        self.assertEqual({'a', 'b'}, set(cloud.asked))
+
+    def test_what_cannot_be_recorded_yet_is_recorded_later(self):
+        self.db.update_victim.side_effect = [
+            db_exc.DBConnectionError, None, db_exc.DBConnectionError, None]
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(1, len(cloud.asked['a']))
+        self.assertEqual([api.ENDING, api.ENDING, api.GONE, api.GONE],
+                         self.statuses('a'))
+
+    def test_nobody_ends_for_a_decision_that_was_taken_over(self):
+        self.owner.keeps.return_value = False
+        cloud = self.cloud({'a': 1})
+        self.assertRaises(api.LostDecision, self.end, cloud, 'a', notice_s=30)
+        self.assertEqual({}, cloud.asked)
+        self.watch.remove.assert_called_once_with(['a'])
+
+    def test_one_that_never_ends(self):
+        cloud = self.cloud({'a': 1, 'b': 1000})
+        self.assertEqual({'b'}, self.end(cloud, 'a', 'b'))
+        self.assert_soon_after(160.0)
+        self.assertEqual([api.ENDING], self.statuses('b'))
+
+    def test_refused_at_first(self):
+        cloud = self.cloud({'a': 1}, refuse=2)
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(3, len(cloud.asked['a']))
+
+    def test_failed_end_is_asked_for_again(self):
+        cloud = self.cloud({'a': 1})
+        active = watch.State('active', None, 'host1', 100.0)
+        self.watch.get.side_effect = lambda uuid, max_age_s: (
+            active if self.clock.now < 112 else None)
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(2, len(cloud.asked['a']))
+
+    def test_records_of_nova_away_for_a_while(self):
+        cloud = self.cloud({'a': 1})
+        self.watch.get.side_effect = [
+            watch.State('active', None, 'host1', 100.0),
+            *[nova_api.NovaError('away')] * 5, None]
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(1, len(cloud.asked['a']))
+
+    # -- notice ------------------------------------------------------------
+
+    def test_notice(self):
+        cloud = self.cloud({'a': 1})
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual(('delete', 'delete'), cloud.shown['a'])
+        self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
+        self.assertEqual([api.NOTICED, api.ENDING, api.GONE],
+                         self.statuses('a'))
+        (_decision, noticed), _ = self.events.notice.call_args
+        self.assertIsNotNone(noticed.deadline)
+
+    def test_no_time_is_lost_on_one_that_powers_off(self):
+        cloud = self.cloud({'a': 1})
+        self.clock.sleep = lambda seconds: self.tick(cloud)
+        self.end(cloud, 'a', notice_s=30)
+        self.assertEqual([(105.0, 'force_delete')], cloud.asked['a'])
+
+    def tick(self, cloud):
+        self.clock.now += 1
+        if self.clock.now == 105:
+            cloud.power_off('a')
+
+    def test_the_timeout_begins_after_the_notice(self):
+        cloud = self.cloud({'a': 50})
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        cloud = self.cloud({'a': 70})
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+
+    def test_gone_during_its_notice(self):
+        cloud = self.cloud({'a': 0})
+        cloud.force_delete('a')
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual(100.0, self.clock.now)
+
+    def test_notice_that_nobody_can_see(self):
+        cloud = self.cloud({'a': 1})
+        cloud.set_notice = mock.Mock(side_effect=nova_api.NovaError('403'))
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
+
+    # -- actions -----------------------------------------------------------
+
+    def test_shelve(self):
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
+        self.assertEqual(['shelve', 'shelve_offload'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual([api.ENDING, api.SHELVED], self.statuses('a'))
+
+    def test_shelved_but_its_space_is_not_free(self):
+        self.placement.get_consumer.return_value = HOLDING
+        cloud = self.cloud({'a': 3})
+        self.assertEqual({'a'}, self.end(cloud, 'a', action='shelve'))
+
+    def test_stop(self):
+        self.placement.get_consumer.return_value = HOLDING
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a', action='stop'))
+        self.assertEqual(['stop', 'lock'],
+                         [what for _time, what in cloud.asked['a']])
+        (changes,), _ = self.placement.post_allocations.call_args
+        self.assertEqual({'rp': {'resources': {'DISK_GB': 9}}},
+                         changes[0].allocations)
+        self.assertEqual([api.ENDING, api.STOPPED], self.statuses('a'))
+
+    def test_whatever_state_its_owner_has_brought_it_into(self):
+        for action, vm_state, calls in (
+                ('shelve', 'resized', ['confirm_resize', 'shelve',
+                                       'shelve_offload']),
+                ('shelve', 'rescued', ['unrescue', 'shelve',
+                                       'shelve_offload']),
+                ('shelve', 'paused', ['shelve', 'shelve_offload']),
+                ('shelve', 'soft-delete', ['force_delete']),
+                ('stop', 'resized', ['confirm_resize', 'stop', 'lock']),
+                ('stop', 'rescued', ['unrescue', 'stop', 'lock']),
+                ('stop', 'paused', ['unpause', 'stop', 'lock']),
+                ('stop', 'suspended', ['resume', 'stop', 'lock']),
+                ('stop', 'shelved', ['shelve_offload']),
+                ('stop', 'soft-delete', ['force_delete']),
+                ('delete', 'resized', ['force_delete'])):
+            with self.subTest(action=action, vm_state=vm_state):
+                cloud = self.cloud({'a': 3})
+                cloud.vm_states['a'] = vm_state
+                since = self.clock.now
+                self.assertEqual(set(), self.end(cloud, 'a', action=action))
+                self.assertEqual(calls, [
+                    what for _time, what in cloud.asked['a']])
+                # One after the other, without a pause.
+                self.assertLessEqual(self.clock.now - since,
+                                     4 * len(calls))
+
+    def test_notice_in_every_state_in_which_a_guest_may_run(self):
+        for vm_state in ('active', 'paused', 'rescued', 'resized'):
+            with self.subTest(vm_state=vm_state):
+                cloud = self.cloud({'a': 3})
+                cloud.vm_states['a'] = vm_state
+                since = self.clock.now
+                self.end(cloud, 'a', action='delete', notice_s=30)
+                self.assertEqual([(since + 30, 'force_delete')],
+                                 cloud.asked['a'])
+
+    def test_stop_without_disk(self):
+        cloud = self.cloud({'a': 3})
+        self.assertEqual(set(), self.end(cloud, 'a', action='stop'))
+        self.placement.post_allocations.assert_not_called()
+
+    def test_migrate(self):
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 9})
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=1))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+        self.assertEqual({}, cloud.shown)
+
+    def test_migration_refused(self):
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 1}, refuse=1)
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(['live_migrate', 'force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_migration_that_does_not_show_yet(self):
+        """What was read before it was asked for is told for a while."""
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 20})
+        old = watch.State('active', None, 'host1', self.clock.now)
+        self.watch.get.side_effect = lambda uuid, max_age_s: (
+            old if self.clock.now < 110 else cloud.get(uuid))
+        self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+
+    def test_migration_that_is_under_way(self):
+        """As after a restart: to ask again would be refused."""
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 20}, refuse=0)
+        cloud.live_migrate('a')
+        cloud.refuse = 2
+        self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+
+    def test_migration_that_takes_too_long(self):
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 40})
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(['live_migrate', 'abort', 'force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_stopped_servers_are_not_migrated(self):
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 1})
+        cloud.power_off('a')
+        self.end(cloud, 'a')
+        self.assertEqual(['force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_only_those_that_ask_for_it_are_migrated(self):
+        self.options.actions = ['stop', 'migrate']
+        for action, expected in (('migrate', ['live_migrate']),
+                                 ('stop', ['stop', 'lock'])):
+            cloud = self.cloud({'a': 3})
+            self.assertEqual(set(), self.end(cloud, 'a', action=action))
+            self.assertEqual(expected,
+                             [what for _time, what in cloud.asked['a']])
+
+    def test_the_default_follows_a_migration_that_fails(self):
+        self.options.actions = ['shelve', 'delete', 'migrate']
+        cloud = self.cloud({'a': 1}, refuse=1)
+        self.assertEqual(set(), self.end(cloud, 'a', action='migrate',
+                                         notice_s=1))
+        self.assertEqual(['live_migrate', 'shelve', 'shelve_offload'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(('migrate', 'shelve'), cloud.shown['a'])
+        self.assertEqual(api.SHELVED, self.statuses('a')[-1])
+
+    # -- the space in Placement --------------------------------------------
+
+    def test_waits_until_nova_has_freed_the_space(self):
+        self.placement.get_consumer.side_effect = [HOLDING, HOLDING, FREE]
+        self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
+        self.assert_soon_after(101.0)
+        self.assertEqual(3, self.placement.get_consumer.call_count)
+        self.placement.delete_allocations.assert_not_called()
+
+    def test_space_that_nova_forgets_is_freed(self):
+        self.placement.get_consumer.return_value = HOLDING
+        self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
+        self.placement.delete_allocations.assert_called_once_with('a')
+        self.assert_soon_after(111.0)
+
+    def test_placement_away(self):
+        self.placement.get_consumer.side_effect = (
+            placement_api.PlacementError('503'))
+        self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
+        self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
+
+    # -- what became of it meanwhile ---------------------------------------
+
+    def meanwhile(self, cloud, when, vm_state='active', task_state=None,
+                  host='host1'):
+        """Somebody else has done something to it by then."""
+        real = cloud.get
+        self.watch.get.side_effect = lambda uuid, max_age_s: (
+            real(uuid) if self.clock.now < when else watch.State(
+                vm_state, task_state, host, self.clock.now))
+
+    def test_shelved_by_its_owner(self):
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, 'shelved_offloaded', host=None)
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+        self.assertEqual(api.SHELVED, self.statuses('a')[-1])
+        self.assert_soon_after(110)
+
+    def test_moved_by_an_administrator(self):
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, host='host2')
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+        self.assertEqual({}, cloud.shown)
+        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+
+    def test_on_its_way_when_the_notice_is_over(self):
+        for task_state in ('migrating', 'resize_migrated', 'shelving'):
+            cloud = self.cloud({'a': 1})
+            start = self.clock.now
+            self.watch.get.side_effect = lambda uuid, max_age_s: watch.State(
+                'active', *((task_state, 'host1')            # noqa: B023
+                            if self.clock.now < start + 40   # noqa: B023
+                            else (None, 'host2')), self.clock.now)
+            self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
+            self.assertEqual({}, cloud.asked)
+
+    def test_on_its_way_for_too_long(self):
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, task_state='migrating')
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+
+    def test_a_cell_that_is_away_for_too_long(self):
+        cloud = self.cloud({'a': 1})
+        self.watch.get.side_effect = nova_api.NovaError('away')
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+        self.assert_soon_after(190)
+        self.assertEqual({}, cloud.asked)
+
+    def test_who_has_reached_its_maximum_run_time_is_not_moved(self):
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 1})
+        self.finish(cloud, 'a', operation='maximum_runtime', notice_s=5)
+        self.assertEqual(['force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_an_error_during_its_notice(self):
+        """It cannot be shelved: the next action that the operator allows."""
+        cloud = self.cloud({'a': 1})
+        cloud.vm_states['a'] = 'error'
+        self.options.actions = ['stop', 'shelve']
+        self.assertEqual({'a'}, self.end(cloud, 'a', action='shelve'))
+        self.assertEqual({}, cloud.asked)
+        self.options.actions = ['stop', 'shelve', 'delete']
+        self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
+        self.assertEqual(['force_delete'],
+                         [what for _time, what in cloud.asked['a']])
+
+    def test_stop_leaves_what_a_stopped_server_keeps(self):
+        self.placement.get_consumer.return_value = placement_api.Consumer(
+            'a', {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 9}},
+                  'gpu': {'resources': {'VGPU': 1}}}, 1)
+        self.end(self.cloud({'a': 3}), 'a', action='stop')
+        (changes,), _ = self.placement.post_allocations.call_args
+        self.assertEqual({'gpu': {'resources': {'VGPU': 1}}},
+                         changes[0].allocations)
+
+    # -- whether it is wanted ----------------------------------------------
+
+    def test_nobody_needs_the_space_any_more(self):
+        cloud = self.cloud({'a': 1})
+        self.requests.unwanted.side_effect = lambda uuids: (
+            set(uuids) if self.clock.now >= 120 else set())
+        ended = self.finish(cloud, 'a', notice_s=30)
+        self.assertEqual((set(), {'d'}), (ended.stuck, ended.unwanted))
+        self.assertEqual({}, cloud.asked)
+        self.requests.add.assert_called_once_with(['s'])
+        self.requests.remove.assert_called_once_with(['s'])
+
+    def test_nobody_knows_whether_it_is_needed(self):
+        cloud = self.cloud({'a': 1})
+        self.requests.unwanted.side_effect = nova_api.NovaError('away')
+        self.assertEqual({'a'}, self.end(cloud, 'a'))
+        self.assertEqual({}, cloud.asked)
+
+    def test_looks_often_at_first(self):
+        self.assertEqual(set(), self.end(self.cloud({'a': 0.4}), 'a'))
+        self.assertLess(self.clock.now, 100.6)
+        looks = self.watch.get.call_count
+        self.assertEqual(set(), self.end(self.cloud({'a': 50}), 'a'))
+        self.assertLess(self.watch.get.call_count - looks, 80)
