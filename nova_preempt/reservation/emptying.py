@@ -205,7 +205,8 @@ class Emptying:
                    if item.uuid in servers and not item.busy]
         if not servers:
             return ()
-        return self._preemption.budgets.spending().caps(servers)
+        budgets = self._preemption.budgets.read()
+        return budgets.caps(servers) if budgets else ()
 
     def _give_notice(self, reservation, host, servers):
         """Begin the ends of those whose time has come.

@@ -296,7 +296,7 @@ class Cloud:
             'minimum_runtime_s': 0, 'honored_locks': 'admin',
             'actions': ['delete', 'shelve', 'stop'], **options})
         view = SimpleNamespace(get=self._get_preemptible)
-        budgets = SimpleNamespace(spending=lambda: SimpleNamespace(
+        budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))
         return SimpleNamespace(conf=conf, view=view, db=self,
                                budgets=budgets)
