@@ -34,7 +34,11 @@ ENDED = "ended"  # only in an answer to a question after one lease
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
-    """The hosts that one project has for itself, from start_s to end_s."""
+    """The hosts that one project has for itself, from start_s to end_s.
+
+    :ivar unready: those of the hosts that others are still on: nobody else
+        comes, but its owner waits
+    """
 
     id: str
     project_id: str
@@ -42,6 +46,7 @@ class Lease:
     start_s: int
     end_s: int
     hosts: frozenset[str] = frozenset()
+    unready: frozenset[str] = frozenset()
 
 
 class Leases:
@@ -257,7 +262,7 @@ class LeaseView:
             reason = self._refusal(lease)
             if reason:
                 return Answer(reason=reason)
-            hosts |= lease.hosts
+            hosts |= lease.hosts - lease.unready
         return Answer(hosts)
 
     def _refusal(self, lease: Lease) -> str:
@@ -270,6 +275,8 @@ class LeaseView:
             )
         if not lease.hosts:
             return f"Reservation {lease.id} has no host left."
+        if lease.hosts <= lease.unready:
+            return f"Reservation {lease.id} has no host that is empty yet."
         return ""
 
 

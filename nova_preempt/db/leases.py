@@ -30,12 +30,25 @@ def _status(status, ready_at):
     return _STATUSES.get(status, core.ENDED)
 
 
+def _lease(uuid, project_id, status, ready_at, start_s, end_s, hosts):
+    """A Lease.
+
+    :param hosts: {name: status} of those that are not LOST
+    """
+    # Before the start all of them are looked at, and nobody comes.
+    unready = frozenset() if ready_at is None else frozenset(
+        name for name, how in hosts.items() if how != booking.READY)
+    return core.Lease(uuid, project_id, _status(status, ready_at), start_s,
+                      end_s, frozenset(hosts), unready)
+
+
 def of(reservation):
     """The Lease that a Reservation is."""
-    return core.Lease(
-        reservation.uuid, reservation.project_id,
-        _status(reservation.status, reservation.ready_at),
-        reservation.start_s, reservation.end_s, frozenset(reservation.held))
+    return _lease(
+        reservation.uuid, reservation.project_id, reservation.status,
+        reservation.ready_at, reservation.start_s, reservation.end_s,
+        {host.host: host.status for host in reservation.hosts
+         if host.status != booking.LOST})
 
 
 def fetch(session, uuids=None):
@@ -48,7 +61,7 @@ def fetch(session, uuids=None):
     host = models.ReservationHost.__table__
     query = (sa.select(row.c.uuid, row.c.project_id, row.c.status,
                        row.c.ready_at, row.c.start_at, row.c.end_at,
-                       host.c.host)
+                       host.c.host, host.c.status.label('how'))
              .outerjoin(host, (host.c.reservation_uuid == row.c.uuid)
                         & (host.c.status != booking.LOST))
              .where(row.c.status.in_(booking.OPEN)))
@@ -56,12 +69,11 @@ def fetch(session, uuids=None):
         query.where(row.c.uuid.in_(batch)) for batch in booking.batches(uuids)]
     found = {}
     for query in queries:
-        for *values, name in session.execute(query):
-            hosts = found.setdefault(values[0], (values, []))[1]
+        for *values, name, how in session.execute(query):
+            hosts = found.setdefault(values[0], (values, {}))[1]
             if name is not None:
-                hosts.append(name)
-    return [core.Lease(uuid, project_id, _status(status, ready_at),
-                       booking.to_s(start_at), booking.to_s(end_at),
-                       frozenset(hosts))
+                hosts[name] = how
+    return [_lease(uuid, project_id, status, ready_at,
+                   booking.to_s(start_at), booking.to_s(end_at), hosts)
             for (uuid, project_id, status, ready_at, start_at, end_at), hosts
             in found.values()]

@@ -243,11 +243,22 @@ class Reservations:
         :returns: False if the reservation does not hold this host
         """
         row = models.ReservationHost
+        told = status == booking.READY and self._has_started(uuid)
         with self._db._writer() as session:
+            # From now on its owner may come.
+            if told:
+                changes.raise_generation(session, reservations=(uuid,))
             return session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
                 .where(row.host == host).where(row.status != booking.LOST)
                 .values(status=status, reason=reason)).rowcount == 1
+
+    def _has_started(self, uuid):
+        # Not from a replica, which may be late. It does not change back.
+        with self._db._writer() as session:
+            return session.scalar(
+                sa.select(models.Reservation.ready_at).where(
+                    models.Reservation.uuid == uuid)) is not None
 
     @retries.retried
     def replace_host(self, uuid, old, new=None, reason='',

@@ -179,6 +179,21 @@ class TestView(unittest.TestCase):
         self.assertEqual(leases.Answer(frozenset('E')),
                          self.answer('other', project='q'))
 
+    def test_hosts_that_others_are_still_on(self):
+        lease = leases.Lease('r', 'p', leases.ACTIVE, 0, 2 ** 40,
+                             frozenset('AB'), frozenset('B'))
+        for unready, expected in (
+                ('B', leases.Answer(frozenset('A'))),
+                ('', leases.Answer(frozenset('AB'))),
+                ('AB', leases.Answer(
+                    reason='Reservation r has no host that is empty yet.'))):
+            known = leases.Leases([dataclasses.replace(
+                lease, unready=frozenset(unready))])
+            self.assertEqual(expected, leases.LeaseView(
+                known, True, False, 1).answer(['r'], 'p'))
+            # Nobody else comes, either.
+            self.assertEqual(0, known.free_s('B', 1))
+
     def test_of_several_all_must_be_good(self):
         self.assertEqual(self.answer('soon'), self.answer('now', 'soon'))
 

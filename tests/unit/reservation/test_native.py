@@ -11,6 +11,7 @@
 # under the License.
 """Our own reservations as leases, on a real database."""
 
+import dataclasses
 import datetime
 import os
 import tempfile
@@ -90,6 +91,7 @@ class TestNative(unittest.TestCase):
                          tuple(self.service.fetch()))
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
+        self.mine.set_host('r1', 'h2', booking.READY)
         self.mine.update('r1', status=booking.DEGRADED, ready_at=NOW)
         self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h2'),),
                          tuple(self.service.fetch()))
@@ -98,6 +100,26 @@ class TestNative(unittest.TestCase):
                          tuple(self.service.fetch()))
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
+
+    def test_a_new_host_of_an_active_one_waits_until_it_is_empty(self):
+        self.grant('r1', 'h1', 'h2')
+        for host in ('h1', 'h2'):
+            self.mine.set_host('r1', host, booking.READY)
+        self.mine.update('r1', status=booking.ACTIVE, ready_at=NOW)
+        active = self.lease('r1', core_leases.ACTIVE, 'h1', 'h2')
+        self.assertEqual((active,), tuple(self.service.fetch()))
+        self.mine.replace_host('r1', 'h1', 'h3')
+        waiting = dataclasses.replace(active, hosts=frozenset(('h2', 'h3')),
+                                      unready=frozenset(('h3',)))
+        for status in (booking.ASSIGNED, booking.EMPTYING):
+            self.mine.set_host('r1', 'h3', status)
+            self.assertEqual((waiting,), tuple(self.service.fetch()))
+            self.assertEqual(waiting, self.service.get('r1'))
+        # It is seen at once.
+        self.mine.set_host('r1', 'h3', booking.READY)
+        ready = dataclasses.replace(waiting, unready=frozenset())
+        self.assertEqual((ready,), tuple(self.service.fetch()))
+        self.assertEqual(ready, self.service.get('r1'))
 
     def test_only_those_that_have_started_while_reservations_are_off(self):
         self.grant('r1', 'h1')
