@@ -20,6 +20,7 @@ from osc_lib.command import command
 
 from nova_preempt.client import common
 from nova_preempt.client import lookup
+from nova_preempt.client import values
 
 
 def _seconds(cost_us):
@@ -38,7 +39,11 @@ class ListPreemptions(command.Lister):
                             help='Of this victim (name or id)')
         parser.add_argument('--flavor', metavar='<flavor>',
                             help='With a victim of this flavor (name)')
-        parser.add_argument('--status', metavar='<status>')
+        parser.add_argument('--status', metavar='<status>',
+                            choices=values.PREEMPTION_STATUSES,
+                            help='intent, claimed, rolling_back, done, '
+                                 'rolled_back, aborted or refused '
+                                 '(administrators)')
         common.add_interval(parser)
         parser.add_argument('--host', metavar='<host>',
                             help='On this host (administrators)')

@@ -16,6 +16,7 @@ from osc_lib.command import command
 
 from nova_preempt.client import common
 from nova_preempt.client import plot
+from nova_preempt.client import values
 
 
 class ShowEnergy(command.ShowOne):
@@ -23,7 +24,7 @@ class ShowEnergy(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('--since', metavar='<time>',
+        parser.add_argument('--since', metavar='<time>', type=values.time,
                             help='What was saved from then on (ISO 8601, UTC '
                                  'without an offset); the last 30 days by '
                                  'default')

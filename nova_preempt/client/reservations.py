@@ -126,6 +126,7 @@ class ListReservations(command.Lister):
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('--status', metavar='<status>',
+                            choices=values.RESERVATION_STATUSES,
                             help='pending, active, degraded, ended, '
                                  'cancelled or error')
         parser.add_argument('--name', metavar='<name>')

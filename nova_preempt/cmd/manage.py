@@ -61,12 +61,14 @@ def _version(args):
 
 
 def _show(args):
-    """Print decisions as JSON, one a line."""
+    """Print decisions, one a line: as JSON, those that are open for people.
+    """
+    brief = args.brief or (args.open and not args.json)
     decisions = db.Database(CONF).get_decisions(
         server_uuid=args.server, request_id=args.request_id,
         statuses=db_api.OPEN if args.open else None)
     for decision in decisions:
-        if args.brief:
+        if brief:
             print(_brief(decision))
             continue
         print(json.dumps(_plain(decision), sort_keys=True, default=_time))
@@ -115,15 +117,19 @@ def _parser():
         'decision', help='decision records').add_subparsers(
             required=True, metavar='COMMAND')
     show = commands.add_parser(
-        'show', help='print decision records as JSON, one a line')
+        'show', help='print decision records, one a line, as JSON; those '
+                     'that are not finished as a short line each')
     show.add_argument('--server', metavar='UUID',
                       help='only those for this server')
     show.add_argument('--request-id', metavar='ID',
                       help='only those of this request')
     show.add_argument('--open', action='store_true',
                       help='only those that are not finished')
-    show.add_argument('--brief', action='store_true',
+    form = show.add_mutually_exclusive_group()
+    form.add_argument('--brief', action='store_true',
                       help='print a short line for each in place of JSON')
+    form.add_argument('--json', action='store_true',
+                      help='print JSON with --open, too')
     show.set_defaults(run=_show)
 
     verify.add_parser(groups)

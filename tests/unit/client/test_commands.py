@@ -193,15 +193,16 @@ class TestCommands(ClientTestCase):
                 (('show', make_uuid('x')), 'There is no such preemption.'),
                 (('show', '../x?y=1'), 'There is no such resource.'),
                 (('list', '--all-projects'), 'Policy does not allow'),
-                (('list', '--status', 'x'), "'status'"),
+                (('list', '--marker', 'x'), "'marker'"),
                 (('explain', 'unknown'), 'there is no such flavor'),
                 (('simulate', make_uuid('p-normal')),
                  'The server is not preemptible.')):
             text = self.openstack('preemption', *arguments, code=1)
             self.assertIn(message, text)
-        for limit in ('0', 'x'):
+        for option, value in (('--limit', '0'), ('--limit', 'x'),
+                              ('--status', 'x')):
             with self.assertRaises(SystemExit):
-                self.openstack('preemption', 'list', '--limit', limit)
+                self.openstack('preemption', 'list', option, value)
 
 
 class TestEndpoint(ClientTestCase):

@@ -17,6 +17,8 @@ import urllib.parse
 
 from keystoneauth1 import fixture as ks_fixture
 
+from nova_preempt.db import booking
+from nova_preempt.db import queries
 from nova_preempt.db import reservable
 from tests.unit.api.base import make_uuid
 from tests.unit.client import test_commands
@@ -184,12 +186,25 @@ class TestForPeople(LookupTestCase):
             text = self.run_as(token, 'preemption', 'list', *arguments)
             self.assertEqual(told, '--all-projects' in text, (token, text))
 
+    def refused_at_once(self, command, option, value):
+        """Nobody is asked."""
+        with mock.patch('argparse.ArgumentParser.exit',
+                        side_effect=SystemExit(2)) as leave, \
+                self.assertRaises(SystemExit):
+            self.run_as('admin:z', *command, option, value)
+        self.assertIn(f'argument {option}: ', str(leave.call_args))
+
     def test_what_is_no_time_or_number(self):
         for option, value in (('--since', 'yesterday'),
                               ('--until', '2026-11-20'), ('--limit', '0'),
                               ('--limit', 'x')):
-            with mock.patch('argparse.ArgumentParser.exit',
-                            side_effect=SystemExit(2)) as leave, \
-                    self.assertRaises(SystemExit):
-                self.run_as('u:p', 'preemption', 'list', option, value)
-            self.assertIn(f'argument {option}: ', str(leave.call_args))
+            self.refused_at_once(('preemption', 'list'), option, value)
+        self.refused_at_once(('energy', 'show'), '--since', 'yesterday')
+
+    def test_what_is_no_status(self):
+        for command, known in (('preemption', queries.STATUSES),
+                               ('reservation', booking.STATUSES)):
+            for status in ('finished', 'DONE', ''):
+                self.refused_at_once((command, 'list'), '--status', status)
+            for status in known:
+                self.run_as('admin:z', command, 'list', '--status', status)

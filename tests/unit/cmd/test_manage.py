@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage: what it prints of decisions."""
+
+import contextlib
+import io
+import json
+from unittest import mock
+
+from nova_preempt.cmd import manage
+from nova_preempt.db import api as db_api
+from tests.unit.api import base
+
+
+class TestDecisions(base.DatabaseTestCase):
+
+    def show(self, *arguments):
+        """(exit status, lines)"""
+        args = manage._parser().parse_args(['decision', 'show', *arguments])
+        out = io.StringIO()
+        with mock.patch.object(manage, 'CONF', self.conf), \
+                contextlib.redirect_stdout(out):
+            status = args.run(args)
+        return status, out.getvalue().splitlines()
+
+    def test_open_ones_are_for_people(self):
+        self.assertEqual((1, []), self.show('--open'))
+        self.add('old', 'p', [('v', 'p', 'spot')])
+        uuid = self.add('now', 'p', [('w', 'p', 'spot')],
+                        status=db_api.CLAIMED)
+        victim, server = (base.make_uuid(name)
+                          for name in ('w', 'now-server'))
+        line = (f'{uuid} claimed create on host1 for {server}: '
+                f'{victim} gone')
+        self.assertEqual((0, [line]), self.show('--open'))
+        self.assertEqual((0, [line]), self.show('--open', '--brief'))
+
+    def test_json(self):
+        uuid = self.add('now', 'p', [('w', 'p', 'spot')],
+                        status=db_api.CLAIMED)
+        for arguments in ((), ('--open', '--json'), ('--json',)):
+            status, (line,) = self.show(*arguments)
+            self.assertEqual((0, uuid), (status, json.loads(line)['uuid']))
+        with self.assertRaises(SystemExit), \
+                contextlib.redirect_stderr(io.StringIO()):
+            self.show('--brief', '--json')
