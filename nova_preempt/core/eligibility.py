@@ -154,8 +154,12 @@ class Rules:
         uptime_us: int,
     ) -> bool:
         """Whether it may be a victim: it can end, and has run long enough."""
-        minimum_s = max(self.minimum_runtime_s, server.minimum_runtime_s)
-        return uptime_us >= minimum_s * 1_000_000 and not self.why_not(
+        return self.has_run(server, uptime_us) and not self.why_not(
             server,
             action,
         )
+
+    def has_run(self, server: Server, uptime_us: int) -> bool:
+        """Whether it has run for as long as it was promised."""
+        minimum_s = max(self.minimum_runtime_s, server.minimum_runtime_s)
+        return uptime_us >= minimum_s * 1_000_000

@@ -146,7 +146,7 @@ class SchedulingCycle:
         self.decision = core.Cycle(
             self.cloud, model.Request.of(asked), preemption.policy(),
             preemption.clock(), self._rank, self._excluded,
-            list_age_s=preemption.conf.max_age_s)
+            list_age_s=preemption.conf.max_age_s, memo=preemption.memo)
         self.decision.found_room(room)
         requests = list(requests)
         summaries = dict(summaries)

@@ -32,6 +32,7 @@ from nova_preempt.cloud import providers
 from nova_preempt.cloud import view
 from nova_preempt.cloud import watch
 from nova_preempt.core import model
+from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import policy
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
@@ -115,6 +116,7 @@ class Preemption:
         self._preemptions = {}    # server uuid: how often it gave way before
         self._stuck = {}          # server uuid: monotonic time
         self.turns = turns.Turns()
+        self.memo = memo.Memo()
         self.surplus = surplus.Surplus(self.db, self.conf)
 
     def _sync_database(self, conf):

@@ -22,6 +22,7 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Inventory, Provider, Refusal
 from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import port
 
 
@@ -89,6 +90,7 @@ class MemoryCloud:
         self.passes = passes
         self.weigh = weigh or cheapest_first
         self.budget = None
+        self.memo = memo.Memo()
         self.longest_notice_s = float('inf')
 
     def answers(self, objection=''):
@@ -120,7 +122,8 @@ class MemoryCloud:
         :param kwargs: for the core's Cycle
         :returns: [(MemoryHost, Plan or None)], None where there is no host
         """
-        cycle = cycles.Cycle(self.answers(), request, policy, now, **kwargs)
+        cycle = cycles.Cycle(self.answers(), request, policy, now,
+                             memo=self.memo, **kwargs)
         self.begin(cycle)
         resources = capacity.total(
             group.resources for group in request.groups)

@@ -90,7 +90,9 @@ class RecordingCycle(cycles.Cycle):
     """
 
     def __init__(self, cloud, *args, **kwargs):
-        self.record = Record(args, kwargs)
+        # What others have worked out is no answer of the cloud.
+        self.record = Record(args, {name: value for name, value
+                                    in kwargs.items() if name != 'memo'})
         super().__init__(Recorder(cloud, self.record.log), *args, **kwargs)
 
     def found_room(self, room, asked=None):

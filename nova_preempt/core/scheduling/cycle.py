@@ -38,6 +38,7 @@ from nova_preempt.core.model import Request, Resources, Server
 from nova_preempt.core.refusals import Why
 from nova_preempt.core.scheduling import plans
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.memo import Memo
 from nova_preempt.core.scheduling.plans import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Trial
@@ -76,6 +77,7 @@ class Cycle:
     :param excluded: uuids of servers that must not end for it
     :param refusal: why no preemption can serve the request, '' if it may
     :param list_age_s: how old the first list of hosts may be
+    :param memo: what other requests have worked out, None for nothing
     :ivar why: what kind of refusal that is
     :ivar has_begun: whether victims have been looked for
     :ivar plans: {uuid of a host: its Plan}
@@ -92,11 +94,14 @@ class Cycle:
         excluded: Collection[str] = (),
         refusal: str = "",
         list_age_s: float = 0,
+        memo: Memo | None = None,
     ) -> None:
         self.plans: dict[str, Plan] = {}
         self.refusal = refusal
         self.why = Why.REQUEST
-        self.search = plans.Search(cloud, request, policy, now, rank, excluded)
+        self.search = plans.Search(
+            cloud, request, policy, now, rank, excluded, memo
+        )
         self.cloud = cloud
         self.request = request
         self._policy = policy

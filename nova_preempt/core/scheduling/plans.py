@@ -44,6 +44,8 @@ from nova_preempt.core.model import (
 from nova_preempt.core.scheduling import joining
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.memo import Memo
+from nova_preempt.core.scheduling.memo import microseconds
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Listing
 
@@ -122,6 +124,7 @@ class Search:
 
     :param rank: of the request, see policy.may_preempt()
     :param excluded: uuids of servers that must not end for it
+    :param memo: what other requests have worked out, None for nothing
     :ivar refusals: {name of a host: why no victims help there}
     """
 
@@ -133,12 +136,15 @@ class Search:
         now: datetime.datetime,
         rank: int = policies.NORMAL,
         excluded: Collection[str] = (),
+        memo: Memo | None = None,
     ) -> None:
         self.refusals: dict[str, str] = {}
+        self._memo = Memo() if memo is None else memo
         self._cloud = cloud
         self._request = request
         self._policy = policy
         self._now = now
+        self._now_us = microseconds(now)
         self._rank = rank
         self._excluded = set(excluded)
         self._releasing: Mapping[str, joining.Releasing] = {}
@@ -167,10 +173,16 @@ class Search:
 
     def may_end(self, server: Server) -> bool:
         """Tell whether a server may end for this request."""
+        return self._policy.is_able(server) and self._may_end_at(
+            server, server.uptime_us(self._now)
+        )
+
+    def _may_end_at(self, server: Server, uptime_us: int) -> bool:
+        """Tell the same of one that is able to end."""
         return (
             policies.may_preempt(self._rank, server)
             and server.uuid not in self._excluded
-            and self._policy.may_give_way(server, self._now)
+            and self._policy.rules.has_run(server, uptime_us)
             and self._cloud.may_wait(self._policy.notice_s(server))
         )
 
@@ -189,6 +201,7 @@ class Search:
             for listing in self._cloud.listed(max_age_s)
             if listing.uuid not in skip
         ]
+        self._memo.forget_others([listing.uuid for listing in listed])
         for _, _, plan in ordering.ascending(listed, self._bound, self._exact):
             yield plan
 
@@ -324,20 +337,22 @@ class Search:
         host = Host(name, tuple(providers))
         servers: dict[str, Server] = {}
         candidates = []
-        for uuid, server in sorted(self._cloud.servers_on(name).items()):
-            held = host.held(uuid)
-            if (
-                held
-                and self.may_end(server)
-                and (self.budgets is None or self.budgets.allows(server))
+        for tenant in self._memo.tenants(
+            host, self._cloud.servers_on(name), self._policy
+        ):
+            server = tenant.server
+            uptime_us = max(0, self._now_us - tenant.launched_us)
+            if self._may_end_at(server, uptime_us) and (
+                self.budgets is None or self.budgets.allows(server)
             ):
-                servers[uuid] = server
-                candidates.append(self._candidate(server, held))
+                servers[server.uuid] = server
+                candidates.append(
+                    Candidate(
+                        server.uuid,
+                        tenant.freed,
+                        self._policy.cost_at_us(
+                            server, tenant.resources, uptime_us
+                        ),
+                    )
+                )
         return dataclasses.replace(host, candidates=tuple(candidates)), servers
-
-    def _candidate(self, server: Server, held: SlotAmounts) -> Candidate:
-        return Candidate(
-            server.uuid,
-            self._policy.freed(server, held),
-            self._policy.cost_us(server, capacity.by_class(held), self._now),
-        )

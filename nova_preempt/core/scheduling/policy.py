@@ -67,7 +67,13 @@ class Policy:
     shortlist: int = 10
 
     def may_give_way(self, server: Server, now: datetime.datetime) -> bool:
-        """Tell whether a server may be a victim of anybody now.
+        """Tell whether a server may be a victim of anybody now."""
+        return self.is_able(server) and self.rules.has_run(
+            server, server.uptime_us(now)
+        )
+
+    def is_able(self, server: Server) -> bool:
+        """Tell the same of one that has run for long enough.
 
         One that keeps parts of its host while it is stopped makes no room,
         where nothing but stopping is allowed.
@@ -75,7 +81,7 @@ class Policy:
         action = self.action(server)
         if server.pinned and action == actions.STOP:
             return False
-        return self.rules.may_give_way(server, action, server.uptime_us(now))
+        return not self.rules.why_not(server, action)
 
     def action(self, server: Server) -> str:
         """Return what happens to it, where it cannot be moved."""
@@ -91,11 +97,17 @@ class Policy:
         self, server: Server, resources: Resources, now: datetime.datetime
     ) -> int:
         """Return what the end of a server costs now, in micro-units."""
+        return self.cost_at_us(server, resources, server.uptime_us(now))
+
+    def cost_at_us(
+        self, server: Server, resources: Resources, uptime_us: int
+    ) -> int:
+        """Return what it costs at an age, in micro-units."""
         return costs.total(
             self.cost,
             PreemptibleServer(
                 server.uuid,
-                server.uptime_us(now),
+                uptime_us,
                 resources,
                 server.project_id,
                 server.flavor,
