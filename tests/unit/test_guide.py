@@ -182,6 +182,15 @@ class TestCommands(unittest.TestCase):
         self.assertEqual(
             ['-f', f'http://{uwsgi()["http-socket"]}/healthcheck'], argv)
 
+    def test_uwsgi_says_that_it_closes_connections(self):
+        """Or clients use one again at the moment at which it is closed."""
+        inis = [block for page in ('install.rst', 'api.rst')
+                for block in blocks(page, 'ini') if '[uwsgi]' in block]
+        self.assertEqual(2, len(inis))
+        for ini in inis:
+            self.assertEqual('Connection: close',
+                             parse(ini)['uwsgi']['add-header'])
+
     def test_placement(self):
         block, = (block for block in blocks('install.rst', 'ini')
                   if '[placement]' in block)
