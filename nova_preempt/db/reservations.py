@@ -317,7 +317,8 @@ class Reservations:
                 f'{said}: {text}' if text else said
                 for text in (reason, public_reason))
         elif reservation.status == booking.DEGRADED:
-            status = (booking.PENDING if reservation.start_at > now
+            # It starts when its hosts are empty, and not by being whole.
+            status = (booking.PENDING if reservation.ready_at is None
                       else booking.ACTIVE)
             reason = public_reason = ''
         else:

@@ -224,11 +224,20 @@ class TestReservations(test_api.TestSQLite):
         self.assertEqual(('h1',), found.held)
         self.now += HOUR / 2
         found = self.mine.replace_host('r1', None, 'h2')
-        self.assertEqual((booking.ACTIVE, '', ('h1', 'h2')),
+        # Its hosts were never empty, so it has not started yet.
+        self.assertEqual((booking.PENDING, '', ('h1', 'h2')),
                          (found.status, found.reason, found.held))
         # It had not had it for a while, and another might have.
         self.assertEqual(NOW + HOUR / 2, found.hosts[1].start_at)
         self.assertEqual(NOW, found.hosts[0].start_at)
+
+    def test_degraded_while_active_and_whole_again(self):
+        self.grant('r1', ['h1', 'h2'])
+        self.mine.update('r1', status=booking.ACTIVE, ready_at=NOW)
+        for new, status in ((None, booking.DEGRADED), ('h2', booking.ACTIVE)):
+            found = self.mine.replace_host(
+                'r1', None if new else 'h2', new)
+            self.assertEqual(status, found.status)
 
     def test_no_other_host_once_it_is_over(self):
         self.grant('r1')

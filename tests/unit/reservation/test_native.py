@@ -101,6 +101,14 @@ class TestNative(unittest.TestCase):
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
 
+    def test_one_that_is_whole_again_before_it_has_started(self):
+        """Its time has come, but its hosts were never empty."""
+        self.grant('r1', 'h1', 'h2')
+        self.mine.replace_host('r1', 'h1')
+        self.mine.replace_host('r1', None, 'h3')
+        self.assertEqual((self.lease('r1', core_leases.PENDING, 'h2', 'h3'),),
+                         tuple(self.service.fetch()))
+
     def test_a_new_host_of_an_active_one_waits_until_it_is_empty(self):
         self.grant('r1', 'h1', 'h2')
         for host in ('h1', 'h2'):
