@@ -22,10 +22,9 @@ This is the only place where amounts are compared with what there is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from nova_preempt.core.model import (
-    Amounts,
     Host,
     Inventory,
     Provider,
@@ -52,11 +51,6 @@ def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 def by_class(amounts: SlotAmounts) -> dict[str, int]:
     """Return amounts by resource class, whichever provider they are of."""
     return total({name: amount} for (_, name), amount in amounts.items())
-
-
-def within(amounts: Mapping[Any, int], limits: Amounts) -> bool:
-    """Tell whether no amount is above what there is; no entry is none."""
-    return all(amounts[key] <= limits.get(key, 0) for key in amounts)
 
 
 def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:

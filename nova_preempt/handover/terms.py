@@ -94,15 +94,6 @@ def last_resort(action, actions):
     return core_actions.last_resort(action, actions)
 
 
-def is_possible(server, actions):
-    """Whether the server is in a state in which it can end on its terms.
-
-    :param actions: [preemption]actions
-    """
-    return eligibility.next_call(
-        get_action(server, actions), server.vm_state) is not None
-
-
 def get_rules(options):
     """The eligibility.Rules of the operator.
 

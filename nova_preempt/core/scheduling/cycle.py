@@ -483,12 +483,6 @@ class Cycle:
         self._ranked = None
         return gone
 
-    def runner_up(self, host: str) -> Considered | None:
-        """Return the best host beside this one."""
-        return next(
-            (item for item in self.considered if item.host != host), None
-        )
-
 
 def place(
     cycle: Cycle,

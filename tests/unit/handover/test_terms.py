@@ -37,6 +37,7 @@ class TestTerms(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.options = types.SimpleNamespace(
+            honored_locks='admin', minimum_runtime_s=0,
             actions=['migrate', 'shelve', 'stop'], notice_s=30,
             minimum_notice_s=10, maximum_notice_s=60)
 
@@ -105,11 +106,12 @@ class TestTerms(unittest.TestCase):
                 ('stop', 'rescued', True), ('stop', 'resized', True),
                 ('stop', 'shelved', True), ('stop', 'soft-delete', True),
                 ('shelve', 'soft-delete', True)):
-            self.assertEqual(possible, terms.is_possible(
-                server(action=action, vm_state=vm_state),
-                self.options.actions), (action, vm_state))
-        self.assertTrue(terms.is_possible(server(vm_state='error'),
-                                          ['delete']))
+            self.assertEqual(not possible, bool(terms.why_not(
+                server(action=action, vm_state=vm_state), self.options)),
+                (action, vm_state))
+        self.options.actions = ['delete']
+        self.assertFalse(terms.why_not(server(vm_state='error'),
+                                       self.options))
 
     def test_leaving_nothing_behind(self):
         self.options.actions = ['delete', 'shelve', 'stop']
