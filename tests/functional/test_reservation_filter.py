@@ -180,6 +180,12 @@ class TestBeforeTheStart(ReservationTestCase):
 
 class TestPreemption(ReservationTestCase):
 
+    def setUp(self):
+        super().setUp()
+        # Four end, and nothing here depends on when they know of it.
+        self.flags(group='preemption', notice_s=0)
+        self.restart_scheduler()
+
     def test_only_on_its_own_hosts(self):
         self.add_hosts('host1', 'host2')
         dear = [self.boot_spot(name, 'host1', uptime_s)
