@@ -41,13 +41,16 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
-from nova_preempt.cloud import request
 from nova_preempt.cloud import view
+from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.embedded import cloud as embedded
+from nova_preempt.handover import terminator
+from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import manager
+from nova_preempt.scheduler import nova_cloud
 
 WARM_UP = 2
 
@@ -76,13 +79,16 @@ class RetryScheduler(nova_manager.SchedulerManager):
     def _remove_victims(self, context, spec_obj):
         resources = utils.resources_from_request_spec(
             context, spec_obj, self.host_manager)
-        now = self._preemption.clock()
-        self._preemption.view.refresh()
-        options = self._preemption.candidates(
-            resources.merged_resources(),
-            lambda server: server.may_end(now, 0), now)
-        option = next(options.ranked(request.provider_query(resources)))
-        for victim in option.victims:
+        preemption = self._preemption
+        cloud = nova_cloud.NovaCloud(
+            preemption, self.host_manager, context, spec_obj, [],
+            lambda: 'create', acting.Act(preemption, preemption.patience()))
+        cloud.asked_for(resources, 0)
+        cloud.refresh(0)
+        search = plans.Search(
+            cloud, model.Request.of(resources.merged_resources()),
+            preemption.policy(), preemption.clock(), memo=preemption.memo)
+        for victim in next(search.ranked()).victims:
             self.placement_client.delete_allocation_for_instance(
                 context, victim.uuid, force=True)
 
@@ -90,8 +96,8 @@ class RetryScheduler(nova_manager.SchedulerManager):
 class FreeTerminator:
     """Ends servers at once: their end is no part of the decision."""
 
-    def end(self, decisions):
-        return set()
+    def end(self, decisions, check=None):
+        return terminator.Ended(stuck=set(), unwanted=set())
 
 
 def _nova_defaults():
