@@ -72,7 +72,7 @@ class NovaCloud:
         self._act = act
         self._resources = None     # a nova.scheduler.utils.ResourceRequest
         self._offered = 0
-        self._longest_notice_s = 0
+        self._longest_notice_s = act.patience.limit.longest_notice_s()
         self._decisions = []      # the open ones, of all schedulers
 
     def asked_for(self, resources, offered):

@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What is answered to the questions of a decision."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt.core import deadline as core_deadline
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import patience
+
+TIMES = core_deadline.Times(whole_s=100, end_s=20)
+
+
+class TestMayWait(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 0
+        self.places = patience.Places(4)
+        act = types.SimpleNamespace(patience=patience.Patience(
+            deadline.Deadline(TIMES, lambda: self.now), self.places))
+        self.cloud = nova_cloud.NovaCloud(
+            mock.Mock(), None, None, None, ['server'], str, act)
+
+    def test_before_anything_is_read(self):
+        """Who only counts what would fit reads servers in its own way."""
+        self.assertTrue(self.cloud.may_wait(80))
+        self.assertFalse(self.cloud.may_wait(81))
+
+    def test_time_passes(self):
+        """79 s are left: 59 s before the end that has to fit too."""
+        self.now = 21
+        self.cloud.refresh(0)
+        self.assertTrue(self.cloud.may_wait(59))
+        self.assertFalse(self.cloud.may_wait(60))
+
+    def test_too_many_requests_wait(self):
+        """Only who needs no notice ends; the answer stays the same."""
+        for _ in range(4):
+            self.places.take()
+        self.assertFalse(self.cloud.may_wait(60))
+        self.assertTrue(self.cloud.may_wait(0))
+        self.places.give_back()
+        self.assertFalse(self.cloud.may_wait(60))
+
+    def test_one_more_may_wait(self):
+        for _ in range(3):
+            self.places.take()
+        self.assertTrue(self.cloud.may_wait(60))
+        self.assertFalse(self.places.take())
+
+    def test_no_notice_needs_no_place(self):
+        self.assertTrue(self.cloud.may_wait(0))
+        for _ in range(4):
+            self.assertTrue(self.places.take())
