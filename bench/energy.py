@@ -54,7 +54,7 @@ class Weighing(contextlib.AbstractContextManager):
             energy.HostFigures(host.name, 1e12 * rng.uniform(1, 4),
                                rng.uniform(300, 900), rng.uniform(80, 200),
                                now) for host in hosts])
-        self._weigher.table.refresh()
+        self._weigher.figures.refresh()
 
     def __enter__(self):
         weigh = self._manager.get_weighed_hosts

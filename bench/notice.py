@@ -117,7 +117,7 @@ class Waiting:
         """How many requests wait: for a notice, or for somebody's surplus."""
         preemption = self._scheduler.preemption
         return len(preemption.db.get_claimed_uuids()) + sum(
-            map(len, list(preemption.surplus._taken.values())))
+            map(len, list(preemption.releasing._taken.values())))
 
 
 def idle_share():

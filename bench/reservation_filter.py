@@ -36,8 +36,8 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 import nova_preempt.conf
-from nova_preempt.db import booking
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.reservation import leases
@@ -145,7 +145,7 @@ def measure(args):
     first_ms = median_ms(1, lambda: known._ask(()))
     change_ms = median_ms(
         args.repetitions, lambda: known._ask(()),
-        before=lambda: writer.update('r0', status=booking.ACTIVE))
+        before=lambda: writer.update('r0', status=reservation_rows.ACTIVE))
     next_ms = median_ms(args.repetitions, lambda: known._ask(()))
     print(f'{args.hosts} hosts, {args.reservations} reservations; processor '
           'time, ms, median')

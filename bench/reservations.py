@@ -42,13 +42,13 @@ import sqlalchemy as sa
 import nova_preempt.conf
 from nova_preempt.core import host_query
 from nova_preempt.db import api
-from nova_preempt.db import booking
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.power import reserved
+from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import leases
-from nova_preempt.reservation import moments
 from nova_preempt.reservation import schedule
 
 SEED = 2013
@@ -120,15 +120,16 @@ def fill(database: api.Database, rng: random.Random, hosts: list[str],
         end = start + rng.randint(1, 48) * HOUR
         rows.append({
             'uuid': uuid, 'created_at': NOW, 'updated_at': NOW,
-            'project_id': f'p{item % 500}', 'status': booking.PENDING,
+            'project_id': f'p{item % 500}', 'status': reservation_rows.PENDING,
             'quantity': len(chosen), 'window_start': start,
-            'duration_s': booking.seconds(end - start), 'start_at': start,
-            'end_at': end, 'end_action': 'shelve', 'before_end_s': 60})
+            'duration_s': reservation_rows.seconds(end - start),
+            'start_at': start, 'end_at': end, 'end_action': 'shelve',
+            'before_end_s': 60})
         for host in chosen:
             free[host] = end
             host_rows.append({
                 'reservation_uuid': uuid, 'host': host, 'start_at': start,
-                'end_at': end, 'status': booking.ASSIGNED})
+                'end_at': end, 'status': reservation_rows.ASSIGNED})
     with database._writer() as session:
         session.execute(sa.insert(models.Reservation), rows)
         session.execute(sa.insert(models.ReservationHost), host_rows)
@@ -238,7 +239,7 @@ def print_changes(conf: cfg.ConfigOpts, database: api.Database, other: Other,
                   repetitions: int) -> bool:
     """Print what others do after a change; return whether it is little."""
     of_engine = reservations.Reservations(database, lambda: NOW)
-    to_come = moments.Moments(database, of_engine, None, lambda: NOW)
+    to_come = lease_events.LeaseEvents(database, of_engine, None, lambda: NOW)
     needed = reserved.Reserved(database)
     # Without its thread.
     known = leases.LeaseCache(leases.load_service(conf), conf.reservation)

@@ -41,7 +41,7 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
-from nova_preempt.cloud import view
+from nova_preempt.cloud import servers
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
 from nova_preempt.db import api as db_api
@@ -241,7 +241,7 @@ class Phases(contextlib.AbstractContextManager):
             'get_host_states_by_uuids',)),
         'filters, weighers': (host_manager.HostManager, (
             'get_filtered_hosts', 'get_weighed_hosts')),
-        'servers': (view.ServerView, ('refresh',)),
+        'servers': (servers.ServerCache, ('refresh',)),
         'our database': (db_api.Database, (
             'create_decision', 'update_decision', 'get_decisions')),
         'hints': (hints, ('get',)),

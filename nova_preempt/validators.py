@@ -18,7 +18,7 @@ the namespace ``preemptible`` with 400 (microversion 2.86 or later).
 
 from nova.api.validation.extra_specs import base
 
-from nova_preempt.cloud import marks
+from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.conf.preemption import ACTIONS
 
 
@@ -26,7 +26,7 @@ def register():
     """Return the validators, as nova.api.validation.extra_specs asks."""
     return [
         base.ExtraSpecValidator(
-            name=marks.ENABLED,
+            name=specs.ENABLED,
             description=(
                 'Whether servers of this flavor are preemptible: they use '
                 'idle capacity and are ended when a normal server needs it.'),
@@ -36,7 +36,7 @@ def register():
             },
         ),
         base.ExtraSpecValidator(
-            name=marks.MINIMUM_RUNTIME,
+            name=specs.MINIMUM_RUNTIME,
             description=(
                 'How long a preemptible server of this flavor runs at least '
                 'before it may be ended, in seconds. It can only lengthen '
@@ -48,7 +48,7 @@ def register():
             },
         ),
         base.ExtraSpecValidator(
-            name=marks.MAXIMUM_RUNTIME,
+            name=specs.MAXIMUM_RUNTIME,
             description=(
                 'How long a preemptible server of this flavor runs at most, '
                 'in seconds. It then gets notice and ends.'),
@@ -59,7 +59,7 @@ def register():
             },
         ),
         base.ExtraSpecValidator(
-            name=marks.NOTICE,
+            name=specs.NOTICE,
             description=(
                 'How long before its end a preemptible server of this flavor '
                 'is told, in seconds, within [preemption]minimum_notice_s '
@@ -71,7 +71,7 @@ def register():
             },
         ),
         base.ExtraSpecValidator(
-            name=marks.ACTION,
+            name=specs.ACTION,
             description=(
                 'What happens to a preemptible server of this flavor when it '
                 'has to give way, if [preemption]actions allows it. migrate: '
@@ -84,7 +84,7 @@ def register():
             },
         ),
         base.ExtraSpecValidator(
-            name=marks.RESTORE,
+            name=specs.RESTORE,
             description=(
                 'Whether a preemptible server of this flavor that was shelved '
                 'comes back by itself once there is room.'),

@@ -24,7 +24,7 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.power import table
+from nova_preempt.power import figure_cache
 from nova_preempt.reservation import schedule
 
 HEALTHCHECK = '/healthcheck'
@@ -40,7 +40,7 @@ def make_services(conf):
         conf=conf, database=database, policy=policy.Policy(conf),
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=schedule.Schedule(conf, database, engine),
-        figures=table.Table(conf.energy, lambda: database))
+        figures=figure_cache.FigureCache(conf.energy, lambda: database))
 
 
 def make_app(conf, services=None):

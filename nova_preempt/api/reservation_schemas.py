@@ -16,7 +16,7 @@ As JSON Schema, as in schemas.
 
 from nova_preempt.api import schemas
 from nova_preempt.conf import reservation as conf
-from nova_preempt.db import booking
+from nova_preempt.db import reservation_rows as rows
 
 _described = schemas.described
 _object = schemas.make_object
@@ -66,7 +66,7 @@ CHANGE = _object({'reservation': {
     'minProperties': 1}}, closed=True)
 
 LIST_QUERY = _object({}, {
-    'status': {'type': 'string', 'enum': list(booking.STATUSES)},
+    'status': {'type': 'string', 'enum': list(rows.STATUSES)},
     'name': schemas.TEXT,
     'since': _described(schemas.TIME, 'That end after this. UTC if no offset '
                                       'is given.'),
@@ -85,7 +85,7 @@ RESERVATION = _object({
     'name': schemas.STRING,
     'project_id': schemas.STRING,
     'user_id': schemas.STRING,
-    'status': {'type': 'string', 'enum': list(booking.STATUSES)},
+    'status': {'type': 'string', 'enum': list(rows.STATUSES)},
     'reason': _described(schemas.STRING, 'Why it is degraded or in error.'),
     'created_at': schemas.TIME,
     'updated_at': schemas.TIME,

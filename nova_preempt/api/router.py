@@ -49,7 +49,7 @@ class Services:
     scheduler: Any
     engine: Any
     schedule: Any
-    figures: Any      # a nova_preempt.power.table.Table
+    figures: Any      # a nova_preempt.power.figure_cache.FigureCache
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from nova.compute import task_states
 from nova.compute import vm_states
 import nova.conf
 
-from nova_preempt.cloud import marks
+from nova_preempt.cloud import extra_specs as specs
 import nova_preempt.conf
 from nova_preempt.core.scheduling import policy
 
@@ -44,7 +44,7 @@ def is_preemptible(spec_obj):
     """
     flavor = spec_obj.flavor
     extra_specs = flavor.extra_specs if 'extra_specs' in flavor else None
-    if marks.flavor_is_preemptible(extra_specs or {}):
+    if specs.flavor_is_preemptible(extra_specs or {}):
         return True
     return is_hinted(spec_obj)
 
@@ -60,7 +60,7 @@ def is_hinted(spec_obj):
         return False
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None)
-    return marks.hint_is_preemptible(hints)
+    return specs.hint_is_preemptible(hints)
 
 
 def reservations(spec_obj):

@@ -38,11 +38,11 @@ from nova_preempt import rpc
 from nova_preempt.cloud import nova_api
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
-from nova_preempt.engine import requests
+from nova_preempt.engine import endpoint
 from nova_preempt.engine import service
 from nova_preempt.power import service as power_service
+from nova_preempt.reservation import endpoint as reservation_requests
 from nova_preempt.reservation import lifecycle
-from nova_preempt.reservation import requests as reservation_requests
 from nova_preempt.reservation import sight
 from nova_preempt.scheduler import preemption
 
@@ -90,9 +90,9 @@ def make_server(conf, engine):
     """An RPC server for what the API asks of the engine."""
     return messaging.get_rpc_server(
         rpc.get_transport(conf),
-        messaging.Target(topic=requests.TOPIC, server=conf.host),
-        [requests.Requests(engine.preemption, engine.ends),
-         reservation_requests.Requests(engine.inventory),
+        messaging.Target(topic=endpoint.TOPIC, server=conf.host),
+        [endpoint.EvictionEndpoint(engine.preemption, engine.evictions),
+         reservation_requests.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))

@@ -18,12 +18,12 @@ from nova.scheduler.client import report
 from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import view
+from nova_preempt.cloud import servers as server_cache
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
 from nova_preempt.handover import hand_back
-from nova_preempt.power import fleet
+from nova_preempt.power import compute_hosts
 
 CONF = nova.conf.CONF
 
@@ -58,10 +58,10 @@ def make(database, start):
     """A HandBack of what there is."""
     cells = engine.get_cells()
     placement = placement_api.Placement(report.report_client_singleton)
-    servers = view.ServerView(lambda: cells,
-                              lambda uuids: hints.get(database))
+    servers = server_cache.ServerCache(lambda: cells,
+                                       lambda uuids: hints.get(database))
     servers.refresh()
-    hosts = fleet.Fleet(placement, lambda: cells).read()
+    hosts = compute_hosts.ComputeHosts(placement, lambda: cells).read()
     return hand_back.HandBack(
         database, nova_api.NovaAPI(CONF), placement, hosts.values(),
         servers.servers(), CONF.preemption_quota.allocation_project_id,

@@ -37,17 +37,17 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import validators
 from nova_preempt.api import policy
-from nova_preempt.cloud import marks
+from nova_preempt.cloud import extra_specs as flavor_specs
 from nova_preempt.cloud import nova_api
 import nova_preempt.conf
 from nova_preempt.core import headroom
-from nova_preempt.db import booking
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.power import driver
 from nova_preempt.power import errors as power_errors
-from nova_preempt.power import figures
+from nova_preempt.power import figures_file
 from nova_preempt.power import forecasts
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import limits
@@ -155,8 +155,8 @@ class Checks(upgradecheck.UpgradeCommands):
         options = self._conf.energy
         try:
             if options.figures_file:
-                figures.load(options.figures_file,
-                             options.max_plausible_watts)
+                figures_file.load(options.figures_file,
+                                  options.max_plausible_watts)
         except power_errors.HostsFileError as exc:
             return _warning('[energy]figures_file cannot be used: '
                             f'{_line(exc)}')
@@ -253,7 +253,7 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             database = db.Database(self._conf)
             found = reservations.Reservations(database).list(
-                statuses=booking.OPEN)
+                statuses=rows.OPEN)
             settings = reservable.get_hosts(database)
         except _DB_AWAY as exc:
             # The check of the database complains.
@@ -352,7 +352,7 @@ def _spec_fault(name, value):
     namespace, colon, _key = name.partition(':')
     known = {item.name: item for item in validators.register()}
     if not colon or not difflib.get_close_matches(
-            namespace, [marks.NAMESPACE], cutoff=0.8):
+            namespace, [flavor_specs.NAMESPACE], cutoff=0.8):
         return ''
     if name not in known:
         meant = difflib.get_close_matches(name, known, 1)

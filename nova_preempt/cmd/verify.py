@@ -23,7 +23,7 @@ from nova.scheduler.client import report
 
 from nova_preempt import db
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import view
+from nova_preempt.cloud import servers
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
 from nova_preempt.db import schema
@@ -76,8 +76,8 @@ def look(wait_s):
     _check_cells(cells)
     auditor = audit.Audit(
         placement_api.Placement(report.report_client_singleton),
-        view.ServerView(lambda: cells,
-                        lambda uuids: hints.get(database)),
+        servers.ServerCache(lambda: cells,
+                            lambda uuids: hints.get(database)),
         database, lambda: cells, CONF.preemption.intent_timeout_s)
     first = set(auditor.look())
     if not first:

@@ -32,7 +32,7 @@ _FARTHER = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Host:
+class ReservableHost:
     """A host and when it is taken.
 
     :ivar busy: sorted, none overlaps the next; see merged()
@@ -47,7 +47,7 @@ class Host:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fit:
+class HostWindow:
     """A host that is free for the whole time, as a ranking sees it.
 
     :ivar gap_before_s: for how long it is free before, None if always
@@ -61,7 +61,7 @@ class Fit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class Window:
     """When, and the names of the hosts, best first."""
 
     start_s: int
@@ -70,20 +70,20 @@ class Found:
 
 
 # Makes a key of a Fit by which the best sorts first; never two the same.
-Ranking: TypeAlias = Callable[[Fit], Any]
+Ranking: TypeAlias = Callable[[HostWindow], Any]
 
 
-def name(fit: Fit) -> tuple[str]:
+def name(fit: HostWindow) -> tuple[str]:
     """Rank by name."""
     return (fit.name,)
 
 
-def energy(fit: Fit) -> tuple[float, str]:
+def energy(fit: HostWindow) -> tuple[float, str]:
     """Rank by operations per watt, unknown last; then by name."""
     return (-_efficiency(fit), fit.name)
 
 
-def best_fit(fit: Fit) -> tuple[float, int, int, str]:
+def best_fit(fit: HostWindow) -> tuple[float, int, int, str]:
     """Rank by operations per watt; then by what stays free around it.
 
     A host with a neighbour on both sides comes before one with a neighbour
@@ -99,7 +99,7 @@ def best_fit(fit: Fit) -> tuple[float, int, int, str]:
     )
 
 
-def _efficiency(fit: Fit) -> float:
+def _efficiency(fit: HostWindow) -> float:
     return -1.0 if fit.flops_per_watt is None else fit.flops_per_watt
 
 
@@ -131,14 +131,14 @@ def is_free(busy: Sequence[Interval], start_s: int, end_s: int) -> bool:
 
 
 def find(
-    hosts: Sequence[Host],
+    hosts: Sequence[ReservableHost],
     *,
     window_start_s: int,
     window_end_s: int | None,
     duration_s: int,
     quantity: int,
     ranking: Ranking = best_fit,
-) -> Found | None:
+) -> Window | None:
     """Return the earliest time at which so many hosts are free, and the best.
 
     Nothing is taken before window_start_s or beyond window_end_s, None for
@@ -160,11 +160,11 @@ def find(
     best = heapq.nsmallest(
         quantity, (fit for fit in fits if fit is not None), key=ranking
     )
-    return Found(start_s, end_s, tuple(fit.name for fit in best))
+    return Window(start_s, end_s, tuple(fit.name for fit in best))
 
 
 def ranked(
-    hosts: Iterable[Host], start_s: int, end_s: int, ranking: Ranking
+    hosts: Iterable[ReservableHost], start_s: int, end_s: int, ranking: Ranking
 ) -> list[str]:
     """Return the names of those free for all that time, best first."""
     fits = (_fit(host, start_s, end_s) for host in hosts)
@@ -173,7 +173,7 @@ def ranked(
 
 
 def _earliest(
-    hosts: Sequence[Host],
+    hosts: Sequence[ReservableHost],
     first_s: int,
     window_end_s: int | None,
     duration_s: int,
@@ -203,7 +203,7 @@ def _earliest(
     return _earliest_until(hosts, first_s, last_s, duration_s, quantity)
 
 
-def _settled_s(host: Host) -> int:
+def _settled_s(host: ReservableHost) -> int:
     """Return from when on the host is free for good."""
     end_s = host.busy[-1][1] if host.busy else 0
     if host.not_before_s is None:
@@ -212,7 +212,7 @@ def _settled_s(host: Host) -> int:
 
 
 def _earliest_until(
-    hosts: Sequence[Host],
+    hosts: Sequence[ReservableHost],
     first_s: int,
     last_s: int,
     duration_s: int,
@@ -239,7 +239,7 @@ def _earliest_until(
 
 
 def _starts(
-    hosts: Sequence[Host], first_s: int, last_s: int, duration_s: int
+    hosts: Sequence[ReservableHost], first_s: int, last_s: int, duration_s: int
 ) -> tuple[list[int], list[int]]:
     """Return the first and the last start of each gap, each in order.
 
@@ -269,7 +269,7 @@ def _starts(
     return opens, closes
 
 
-def _fit(host: Host, start_s: int, end_s: int) -> Fit | None:
+def _fit(host: ReservableHost, start_s: int, end_s: int) -> HostWindow | None:
     """Return how the host would be taken, None if it is not free."""
     if host.not_before_s is not None and start_s < host.not_before_s:
         return None
@@ -278,7 +278,7 @@ def _fit(host: Host, start_s: int, end_s: int) -> Fit | None:
     before_s = busy[after - 1][1] if after else None
     if before_s is not None and before_s > start_s:
         return None
-    return Fit(
+    return HostWindow(
         host.name,
         host.flops_per_watt,
         None if before_s is None else start_s - before_s,

@@ -25,7 +25,7 @@ import math
 
 
 @dataclasses.dataclass(frozen=True)
-class Host:
+class PowerHost:
     """A host that may be switched, or counts at least.
 
     Hosts that are of no use now, since an operator has disabled them or they
@@ -144,7 +144,7 @@ def check_idle(intervals: Mapping[str, int],
     return {name: intervals.get(name, 0) + 1 for name in idle}
 
 
-def required_hosts(hosts: Iterable[Host], forecast: float,
+def required_hosts(hosts: Iterable[PowerHost], forecast: float,
                    policy: Policy) -> int:
     """How many hosts are to be on.
 
@@ -155,7 +155,7 @@ def required_hosts(hosts: Iterable[Host], forecast: float,
                max(math.ceil(forecast), reserved) + policy.spare)
 
 
-def decide(hosts: Collection[Host], forecast: float,
+def decide(hosts: Collection[PowerHost], forecast: float,
            policy: Policy) -> Switches:
     """What to power on and off now.
 
@@ -180,13 +180,13 @@ def decide(hosts: Collection[Host], forecast: float,
                     _sleep(hosts, required, policy), required)
 
 
-def _wake(hosts: Collection[Host], required: int,
+def _wake(hosts: Collection[PowerHost], required: int,
           policy: Policy) -> tuple[str, ...]:
     on = _On(hosts, policy)
     asleep = sorted((host for host in hosts
                      if not host.on and not host.excluded),
                     key=lambda host: (not host.reserved, *_best_first(host)))
-    rules: tuple[Callable[[Host], bool], ...] = (
+    rules: tuple[Callable[[PowerHost], bool], ...] = (
         lambda host: host.due,
         on.lacks,
         lambda host: on.total < required,
@@ -200,7 +200,7 @@ def _wake(hosts: Collection[Host], required: int,
     return tuple(woken)[:policy.max_wakes]
 
 
-def _sleep(hosts: Collection[Host], required: int,
+def _sleep(hosts: Collection[PowerHost], required: int,
            policy: Policy) -> tuple[str, ...]:
     on = _On(hosts, policy)
     idle = sorted((host for host in hosts if _may_sleep(host, policy)),
@@ -215,33 +215,33 @@ def _sleep(hosts: Collection[Host], required: int,
     return tuple(put[:policy.max_sleeps])
 
 
-def _is_spare(host: Host) -> bool:
+def _is_spare(host: PowerHost) -> bool:
     """Whether it has all its room for whoever comes, once it is on."""
     return not (host.busy or host.reserved or host.due)
 
 
-def _may_sleep(host: Host, policy: Policy) -> bool:
+def _may_sleep(host: PowerHost, policy: Policy) -> bool:
     return (host.on and not host.busy and not host.reserved
             and not host.due and not host.excluded
             and host.idle_intervals >= policy.idle_intervals)
 
 
-def _efficiency(host: Host) -> float:
+def _efficiency(host: PowerHost) -> float:
     return -math.inf if host.efficiency is None else host.efficiency
 
 
-def _best_first(host: Host) -> tuple[float, str]:
+def _best_first(host: PowerHost) -> tuple[float, str]:
     return -_efficiency(host), host.name
 
 
-def _worst_first(host: Host) -> tuple[float, str]:
+def _worst_first(host: PowerHost) -> tuple[float, str]:
     return _efficiency(host), host.name
 
 
 class _On:
     """How many hosts are on, in all and by aggregate."""
 
-    def __init__(self, hosts: Iterable[Host], policy: Policy) -> None:
+    def __init__(self, hosts: Iterable[PowerHost], policy: Policy) -> None:
         self._minimum_of = policy.minimum_of
         self._of: collections.Counter[str] = collections.Counter()
         self.total = 0
@@ -250,18 +250,18 @@ class _On:
             if host.on:
                 self.count(host, 1)
 
-    def count(self, host: Host, number: int) -> None:
+    def count(self, host: PowerHost, number: int) -> None:
         self.total += number
         self.spare += number * _is_spare(host)
         for aggregate in host.aggregates:
             self._of[aggregate] += number
 
-    def lacks(self, host: Host) -> bool:
+    def lacks(self, host: PowerHost) -> bool:
         """Whether an aggregate of the host has too few that are on."""
         return any(self._of[aggregate] < self._minimum_of.get(aggregate, 0)
                    for aggregate in host.aggregates)
 
-    def needs(self, host: Host) -> bool:
+    def needs(self, host: PowerHost) -> bool:
         """Whether an aggregate of the host has none to spare."""
         return any(self._of[aggregate] <= self._minimum_of.get(aggregate, 0)
                    for aggregate in host.aggregates)

@@ -184,7 +184,7 @@ class _Search:
             if good(chosen):
                 minimal = chosen if exact else self.spare(chosen, good)
                 return self.victims(minimal, optimal=exact)
-        for crowd in self.crowds():
+        for crowd in self.fallback_sets():
             if good(crowd):
                 return self.victims(self.spare(crowd, good), optimal=False)
         return None
@@ -203,7 +203,7 @@ class _Search:
                 checks -= 1
                 yield cover
 
-    def crowds(self) -> Iterator[list[int]]:
+    def fallback_sets(self) -> Iterator[list[int]]:
         """Yield large sets that keep the caps: everybody if there are none.
 
         Filled with those who free the most, or the most for their price, or

@@ -18,10 +18,10 @@ import threading
 import sqlalchemy as sa
 
 from nova_preempt.core import leases as core
-from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import leases
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows as rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +142,7 @@ def get_settings(session, hosts=None):
     row = models.ReservableHost.__table__
     query = sa.select(row.c.host, row.c.reservable, row.c.extra)
     queries = [query] if hosts is None else [
-        query.where(row.c.host.in_(batch)) for batch in booking.batches(hosts)]
+        query.where(row.c.host.in_(batch)) for batch in rows.batches(hosts)]
     return {host: HostSettings(host, reservable, json.loads(extra))
             for query in queries
             for host, reservable, extra in session.execute(query)}

@@ -14,18 +14,18 @@
 import sqlalchemy as sa
 
 from nova_preempt.core import leases as core
-from nova_preempt.db import booking
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows as rows
 
 _STATUSES = {
-    booking.PENDING: core.PENDING,
-    booking.ACTIVE: core.ACTIVE,
+    rows.PENDING: core.PENDING,
+    rows.ACTIVE: core.ACTIVE,
 }
 
 
 def _status(status, ready_at):
     # A degraded one is pending until its hosts were empty once.
-    if status == booking.DEGRADED:
+    if status == rows.DEGRADED:
         return core.PENDING if ready_at is None else core.ACTIVE
     return _STATUSES.get(status, core.ENDED)
 
@@ -37,7 +37,7 @@ def _lease(uuid, project_id, status, ready_at, start_s, end_s, hosts):
     """
     # Before the start all of them are looked at, and nobody comes.
     unready = frozenset() if ready_at is None else frozenset(
-        name for name, how in hosts.items() if how != booking.READY)
+        name for name, how in hosts.items() if how != rows.READY)
     return core.Lease(uuid, project_id, _status(status, ready_at), start_s,
                       end_s, frozenset(hosts), unready)
 
@@ -48,7 +48,7 @@ def of(reservation):
         reservation.uuid, reservation.project_id, reservation.status,
         reservation.ready_at, reservation.start_s, reservation.end_s,
         {host.host: host.status for host in reservation.hosts
-         if host.status != booking.LOST})
+         if host.status != rows.LOST})
 
 
 def fetch(session, uuids=None):
@@ -63,10 +63,10 @@ def fetch(session, uuids=None):
                        row.c.ready_at, row.c.start_at, row.c.end_at,
                        host.c.host, host.c.status.label('how'))
              .outerjoin(host, (host.c.reservation_uuid == row.c.uuid)
-                        & (host.c.status != booking.LOST))
-             .where(row.c.status.in_(booking.OPEN)))
+                        & (host.c.status != rows.LOST))
+             .where(row.c.status.in_(rows.OPEN)))
     queries = [query] if uuids is None else [
-        query.where(row.c.uuid.in_(batch)) for batch in booking.batches(uuids)]
+        query.where(row.c.uuid.in_(batch)) for batch in rows.batches(uuids)]
     found = {}
     for query in queries:
         for *values, name, how in session.execute(query):
@@ -74,6 +74,6 @@ def fetch(session, uuids=None):
             if name is not None:
                 hosts[name] = how
     return [_lease(uuid, project_id, status, ready_at,
-                   booking.to_s(start_at), booking.to_s(end_at), hosts)
+                   rows.to_s(start_at), rows.to_s(end_at), hosts)
             for (uuid, project_id, status, ready_at, start_at, end_at), hosts
             in found.values()]

@@ -15,9 +15,9 @@ import collections
 
 import sqlalchemy as sa
 
-from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import retries
 
 # No more than this in one transaction: others wait meanwhile.
@@ -68,5 +68,5 @@ def _change(database, uuids, decide, now):
 
 
 def _fetch(session, uuids):
-    return booking.fetch(session, sa.select(models.Reservation).where(
+    return rows.fetch(session, sa.select(models.Reservation).where(
         models.Reservation.uuid.in_(uuids)))

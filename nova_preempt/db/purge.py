@@ -22,8 +22,8 @@ import datetime
 import sqlalchemy as sa
 
 from nova_preempt.db import api
-from nova_preempt.db import booking
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows
 
 # So many rows go in one transaction: schedulers hardly wait for it.
 BATCH = 500
@@ -80,9 +80,9 @@ def find_reservations(database, before):
     """
     reservation, host = models.Reservation, models.ReservationHost
     query = (sa.select(reservation)
-             .where(reservation.status.not_in(booking.OPEN))
+             .where(reservation.status.not_in(reservation_rows.OPEN))
              .where(reservation.updated_at < before)
-             .where((reservation.status != booking.ENDED)
+             .where((reservation.status != reservation_rows.ENDED)
                     | reservation.released_at.is_not(None))
              .order_by(reservation.uuid).limit(BATCH))
     for rows in _pages(database, query, reservation.uuid):

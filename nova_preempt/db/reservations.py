@@ -27,10 +27,10 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
-from nova_preempt.db import booking
 from nova_preempt.db import calendar as db_calendar
 from nova_preempt.db import changes
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import retries
 
 
@@ -57,7 +57,7 @@ class Snapshot:
     """
 
     mark: changes.Mark
-    reservations: tuple[booking.Reservation, ...]
+    reservations: tuple[rows.Reservation, ...]
 
     @property
     def generation(self):
@@ -153,7 +153,7 @@ class Reservations:
         if limit is not None:
             query = query.limit(limit)
         with self._db._reader() as session:
-            return booking.fetch(session, query)
+            return rows.fetch(session, query)
 
     def count_created(self, project_id, since):
         """How many a project has made since then, whatever became of them."""
@@ -170,8 +170,8 @@ class Reservations:
         query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
                            hosts.start_at, hosts.end_at)
                  .join(row, row.uuid == hosts.reservation_uuid)
-                 .where(row.status.in_(booking.OPEN))
-                 .where(hosts.status != booking.LOST)
+                 .where(row.status.in_(rows.OPEN))
+                 .where(hosts.status != rows.LOST)
                  .order_by(hosts.host, hosts.start_at))
         if host is not None:
             query = query.where(hosts.host == host)
@@ -212,7 +212,7 @@ class Reservations:
             if check is not None:
                 check(found, _of_project(session, reservation.project_id))
             granted = _granted(reservation, found, now)
-            booking.insert(session, granted)
+            rows.insert(session, granted)
         return granted
 
     @retries.retried
@@ -243,14 +243,14 @@ class Reservations:
         :returns: False if the reservation does not hold this host
         """
         row = models.ReservationHost
-        told = status == booking.READY and self._has_started(uuid)
+        told = status == rows.READY and self._has_started(uuid)
         with self._db._writer() as session:
             # From now on its owner may come.
             if told:
                 changes.raise_generation(session, reservations=(uuid,))
             return session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.host == host).where(row.status != booking.LOST)
+                .where(row.host == host).where(row.status != rows.LOST)
                 .values(status=status, reason=reason)).rowcount == 1
 
     def _has_started(self, uuid):
@@ -293,11 +293,11 @@ class Reservations:
                                  reservation.end_at)
             if old is not None:
                 _change_host(session, uuid, old, end_at=since,
-                             status=booking.LOST, reason=reason,
+                             status=rows.LOST, reason=reason,
                              public_reason=public_reason)
             if new is not None:
                 values = {'start_at': since, 'end_at': reservation.end_at,
-                          'status': booking.ASSIGNED, 'reason': '',
+                          'status': rows.ASSIGNED, 'reason': '',
                           'public_reason': ''}
                 if not _change_host(session, uuid, new, **values):
                     session.add(models.ReservationHost(
@@ -311,15 +311,15 @@ class Reservations:
         now = self._now()
         missing = reservation.quantity - len(reservation.held)
         if missing > 0:
-            status = booking.DEGRADED
+            status = rows.DEGRADED
             said = f'{missing} of {reservation.quantity} hosts are missing'
             reason, public_reason = (
                 f'{said}: {text}' if text else said
                 for text in (reason, public_reason))
-        elif reservation.status == booking.DEGRADED:
+        elif reservation.status == rows.DEGRADED:
             # It starts when its hosts are empty, and not by being whole.
-            status = (booking.PENDING if reservation.ready_at is None
-                      else booking.ACTIVE)
+            status = (rows.PENDING if reservation.ready_at is None
+                      else rows.ACTIVE)
             reason = public_reason = ''
         else:
             status = reservation.status
@@ -349,7 +349,7 @@ class Reservations:
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             values = {'end_at': end_at, 'updated_at': self._now(),
-                      'duration_s': booking.seconds(
+                      'duration_s': rows.seconds(
                           end_at - reservation.start_at)}
             if check is not None:
                 check(reservation,
@@ -364,12 +364,12 @@ class Reservations:
             row = models.ReservationHost
             session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.status != booking.LOST).values(end_at=end_at))
+                .where(row.status != rows.LOST).values(end_at=end_at))
             return _get(session, uuid)
 
     def _check_free(self, session, generation, hosts, start_at, end_at):
         calendar = self._calendar.read_before(session, generation)
-        start_s, end_s = map(booking.to_s, (start_at, end_at))
+        start_s, end_s = map(rows.to_s, (start_at, end_at))
         taken = [host for host in hosts
                  if not calendar.is_free(host, start_s, end_s)]
         if taken:
@@ -390,7 +390,7 @@ def _update_snapshot(session, before, new):
     found = list(before.reservations)
     if new.reservations:
         found = [item for item in found if item.uuid not in new.reservations]
-        for batch in booking.batches(new.reservations):
+        for batch in rows.batches(new.reservations):
             for item in _fetch_open(session, batch):
                 bisect.insort(found, item, key=_by_start)
     return Snapshot(new.mark, tuple(found))
@@ -401,23 +401,23 @@ _by_start = operator.attrgetter('start_at', 'uuid')
 
 def _fetch_open(session, uuids=None):
     row = models.Reservation
-    query = sa.select(row).where(row.status.in_(booking.OPEN))
+    query = sa.select(row).where(row.status.in_(rows.OPEN))
     if uuids is not None:
         query = query.where(row.uuid.in_(uuids))
-    return booking.fetch(session, query)
+    return rows.fetch(session, query)
 
 
 def _in(column, values):
     return column.in_(values)
 
 
-def _granted(reservation, found: core.Found, now):
-    start_at = booking.from_s(found.start_s)
-    end_at = booking.from_s(found.end_s)
+def _granted(reservation, found: core.Window, now):
+    start_at = rows.from_s(found.start_s)
+    end_at = rows.from_s(found.end_s)
     return dataclasses.replace(
         reservation, created_at=now, updated_at=now, start_at=start_at,
         end_at=end_at, hosts=tuple(
-            booking.Assignment(host, start_at, end_at)
+            rows.Assignment(host, start_at, end_at)
             for host in sorted(found.hosts)))
 
 
@@ -433,7 +433,7 @@ def _get(session, uuid, project_id=None):
         models.Reservation.uuid == uuid)
     if project_id is not None:
         query = query.where(models.Reservation.project_id == project_id)
-    found = booking.fetch(session, query)
+    found = rows.fetch(session, query)
     if not found:
         raise exceptions.ReservationNotFound(
             f'There is no reservation {uuid}.')
@@ -442,7 +442,7 @@ def _get(session, uuid, project_id=None):
 
 def _get_open(session, uuid):
     reservation = _get(session, uuid)
-    if reservation.status not in booking.OPEN:
+    if reservation.status not in rows.OPEN:
         raise exceptions.WrongState(
             f'Reservation {uuid} is {reservation.status}.')
     return reservation
@@ -450,5 +450,5 @@ def _get_open(session, uuid):
 
 def _of_project(session, project_id):
     row = models.Reservation
-    return booking.fetch(session, sa.select(row).where(
-        row.project_id == project_id, row.status.in_(booking.OPEN)))
+    return rows.fetch(session, sa.select(row).where(
+        row.project_id == project_id, row.status.in_(rows.OPEN)))

@@ -26,11 +26,11 @@ LOG = logging.getLogger(__name__)
 HEADROOM = 'headroom'
 
 
-class Headroom:
+class HeadroomKeeper:
     """Ends preemptible servers until there is enough free.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param ends: a nova_preempt.engine.ends.Ends
+    :param ends: a nova_preempt.engine.evictions.Evictions
     """
 
     def __init__(self, preemption, ends):
@@ -56,7 +56,7 @@ class Headroom:
                   in preemption.db.get_decisions(statuses=db_api.OPEN)
                   for victim in decision.victims}
         for server, cost_us in core.choose(
-                group, missing, preemption.view.servers(),
+                group, missing, preemption.servers.servers(),
                 preemption.policy(), preemption.clock(),
                 preemption.budgets.read(), ending | preemption.stuck()):
             LOG.info('%(group)s lacks %(missing)s of its headroom.',

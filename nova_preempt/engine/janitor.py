@@ -26,7 +26,7 @@ class Janitor:
     """Repairs what two audits in a row have found.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param ends: a nova_preempt.engine.ends.Ends
+    :param ends: a nova_preempt.engine.evictions.Evictions
     :param audits: a nova_preempt.handover.audit.Audit
     """
 
@@ -63,7 +63,7 @@ class Janitor:
 
     def _allocate(self, uuid):
         """Give a server the space that it uses, or end it."""
-        server = next(server for server in self._preemption.view.servers()
+        server = next(server for server in self._preemption.servers.servers()
                       if server.uuid == uuid)
         resources, node_uuid = audit.expected_allocation(
             self._preemption.get_cells(), server)

@@ -20,13 +20,13 @@ from tooz import coordination
 from nova_preempt.core import masking
 from nova_preempt.db import pauses
 from nova_preempt.engine import cycles
-from nova_preempt.engine import ends
+from nova_preempt.engine import evictions
+from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom
 from nova_preempt.engine import health
 from nova_preempt.engine import janitor
-from nova_preempt.engine import lifetimes
-from nova_preempt.engine import punctual
-from nova_preempt.engine import returns
+from nova_preempt.engine import restorer
+from nova_preempt.engine import timer
 from nova_preempt.handover import audit
 
 LOG = logging.getLogger(__name__)
@@ -108,8 +108,8 @@ class Engine:
     :param options: [preemption_engine] of the configuration
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param leadership: a Leadership
-    :param make_lifecycle: given the nova_preempt.engine.ends.Ends of this
-        engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
+    :param make_lifecycle: given the nova_preempt.engine.evictions.Evictions
+        of this engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
     :param power: a nova_preempt.power.service.Power
     """
 
@@ -122,21 +122,21 @@ class Engine:
         self._monotonic = monotonic
         self._stop = threading.Event()
         self.health = health.Health(monotonic)
-        self.ends = ends.Ends(preemption, options.threads)
+        self.evictions = evictions.Evictions(preemption, options.threads)
         self.power = power
-        self.lifecycle = make_lifecycle(self.ends)
+        self.lifecycle = make_lifecycle(self.evictions)
         self._punctual = (
-            punctual.Punctual('inventory', inventory.keep,
-                              run=self.health.run),
+            timer.TimedTask('inventory', inventory.keep,
+                            run=self.health.run),
             self._make_punctual('reservations: moments', self._unless_paused(
-                self.lifecycle.moments.run)),
+                self.lifecycle.lease_events.run)),
             self._make_punctual('reservations: chores', self._unless_paused(
-                self.lifecycle.chores.run)),
+                self.lifecycle.reconciler.run)),
             *(self._make_punctual(name, work)
               for name, work in (power.works if power else ())))
-        old = lifetimes.Lifetimes(preemption, self.ends)
-        cleaner = janitor.Janitor(preemption, self.ends, audit.Audit(
-            preemption.placement, preemption.view, preemption.db,
+        old = expiry.Expiry(preemption, self.evictions)
+        cleaner = janitor.Janitor(preemption, self.evictions, audit.Audit(
+            preemption.placement, preemption.servers, preemption.db,
             preemption.get_cells, preemption.conf.intent_timeout_s))
         # Those with a pause of their own have it here, in seconds.
         self._tasks = (
@@ -145,21 +145,21 @@ class Engine:
             (preemption.refresh, 0),
             (old.end_old_servers, 0),
             (old.delete_stopped, 0),
-            (headroom.Headroom(preemption, self.ends).keep, 0),
-            (returns.Returns(preemption, options).restore, 0),
+            (headroom.HeadroomKeeper(preemption, self.evictions).keep, 0),
+            (restorer.Restorer(preemption, options).restore, 0),
             (cycles.Cycles(preemption.db, options).look, CYCLES_S),
         )
         self._done_at = {}
 
     def _make_punctual(self, name, work):
         """What only the engine that acts does."""
-        return punctual.Punctual(name, work, self._leadership,
-                                 self.health.run)
+        return timer.TimedTask(name, work, self._leadership,
+                               self.health.run)
 
     def _unless_paused(self, work):
         def run():
             if self.preemption.pauses.why(pauses.RESERVATIONS):
-                return punctual.RETRY_S
+                return timer.RETRY_S
             return work()
 
         return run
@@ -174,7 +174,7 @@ class Engine:
         for work in self._punctual:
             work.stop()
         self._leadership.close()
-        self.ends.close()
+        self.evictions.close()
         self.lifecycle.close()
         if self.power:
             self.power.close()

@@ -51,7 +51,7 @@ class Audit:
     """Compares.
 
     :param placement: a nova_preempt.cloud.placement.Placement
-    :param view: a nova_preempt.cloud.view.ServerView
+    :param view: a nova_preempt.cloud.servers.ServerCache
     :param db: a nova_preempt.db.Database
     :param cells: returns {uuid: CellMapping}
     :param intent_timeout_s: up to this age a decision may be open
@@ -168,7 +168,7 @@ def expected_allocation(cells, server):
     """What Nova would claim for a preemptible server on its host.
 
     :param cells: {uuid: CellMapping}
-    :param server: a nova_preempt.cloud.view.Server
+    :param server: a nova_preempt.cloud.servers.Server
     :returns: ({class: amount}, the uuid of the node)
     :raises NotFound: it is not there any more
     """

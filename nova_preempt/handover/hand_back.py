@@ -46,8 +46,8 @@ class HandBack:
     :param database: a nova_preempt.db.Database
     :param nova: a NovaAPI
     :param placement: a nova_preempt.cloud.placement.Placement
-    :param hosts: the nova_preempt.power.fleet.ComputeHosts there are
-    :param servers: the nova_preempt.cloud.view.Servers there are
+    :param hosts: the nova_preempt.power.compute_hosts.ComputeHosts there are
+    :param servers: the nova_preempt.cloud.servers.Servers there are
     :param project_id: [preemption_quota]allocation_project_id
     :param start: whether those that were stopped are started, too
     """

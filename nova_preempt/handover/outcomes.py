@@ -24,7 +24,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt.cloud import watch
+from nova_preempt.cloud import instance_poller
 from nova_preempt.core import outcome
 from nova_preempt.db import api as db_api
 from nova_preempt.db import outcomes as db_outcomes
@@ -36,11 +36,11 @@ class Outcomes:
     """Notes outcomes.
 
     :param db: a nova_preempt.db.Database
-    :param find: see nova_preempt.cloud.watch.Watch
+    :param find: see nova_preempt.cloud.instance_poller.InstancePoller
     :param read: given a CellMapping and uuids, returns {uuid: outcome.Server}
     """
 
-    def __init__(self, db, find=watch.find_cells, read=None):
+    def __init__(self, db, find=instance_poller.find_cells, read=None):
         self._db = db
         self._find = find
         self._read = read or read_servers

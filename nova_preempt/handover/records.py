@@ -19,7 +19,7 @@ from nova_preempt import requester
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import record
 from nova_preempt.db import api as db_api
-from nova_preempt.handover import terms
+from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
 
@@ -120,12 +120,12 @@ class Records:
 
 
 def make_victim(server, options, cost_us=0, notice_limit_s=None):
-    """The db.Victim of a nova_preempt.cloud.view.Server."""
-    ends = terms.get_terms(server, options)
-    notice_s = terms.notice_rule(options, notice_limit_s).length_s(
+    """The db.Victim of a nova_preempt.cloud.servers.Server."""
+    ends = eviction_policy.get_terms(server, options)
+    notice_s = eviction_policy.notice_rule(options, notice_limit_s).length_s(
         server.notice_s)
     return db_api.Victim(
         server.uuid, server.project_id, server.user_id, server.flavor,
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),
-        action=terms.MIGRATE if ends.migrate else ends.action,
+        action=eviction_policy.MIGRATE if ends.migrate else ends.action,
         notice_s=notice_s, restore=ends.restore, last_resort=ends.action)

@@ -31,7 +31,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
-from nova_preempt.handover import terms
+from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
 
@@ -78,13 +78,13 @@ class Terminator:
     """Ends servers.
 
     :param nova: a NovaAPI
-    :param watch: a nova_preempt.cloud.watch.Watch
-    :param requests: a nova_preempt.handover.requests.Requests
+    :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
+    :param requests: a nova_preempt.handover.request_poller.RequestPoller
     :param placement: a nova_preempt.cloud.placement.Placement
     :param db: a nova_preempt.db.Database
     :param owner: the nova_preempt.handover.owner.Owner of this process
     :param options: [preemption] of the configuration
-    :param events: a nova_preempt.handover.events.Events
+    :param events: a nova_preempt.handover.notifications.Notifications
     :param monotonic, sleep: the clock to wait by
     :param halt: given an operation, raises where nobody may end for it now;
         asked for as long as nobody has been asked to end
@@ -218,7 +218,7 @@ class Work:
                 victim.last_resort or core_actions.last_resort(
                     victim.action, options.actions),
                 tuple(options.actions),
-                migrate=not for_good and terms.is_migrated_first(
+                migrate=not for_good and eviction_policy.is_migrated_first(
                     victim.action, options),
                 for_good=for_good, timeout_s=options.termination_timeout_s,
                 migrate_timeout_s=options.migrate_timeout_s),

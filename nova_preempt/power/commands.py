@@ -17,7 +17,7 @@ import signal
 import subprocess
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 
 _SHOWN_CHARACTERS = 300
 

@@ -179,7 +179,7 @@ class Control:
             intervals = state.idle_intervals if state else 0
             due = name in needed and bool(self._due(
                 self._start(name, state, needed[name])))
-            found.append(core.Host(
+            found.append(core.PowerHost(
                 name, on, busy=on and self._is_busy(host, state),
                 idle_intervals=intervals, efficiency=efficiency.get(name),
                 # One that is off has the time of a boot before it must wake.

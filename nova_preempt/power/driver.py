@@ -16,7 +16,7 @@ from typing import Protocol
 
 from nova_preempt.conf import energy
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 
 NAMESPACE = 'nova_preempt.power_driver'
@@ -59,7 +59,7 @@ class Drivers:
         options = conf[energy.GROUP]
         self._conf = conf
         self._default = options.driver
-        self._hosts = power_hosts.Hosts(options.hosts_file)
+        self._hosts = power_hosts.HostsFile(options.hosts_file)
         self._classes = {
             name: readings.load(NAMESPACE, name, option)
             for name, option in (

@@ -17,8 +17,8 @@ from nova import exception
 import stevedore
 
 from nova_preempt.core import forecast as core
-from nova_preempt.db import booking
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import reservation_rows as rows
 
 NAMESPACE = 'nova_preempt.forecast'
 
@@ -53,7 +53,7 @@ class Forecast:
 
         :param now: naive and in UTC
         """
-        return self._function(self._history(now), booking.to_s(now),
+        return self._function(self._history(now), rows.to_s(now),
                               self._parameters)
 
     def _history(self, now):
@@ -67,6 +67,6 @@ class Forecast:
                   for week in range(self._parameters.weeks, 0, -1)]
         begins.append((now - datetime.timedelta(seconds=recent_s),
                        now + datetime.timedelta(seconds=1)))
-        return [core.Load(booking.to_s(sample.sampled_at), sample.hosts_busy)
+        return [core.Load(rows.to_s(sample.sampled_at), sample.hosts_busy)
                 for since, until in begins
                 for sample in db_energy.get_samples(self._db, since, until)]

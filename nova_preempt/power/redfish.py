@@ -20,7 +20,7 @@ from sushy import auth as sushy_auth
 from sushy import connector as sushy_connector
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 
 _BOOLEANS = {'true': True, 'false': False}
 
@@ -41,7 +41,7 @@ class Controllers:
     Controllers have few sessions and log each new one.
 
     :param options: conf.energy
-    :param hosts: a nova_preempt.power.hosts.Hosts
+    :param hosts: a nova_preempt.power.hosts_file.HostsFile
     :param timeout_s: for each answer of a controller
     """
 

@@ -11,8 +11,8 @@
 # under the License.
 """Which hosts reservations need, and from when on."""
 
-from nova_preempt.db import booking
 from nova_preempt.db import calendar
+from nova_preempt.db import reservation_rows as rows
 
 
 class Reserved:
@@ -32,6 +32,6 @@ class Reserved:
             of those before it, where one follows the other at once
         """
         needed = self._calendar.read().leases.needed(
-            booking.to_s(now), booking.to_s(until))
-        return {host: booking.from_s(start_s)
+            rows.to_s(now), rows.to_s(until))
+        return {host: rows.from_s(start_s)
                 for host, start_s in needed.items()}

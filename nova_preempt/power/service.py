@@ -15,16 +15,16 @@ from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses
+from nova_preempt.power import boot_delays
+from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
-from nova_preempt.power import fleet
+from nova_preempt.power import endpoint
+from nova_preempt.power import figure_cache
 from nova_preempt.power import forecasts
 from nova_preempt.power import observer
 from nova_preempt.power import readings
-from nova_preempt.power import requests
 from nova_preempt.power import switching
-from nova_preempt.power import table
-from nova_preempt.power import waits
 
 
 class Power:
@@ -34,14 +34,14 @@ class Power:
     :param parts: a nova_preempt.scheduler.preemption.Preemption
     :param driver: see switching.Switcher; by default what is configured
     :param leads: whether this engine is the one that acts, now
-    :ivar works: [(name, function)], see nova_preempt.engine.punctual
+    :ivar works: [(name, function)], see nova_preempt.engine.timer
     :ivar endpoints: for its RPC server
     """
 
     def __init__(self, conf, parts, driver=None, leads=lambda: True):
         options = conf[energy.GROUP]
-        hosts = fleet.Fleet(parts.placement, parts.get_cells)
-        self.table = table.Table(options, lambda: parts.db)
+        hosts = compute_hosts.ComputeHosts(parts.placement, parts.get_cells)
+        self.figures = figure_cache.FigureCache(options, lambda: parts.db)
         self._db = parts.db
         self._pauses = parts.pauses
         self.works = []
@@ -56,22 +56,22 @@ class Power:
                 options, parts.db, hosts, self.switcher,
                 forecasts.Forecast(options, parts.db), self.efficiencies,
                 self._pause_s)
-            self.endpoints.append(requests.Requests(
+            self.endpoints.append(endpoint.PowerEndpoint(
                 self.control, self.switcher, parts.db, parts.pauses))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
                 options, parts.db, hosts,
                 readings.Readings(conf, clock=parts.clock), self._idle_watts,
-                waits.Waits(parts.db, parts.get_cells), parts.clock)
+                boot_delays.BootDelays(parts.db, parts.get_cells), parts.clock)
             self._reading_s = options.reading_interval_s
             self.works.append(('power: readings', self._observe))
 
     def efficiencies(self):
         """{host: FLOPS per watt} of those that are known."""
-        self.table.start()
+        self.figures.start()
         return {host: item.flops_per_watt
-                for host, item in self.table.all().items()
+                for host, item in self.figures.all().items()
                 if item.flops_per_watt is not None}
 
     def asleep(self):
@@ -86,9 +86,9 @@ class Power:
 
     def _idle_watts(self):
         """{host: watts}, see observer.Observer."""
-        self.table.start()
+        self.figures.start()
         return {host: item.idle_watts for host, item
-                in self.table.all().items() if item.idle_watts is not None}
+                in self.figures.all().items() if item.idle_watts is not None}
 
     def _step(self):
         if not self._pauses.why(pauses.POWER):
@@ -101,6 +101,6 @@ class Power:
 
     def close(self):
         """Wait for nobody."""
-        self.table.stop()
+        self.figures.stop()
         if self.switcher:
             self.switcher.close()

@@ -34,8 +34,8 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import occupancy
 from nova_preempt.core.energy import steps as core
 from nova_preempt.db import energy as db_energy
+from nova_preempt.power import compute_hosts
 from nova_preempt.power import errors
-from nova_preempt.power import fleet
 
 LOG = logging.getLogger(__name__)
 
@@ -326,7 +326,7 @@ class _Work:
         if self._is_as_before() and not self._host.disabled:
             self._nova.disable_service(
                 self._host.service_uuid,
-                f'{fleet.REASON}no servers, powered off at '
+                f'{compute_hosts.REASON}no servers, powered off at '
                 f'{self._switcher.now():%Y-%m-%dT%H:%M:%SZ}')
         return False
 

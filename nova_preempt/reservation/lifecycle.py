@@ -17,15 +17,15 @@ from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations as db
-from nova_preempt.reservation import chores
-from nova_preempt.reservation import emptying
-from nova_preempt.reservation import endings
-from nova_preempt.reservation import evacuation
-from nova_preempt.reservation import events
+from nova_preempt.reservation import cleanup
+from nova_preempt.reservation import drain
+from nova_preempt.reservation import healing
 from nova_preempt.reservation import inventory
-from nova_preempt.reservation import moments
+from nova_preempt.reservation import lease_events
+from nova_preempt.reservation import migration
+from nova_preempt.reservation import notifications
 from nova_preempt.reservation import occupancy
-from nova_preempt.reservation import repairs
+from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
 
@@ -41,15 +41,15 @@ def make_inventory(conf, preemption, **power):
                 in reservable.get_hosts(preemption.db).items()}
 
     def may_end(uuid):
-        server = preemption.view.get(uuid)
-        return server is None or not emptying.stays_s(
+        server = preemption.servers.get(uuid)
+        return server is None or not drain.stays_s(
             server, preemption.conf, preemption.clock())
 
     return inventory.Inventory(
         conf[conf_reservation.GROUP], preemption.nova, preemption.placement,
         settings, lambda: reservable.get_hidden(preemption.db),
         lambda left: occupancy.Occupancy(
-            preemption.get_cells, preemption.view, left),
+            preemption.get_cells, preemption.servers, left),
         may_end=may_end, **power)
 
 
@@ -59,7 +59,7 @@ class Lifecycle:
     :param conf: nova.conf.CONF
     :param host: the name of the host that this service runs on
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param ends: a nova_preempt.engine.ends.Ends
+    :param ends: a nova_preempt.engine.evictions.Evictions
     :param hosts: an Inventory
     :param sight: see repairs.Repairs
     """
@@ -75,20 +75,21 @@ class Lifecycle:
         # One, so that what happened first is told first.
         self._telling = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix='reservation-events')
-        tell = events.ReservationEvents(conf, host, self._telling.submit)
-        moves = evacuation.Evacuation(preemption.nova, hosts.occupancy,
-                                      db_moves.Moves(preemption.db), clock)
-        self.moments = moments.Moments(preemption.db, self.reservations,
-                                       tell, clock,
-                                       lambda: options.enabled)
-        self.chores = chores.Chores(
-            self.reservations, self.moments, hosts,
-            emptying.Emptying(preemption, ends, options, hosts, moves,
-                              clock),
-            moves, repairs.Repairs(
+        tell = notifications.ReservationNotifications(
+            conf, host, self._telling.submit)
+        moves = migration.Migration(preemption.nova, hosts.occupancy,
+                                    db_moves.Moves(preemption.db), clock)
+        self.lease_events = lease_events.LeaseEvents(
+            preemption.db, self.reservations, tell, clock,
+            lambda: options.enabled)
+        self.reconciler = reconciler.Reconciler(
+            self.reservations, self.lease_events, hosts,
+            drain.Drain(preemption, ends, options, hosts, moves,
+                        clock),
+            moves, healing.Healing(
                 self.reservations, hosts, tell, options,
                 schedule.load_ranking(options.ranking), clock, sight),
-            endings.Endings(self.reservations, preemption.nova, hosts, tell,
+            cleanup.Cleanup(self.reservations, preemption.nova, hosts, tell,
                             options, clock),
             retention.Retention(preemption.db, options, clock), clock,
             lambda: options.enabled)
@@ -99,5 +100,5 @@ class Lifecycle:
 
     def run_once(self):
         """What is due, and the next step of everything that takes time."""
-        self.moments.run()
-        self.chores.run()
+        self.lease_events.run()
+        self.reconciler.run()

@@ -27,7 +27,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import request
-from nova_preempt.cloud import view as scheduler_view
+from nova_preempt.cloud import servers as scheduler_view
 
 LOG = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Occupancy:
     """The servers of each node.
 
     :param cells: returns {uuid: CellMapping} of the cells to look into
-    :param view: a nova_preempt.cloud.view.ServerView
+    :param view: a nova_preempt.cloud.servers.ServerCache
     :param left: called with the names of nodes that servers have left
     :param monotonic: the clock by which a reading is recent
     """

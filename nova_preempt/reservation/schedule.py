@@ -25,13 +25,13 @@ import stevedore
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
-from nova_preempt.db import booking
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
-from nova_preempt.reservation import asked
 from nova_preempt.reservation import limits
+from nova_preempt.reservation import requested
 
 LIMITS = limits.LIMITS
-Request = asked.Request
+Request = requested.Request
 
 _DAY = datetime.timedelta(days=1)
 
@@ -68,7 +68,7 @@ class Schedule:
         self.reservations = reservations.Reservations(database, clock)
 
     def _now_s(self):
-        return booking.to_s(self._clock())
+        return rows.to_s(self._clock())
 
     def preview(self, context, project_id, request):
         """When and where a Request could be granted; nothing is.
@@ -84,9 +84,9 @@ class Schedule:
         if found is None:
             return None
         search.check(found, self.reservations.list(
-            project_id=project_id, statuses=booking.OPEN))
-        return Preview(booking.from_s(found.start_s),
-                       booking.from_s(found.end_s), found.hosts)
+            project_id=project_id, statuses=rows.OPEN))
+        return Preview(rows.from_s(found.start_s),
+                       rows.from_s(found.end_s), found.hosts)
 
     def create(self, context, project_id, user_id, request, details=True):
         """Grant a Request.
@@ -101,20 +101,20 @@ class Schedule:
             project_id, self._clock() - _DAY))
         wanted = search.wanted
         end_s = wanted.window_end_s
-        return self.reservations.grant(booking.Reservation(
+        return self.reservations.grant(rows.Reservation(
             uuid=uuidutils.generate_uuid(), project_id=project_id,
             user_id=user_id, name=wanted.name,
             host_properties=wanted.host_properties,
             quantity=wanted.quantity, duration_s=wanted.duration_s,
-            window_start=booking.from_s(wanted.window_start_s),
-            window_end=None if end_s is None else booking.from_s(end_s),
+            window_start=rows.from_s(wanted.window_start_s),
+            window_end=None if end_s is None else rows.from_s(end_s),
             end_action=wanted.end_action, before_end_s=wanted.before_end_s),
             search.find_or_fail, search.check)
 
     def _search(self, context, project_id, request, details=True):
         self._check_enabled('made')
         now_s = self._now_s()
-        wanted = asked.make_wanted(request, self._options, now_s)
+        wanted = requested.make_wanted(request, self._options, now_s)
         of_project = limits.Limits.load(self._conf, self._db, project_id)
         of_project.check_request(wanted, now_s)
         hosts = self._inventory.find_hosts(context, wanted.host_properties)
@@ -136,18 +136,18 @@ class Schedule:
         :raises ReservationsDisabled: it was to end later, and
             [reservation]enabled is false
         """
-        asked.check_changes(**changes)
+        requested.check_changes(**changes)
         reservation = self.reservations.get(uuid, project_id)
         _check_open(reservation)
         if end_at is not None:
-            end_s = asked.to_s('end_at', end_at)
+            end_s = requested.to_s('end_at', end_at)
             of_project = limits.Limits.load(
                 self._conf, self._db, reservation.project_id)
             self.reservations.set_end(
-                uuid, booking.from_s(end_s),
+                uuid, rows.from_s(end_s),
                 functools.partial(self._check_end, end_s, of_project))
         if changes and not self.reservations.update(
-                uuid, from_status=booking.OPEN, **changes):
+                uuid, from_status=rows.OPEN, **changes):
             _check_open(self.reservations.get(uuid))
         return self.reservations.get(uuid)
 
@@ -187,11 +187,11 @@ class Schedule:
             reservation = self.reservations.get(uuid, project_id)
             _check_open(reservation)
             now = self._clock().replace(microsecond=0)
-            if reservation.status == booking.PENDING or (
+            if reservation.status == rows.PENDING or (
                     reservation.start_at > now):
                 if self.reservations.update(
                         uuid, from_status=reservation.status,
-                        status=booking.CANCELLED):
+                        status=rows.CANCELLED):
                     break
             elif reservation.end_at > now:
                 self.reservations.set_end(uuid, now)
@@ -259,7 +259,7 @@ class _Search:
             name = host['name']
             if not calendar.is_reservable(name, self._default):
                 continue
-            candidates.append(core.Host(
+            candidates.append(core.ReservableHost(
                 name, calendar.busy.get(name, ()), host['flops_per_watt'],
                 None if host['vacant'] else self._emptied_s))
         return candidates
@@ -284,11 +284,11 @@ class _Search:
 
 
 def _iso(time_s):
-    return booking.from_s(time_s).isoformat() + 'Z'
+    return rows.from_s(time_s).isoformat() + 'Z'
 
 
 def _check_open(reservation):
-    if reservation.status not in booking.OPEN:
+    if reservation.status not in rows.OPEN:
         raise exceptions.WrongState(
             f'Reservation {reservation.uuid} is {reservation.status}.')
 

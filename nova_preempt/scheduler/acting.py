@@ -44,7 +44,7 @@ class Act:
 
     def join(self, state, plan, resources):
         """Wait for room that is coming; see Surplus.join()."""
-        return self._preemption.surplus.join(plan, resources)
+        return self._preemption.releasing.join(plan, resources)
 
     def take_room(self, state, real_claim):
         """Take a host that needs no victims, as Nova does.

@@ -82,7 +82,7 @@ class Corrector:
 
     :param project_id: the project, '' to correct nothing
     :param placement: a nova_preempt.cloud.placement.Placement
-    :param view: a nova_preempt.cloud.view.ServerView
+    :param view: a nova_preempt.cloud.servers.ServerCache
     :param monotonic: a clock, in seconds
     """
 

@@ -30,7 +30,7 @@ class Budgets:
 
     :param options: [preemption] of the configuration
     :param db: a nova_preempt.db.Database
-    :param view: a nova_preempt.cloud.view.ServerView
+    :param view: a nova_preempt.cloud.servers.ServerCache
     """
 
     def __init__(self, options, db, view):

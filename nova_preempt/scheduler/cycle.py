@@ -150,7 +150,7 @@ class SchedulingCycle:
         self.decision.found_room(room)
         requests = list(requests)
         summaries = dict(summaries)
-        for plan in self.decision.offer(any_victims=bool(preemption.view)):
+        for plan in self.decision.offer(any_victims=bool(preemption.servers)):
             if plan.host.uuid not in summaries:
                 requests.append(self.cloud.allocation_request(
                     plan.host.uuid))

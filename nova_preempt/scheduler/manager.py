@@ -39,21 +39,21 @@ from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import cycle as cycles
-from nova_preempt.scheduler import demand
+from nova_preempt.scheduler import endpoint
 from nova_preempt.scheduler import filters
-from nova_preempt.scheduler import leaving
-from nova_preempt.scheduler import observation
+from nova_preempt.scheduler import headroom_guard
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
-from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import report as cycle_report
+from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import states
+from nova_preempt.scheduler import unified_limits
 from nova_preempt.scheduler import usage
+from nova_preempt.scheduler import wake_on_demand
 from nova_preempt.scheduler import weights
-from nova_preempt.scheduler import zeroed
 from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.scheduler.weights import kw_ranking
 
@@ -74,14 +74,14 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler()
-        self.additional_endpoints.append(questions.Questions(self))
+        self.additional_endpoints.append(endpoint.QueryEndpoint(self))
 
     @property
     def placement_client(self):
         client = allocation_project.client(
             self._client or report.report_client_singleton())
         if cycles.current() is None:
-            return leaving.client(client)
+            return headroom_guard.client(client)
         return PreemptingClient(client)
 
     @placement_client.setter
@@ -110,8 +110,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.observers = self.observers
         self.preemption.start()
-        self.demand = demand.make(CONF, self.preemption,
-                                  lambda: self.host_manager)
+        self.wake_on_demand = wake_on_demand.make(CONF, self.preemption,
+                                          lambda: self.host_manager)
         self.placing = placing.Placing(self.preemption, self.host_manager,
                                        self._observe)
         self.start_quotas()
@@ -133,7 +133,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             quota_claims.QuotaClaims(self.preemption.db), self._over_quota)
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
-            self.preemption.placement, self.preemption.view)
+            self.preemption.placement, self.preemption.servers)
 
     @periodic_task.periodic_task(
         spacing=CONF.preemption.refresh_interval_s, run_immediately=True)
@@ -167,7 +167,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if spec_obj is self._sentinel:
             spec_obj = objects.RequestSpec.from_primitives(
                 context, request_spec, filter_properties)
-        zeroed.restore(spec_obj, CONF.preemption_quota.restored_resources)
+        unified_limits.restore(
+                spec_obj, CONF.preemption_quota.restored_resources)
 
         def select(spec):
             try:
@@ -182,7 +183,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
         if utils.request_is_rebuild(spec_obj):
             return select(spec_obj)
-        admission.admit(context, spec_obj, instance_uuids)
+        reservation_admission.admit(context, spec_obj, instance_uuids)
         if self.preemption is None or not instance_uuids:
             return select(spec_obj)
         if request.is_preemptible(spec_obj):
@@ -191,7 +192,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         with self.preemption.patience(self.monotonic) as patience, (
                 self.quotas.admitted(context, spec_obj, instance_uuids,
                                      preemptible=False)):
-            return self.demand.serve(
+            return self.wake_on_demand.serve(
                 context, spec_obj, instance_uuids,
                 lambda spec: self._place(context, select, spec,
                                          instance_uuids, patience), patience)
@@ -218,7 +219,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                     context, spec_obj, instance_uuids, preemptible=True
             ), allocation_project.claiming_under(
                     CONF.preemption_quota.allocation_project_id
-            ), leaving.leaving(self.preemption.headroom):
+            ), headroom_guard.leaving(self.preemption.headroom):
                 selections = select(spec_obj)
         except exception.NoValidHost as exc:
             if hinted:
@@ -232,7 +233,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         max_age_s = self.preemption.conf.max_age_s
         if self.preemption.headroom:
             # It tells where space was freed, which Placement does not.
-            self.preemption.view.refresh(max_age_s)
+            self.preemption.servers.refresh(max_age_s)
         self.preemption.headroom.refresh(max_age_s)
 
     def _forget_hint(self, context, spec_obj, instance_uuids):
@@ -267,8 +268,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                  error=None):
         if not self.observers:
             return
-        report = observation.make(context, instance_uuids, cycle,
-                                  selections, error)
+        report = cycle_report.make(context, instance_uuids, cycle,
+                                   selections, error)
         for observer in self.observers:
             observer(report)
 
@@ -308,7 +309,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         cycle = cycles.current()
         if cycle is None:
             return super()._get_sorted_hosts(
-                spec_obj, leaving.open_hosts(host_states), index)
+                spec_obj, headroom_guard.outside_headroom(host_states), index)
         return cycle.sorted_hosts(super()._get_sorted_hosts, spec_obj,
                                   host_states, index)
 
@@ -327,7 +328,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             if self.preemption.headroom and not states.mark_of(
                     selected_host).victims:
                 self.preemption.headroom.placed(
-                    selected_host.uuid, leaving.claimed(selected_host))
+                    selected_host.uuid, headroom_guard.claimed(selected_host))
             cycle.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,
                                        instance_uuid=instance_uuid)

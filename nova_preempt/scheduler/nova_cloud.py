@@ -97,7 +97,7 @@ class NovaCloud:
     def refresh(self, max_age_s):
         # Once a look, and not once a server.
         self._longest_notice_s = self._act.patience.limit.longest_notice_s()
-        self._preemption.view.refresh(max_age_s)
+        self._preemption.servers.refresh(max_age_s)
 
     def may_wait(self, notice_s):
         return notice_s <= self._longest_notice_s and (
@@ -105,7 +105,7 @@ class NovaCloud:
 
     @answers
     def listed(self, max_age_s):
-        nodes = self._preemption.view.nodes()
+        nodes = self._preemption.servers.nodes()
         released = self.releasing()
         listed = []
         for provider in self._preemption.providers.list(
@@ -123,10 +123,10 @@ class NovaCloud:
         return () if provider is None else (provider,)
 
     def servers_on(self, name):
-        return self._preemption.view.on_node(name)
+        return self._preemption.servers.on_node(name)
 
     def server(self, uuid):
-        return self._preemption.view.get(uuid)
+        return self._preemption.servers.get(uuid)
 
     def ending(self):
         self._act.begin_choosing()
@@ -140,7 +140,7 @@ class NovaCloud:
         # waits; they do not.
         if len(self._server_uuids) != 1:
             return {}
-        return self._preemption.surplus.releasing(
+        return self._preemption.releasing.releasing(
             self._decisions, self._act.patience.waited)
 
     def budgets(self):

@@ -26,7 +26,7 @@ from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import preemption as preemptions
-from nova_preempt.scheduler import surplus
+from nova_preempt.scheduler import releasing
 
 LOG = logging.getLogger(__name__)
 
@@ -62,15 +62,15 @@ class Placing:
         while True:
             # Nova changes the request that it works on; without preemptible
             # servers there is no second time to keep it for.
-            again = (copy.deepcopy(spec_obj) if self._preemption.view
+            again = (copy.deepcopy(spec_obj) if self._preemption.servers
                      else None)
             cycle = self.cycle(context, spec_obj, instance_uuids, patience)
             try:
                 with cycle:
                     selections = select(spec_obj)
-            except surplus.RoomComing as exc:
+            except releasing.CapacityReleasing as exc:
                 patience.waited |= exc.decision_uuids
-                self._preemption.surplus.wait(exc, patience.limit)
+                self._preemption.releasing.wait(exc, patience.limit)
                 spec_obj = again or spec_obj
                 continue
             except _FAILURES as exc:
@@ -131,7 +131,7 @@ class Placing:
             return _WHY.get(type(exc), refusals.Why.SERVICE)
         if cycle.refusal:
             return cycle.why
-        if not cycle.has_begun or not self._preemption.view:
+        if not cycle.has_begun or not self._preemption.servers:
             return None
         if cycle.conflicts:
             return (refusals.Why.TIME if cycle.patience.limit.is_over()

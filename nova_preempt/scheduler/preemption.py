@@ -26,11 +26,11 @@ from nova_preempt import db as database
 from nova_preempt import headroom
 from nova_preempt import metrics
 from nova_preempt import pauses
+from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import providers
-from nova_preempt.cloud import view
-from nova_preempt.cloud import watch
+from nova_preempt.cloud import servers
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import policy
@@ -38,19 +38,19 @@ from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import schema
 from nova_preempt.handover import claim
-from nova_preempt.handover import events
+from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import heartbeat
+from nova_preempt.handover import notifications
 from nova_preempt.handover import outcomes
 from nova_preempt.handover import owner
 from nova_preempt.handover import records
 from nova_preempt.handover import recovery
-from nova_preempt.handover import requests
+from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
-from nova_preempt.handover import terms
 from nova_preempt.scheduler import budgets
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
-from nova_preempt.scheduler import surplus
+from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import turns
 
 LOG = logging.getLogger(__name__)
@@ -95,10 +95,10 @@ class Preemption:
         self.placement = placement_api.Placement(get_client)
         self.providers = providers.ProviderCache(self.placement)
         self.headroom = self._make_headroom()
-        self.view = view.ServerView(get_cells, self._hinted,
-                                    self.providers.left)
-        self.events = events.Events(conf, host)
-        self.budgets = budgets.Budgets(self.conf, self.db, self.view)
+        self.servers = servers.ServerCache(get_cells, self._hinted,
+                                        self.providers.left)
+        self.events = notifications.Notifications(conf, host)
+        self.budgets = budgets.Budgets(self.conf, self.db, self.servers)
         self.claims = claim.Claims(self.placement, self.db, self.owner,
                                    self.budgets)
         self.records = records.Records(self.conf, self.notice_limit_s)
@@ -106,8 +106,10 @@ class Preemption:
             self.placement, self.nova, self.db, self.owner, self.conf,
             self.claims.active)
         self.terminator = terminator.Terminator(
-            self.nova, watch.Watch(self.conf.poll_interval_s),
-            requests.Requests(self.conf.poll_interval_s), self.placement,
+            self.nova,
+            instance_poller.InstancePoller(self.conf.poll_interval_s),
+            request_poller.RequestPoller(self.conf.poll_interval_s),
+            self.placement,
             self.db, self.owner, self.conf, self.events, halt=self._halt)
         self.outcomes = outcomes.Outcomes(self.db)
         self._cost = load_cost(self.conf.cost)
@@ -117,7 +119,7 @@ class Preemption:
         self._stuck = {}          # server uuid: monotonic time
         self.turns = turns.Turns()
         self.memo = memo.Memo()
-        self.surplus = surplus.Surplus(self.db, self.conf)
+        self.releasing = releasing.ReleaseWaiter(self.db, self.conf)
 
     def _sync_database(self, conf):
         """Make the tables of a SQLite file; check those of a server."""
@@ -198,8 +200,9 @@ class Preemption:
         # Once a decision, not once a server: options are slow to read.
         conf = self.conf
         return policy.Policy(
-            terms.get_rules(conf), tuple(conf.actions), self._cost,
-            self._cost_options, terms.notice_rule(conf, self.notice_limit_s),
+            eviction_policy.get_rules(conf), tuple(conf.actions), self._cost,
+            self._cost_options,
+            eviction_policy.notice_rule(conf, self.notice_limit_s),
             self._preemptions,
             always=conf.consider == 'always', shortlist=conf.shortlist_size)
 
@@ -310,13 +313,13 @@ class Preemption:
 
     def refresh(self):
         """Keep what is known of servers and providers fresh."""
-        self.view.refresh()
+        self.servers.refresh()
         if self.conf.repeat_cost_s:
             # Good enough from the background: nobody comes back so fast.
             self._preemptions = self.db.count_preemptions()
         self.budgets.refresh()
         self.headroom.refresh()
-        nodes = self.view.nodes()
+        nodes = self.servers.nodes()
         if self.headroom:
             self.providers.refresh(None)
         elif nodes:

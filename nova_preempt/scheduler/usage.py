@@ -19,7 +19,7 @@ from nova import objects
 from nova.compute import vm_states
 from oslo_log import log as logging
 
-from nova_preempt.cloud import marks
+from nova_preempt.cloud import extra_specs as specs
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Amounts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Server:
+class CountedServer:
     """A server in a cell.
 
     amounts has more than one item while it is resized. busy says that Nova
@@ -102,12 +102,12 @@ def _server(instance, by_hint):
     flavors = [flavor for flavor in (
         instance.flavor, instance.new_flavor, instance.old_flavor)
         if flavor is not None]
-    return Server([_amounts(flavor, by_hint) for flavor in flavors],
-                  instance.task_state is not None)
+    return CountedServer([_amounts(flavor, by_hint) for flavor in flavors],
+                         instance.task_state is not None)
 
 
 def _amounts(flavor, by_hint):
     extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
                    else None) or {}
-    return Amounts(by_hint or marks.flavor_is_preemptible(extra_specs),
+    return Amounts(by_hint or specs.flavor_is_preemptible(extra_specs),
                    flavor.vcpus, flavor.memory_mb)

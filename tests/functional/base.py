@@ -131,7 +131,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         engine = cmd_engine.make_engine(
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now)
-        self.addCleanup(engine.ends.close)
+        self.addCleanup(engine.evictions.close)
         self.addCleanup(engine._leadership.close)
         self.addCleanup(engine.preemption.close)
         return engine

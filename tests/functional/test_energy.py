@@ -22,9 +22,9 @@ from nova import objects
 
 from nova_preempt.cloud import placement
 from nova_preempt.cmd import engine as cmd_engine
-from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.embedded import cloud
 from nova_preempt.power import driver
 from nova_preempt.power import errors
@@ -117,7 +117,7 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.engine = cmd_engine.make_engine(
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now, self.machines)
-        self.addCleanup(self.engine.ends.close)
+        self.addCleanup(self.engine.evictions.close)
         self.addCleanup(self.engine._leadership.close)
         self.addCleanup(self.engine.preemption.close)
         self.addCleanup(self.engine.power.close)
@@ -415,13 +415,13 @@ class TestWake(EnergyTestCase):
         uuid = '22222222-2222-4222-8222-222222222222'
         with self.db._writer() as session:
             changes.raise_generation(session, reservations=(uuid,))
-            booking.insert(session, booking.Reservation(
+            rows.insert(session, rows.Reservation(
                 uuid=uuid, project_id='p', quantity=len(hosts),
                 duration_s=7200, window_start=start, end_action='shelve',
                 before_end_s=0,
                 start_at=start, end_at=end, created_at=self.naive(),
                 updated_at=self.naive(),
-                hosts=tuple(booking.Assignment(host, start, end)
+                hosts=tuple(rows.Assignment(host, start, end)
                             for host in hosts)))
 
     def test_restart_in_the_middle(self):

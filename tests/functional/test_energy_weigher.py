@@ -46,14 +46,14 @@ class WeigherTestCase(base.PreemptionTestCase):
                                measured_at=datetime.datetime(2026, 1, 1))
             for host, values in figures.items()])
         # What the thread does before long.
-        self.table.refresh()
+        self.figures.refresh()
 
     @property
     def table(self):
         weigher, = (weigher for weigher in
                     self.scheduler.host_manager.weighers
                     if isinstance(weigher, kw_ranking.KWRankingWeigher))
-        return weigher.table
+        return weigher.figures
 
     def boot_many(self, number, **kwargs):
         """The hosts of so many servers, one after the other."""
@@ -90,7 +90,7 @@ class TestFigures(WeigherTestCase):
                         'host1: {flops: 3e12, watts: 400}\n')
         self.flags(group='energy', figures_file=str(path), unknown='last')
         self.restart_scheduler()
-        self.wait_for(lambda: self.table.get('host3'), 'the first reading')
+        self.wait_for(lambda: self.figures.get('host3'), 'the first reading')
         self.assertEqual(['host3', 'host3', 'host1'], self.boot_many(3))
 
     def test_multiplier_of_an_aggregate(self):

@@ -46,7 +46,7 @@ class JoiningTestCase(base.PreemptionTestCase):
 
     def waiting(self):
         return sum(map(len, list(
-            self.scheduler.preemption.surplus._taken.values())))
+            self.scheduler.preemption.releasing._taken.values())))
 
     def power_off(self, server):
         self.api.post_server_action(server, {'os-stop': None})
@@ -91,8 +91,8 @@ class TestJoining(JoiningTestCase):
         """For whatever reason: at a maximum run time, say."""
         engine = self.start_engine()
         self.scheduler.preemption.refresh()
-        engine.ends.begin(
-            self.scheduler.preemption.view.get(self.other), 'expire', 'age')
+        engine.evictions.begin(
+            self.scheduler.preemption.servers.get(self.other), 'expire', 'age')
         self.wait_for(self.notices, 'notice')
         server = self.boot('normal', self.big)
         self.wait_for(self.waiting, 'it to wait')

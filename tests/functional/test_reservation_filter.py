@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from nova_preempt import db as database
 from nova_preempt.core import calendar as core
-from nova_preempt.db import booking
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.embedded import cloud
@@ -52,18 +52,18 @@ class ReservationTestCase(base.PreemptionTestCase):
         """Reserve hosts, from start_s from now on, and return the id."""
         start_s += int(self.now.timestamp())
         granted = self.mine.grant(
-            booking.Reservation(
+            rows.Reservation(
                 str(uuid.uuid4()), project or self.api_fixture.project_id,
                 len(hosts), duration_s, self.now.replace(tzinfo=None),
                 'shelve', 60),
-            lambda calendar: core.Found(start_s, start_s + duration_s, hosts))
+            lambda calendar: core.Window(start_s, start_s + duration_s, hosts))
         if start_s <= self.now.timestamp():
-            self.mine.update(granted.uuid, status=booking.ACTIVE)
+            self.mine.update(granted.uuid, status=rows.ACTIVE)
         self.known.refresh()
         return granted.uuid
 
     def end(self, reservation_id):
-        self.mine.update(reservation_id, status=booking.ENDED)
+        self.mine.update(reservation_id, status=rows.ENDED)
         self.known.refresh()
 
     def wait_a_while(self, seconds):
@@ -134,11 +134,11 @@ class TestHint(ReservationTestCase):
         # Somebody else has just made it: nobody refreshes here.
         now_s = int(self.now.timestamp())
         self.mine.grant(
-            booking.Reservation(
+            rows.Reservation(
                 'new', self.api_fixture.project_id, 1, HOUR_S,
                 self.now.replace(tzinfo=None), 'shelve', 60),
-            lambda calendar: core.Found(now_s, now_s + HOUR_S, ('host2',)))
-        self.mine.update('new', status=booking.ACTIVE)
+            lambda calendar: core.Window(now_s, now_s + HOUR_S, ('host2',)))
+        self.mine.update('new', status=rows.ACTIVE)
         self.boot_on('host2', 'new')
 
     def test_forced_hosts_are_not_filtered(self):

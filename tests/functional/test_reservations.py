@@ -24,7 +24,7 @@ from nova_preempt import rpc
 from nova_preempt.cloud import nova_api
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core import calendar
-from nova_preempt.db import booking
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
 from tests.functional import base
@@ -47,7 +47,7 @@ class ReservationTestCase(base.PreemptionTestCase):
         engine = cmd_engine.make_engine(
             CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now)
-        self.addCleanup(engine.ends.close)
+        self.addCleanup(engine.evictions.close)
         self.addCleanup(engine._leadership.close)
         self.addCleanup(engine.preemption.close)
         return engine
@@ -69,14 +69,14 @@ class ReservationTestCase(base.PreemptionTestCase):
         """Give hosts to a new reservation, start_s from now."""
         values = {'end_action': 'delete', 'before_end_s': 600,
                   'host_properties': [], **values}
-        start = booking.to_s(self.naive(start_s))
+        start = rows.to_s(self.naive(start_s))
         return self.reservations.grant(
-            booking.Reservation(
+            rows.Reservation(
                 uuid=str(uuid.uuid4()), project_id=self.project,
                 quantity=quantity or len(hosts), duration_s=duration_s,
                 window_start=self.naive(start_s), **values),
-            lambda _calendar: calendar.Found(start, start + duration_s,
-                                             hosts)).uuid
+            lambda _calendar: calendar.Window(start, start + duration_s,
+                                              hosts)).uuid
 
     def pass_time(self, seconds):
         self.now += datetime.timedelta(seconds=seconds)
@@ -125,14 +125,14 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S - 150)
         self.look()
         self.look_until(lambda: set(self.statuses(reservation).values())
-                       == {booking.READY}, 'hosts to be empty')
+                        == {rows.READY}, 'hosts to be empty')
         self.assertEqual({servers['host3'], servers['host4']}, self.alive())
-        self.assertEqual(booking.PENDING,
+        self.assertEqual(rows.PENDING,
                          self.reservations.get(reservation).status)
         self.pass_time(150)
         self.look()
         found = self.reservations.get(reservation)
-        self.assertEqual((booking.ACTIVE, self.naive()),
+        self.assertEqual((rows.ACTIVE, self.naive()),
                          (found.status, found.ready_at))
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
@@ -147,7 +147,7 @@ class TestLife(ReservationTestCase):
         self.pass_time(600)
         late = self.boot_normal('late', host='host2')['id']
         self.look()
-        self.assertEqual(booking.ENDED,
+        self.assertEqual(rows.ENDED,
                          self.reservations.get(reservation).status)
         self.wait_gone(mine)
         self.look_until(
@@ -162,7 +162,7 @@ class TestLife(ReservationTestCase):
         self.add_hosts('host1')
         reservation = self.reserve('host1', start_s=0, end_action='shelve')
         self.look()
-        self.assertEqual(booking.ACTIVE,
+        self.assertEqual(rows.ACTIVE,
                          self.reservations.get(reservation).status)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
@@ -186,12 +186,12 @@ class TestLife(ReservationTestCase):
             self.look()
             self.pass_time(599)
             self.look()
-            self.assertEqual(booking.ENDED,
+            self.assertEqual(rows.ENDED,
                              self.reservations.get(reservation).status)
             self.pass_time(1)
             self.look()
         found = self.reservations.get(reservation)
-        self.assertEqual((booking.ERROR, self.naive()),
+        self.assertEqual((rows.ERROR, self.naive()),
                          (found.status, found.released_at))
         self.assertIn(f'{mine} (active) on host1', found.reason)
         self.assertEqual({mine}, self.alive())
@@ -203,7 +203,7 @@ class TestLife(ReservationTestCase):
         self.look()
         self.wait_gone(server)
         self.pass_time(7)
-        self.look_until_status(reservation, booking.ACTIVE)
+        self.look_until_status(reservation, rows.ACTIVE)
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).ready_at)
 
@@ -218,7 +218,7 @@ class TestLife(ReservationTestCase):
         reservation = self.reserve('host1', start_s=0)
         self.wait_gone(server)
         self.wait_for(lambda: self.reservations.get(
-            reservation).status == booking.ACTIVE, 'reservation to be active')
+            reservation).status == rows.ACTIVE, 'reservation to be active')
         self.reservations.set_end(reservation, self.naive(5))
         self.pass_time(5)
         self.wait_for(
@@ -233,7 +233,7 @@ class TestLife(ReservationTestCase):
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         for each in (reservation, later):
-            self.reservations.update(each, status=booking.CANCELLED)
+            self.reservations.update(each, status=rows.CANCELLED)
         self.look()
         self.wait_gone(mine)
         self.look_until(
@@ -241,7 +241,7 @@ class TestLife(ReservationTestCase):
             'hosts to be released')
         for each in (reservation, later):
             found = self.reservations.get(each)
-            self.assertEqual(booking.CANCELLED, found.status)
+            self.assertEqual(rows.CANCELLED, found.status)
             self.assertEqual(self.naive(), found.released_at)
 
     def test_engine_stopped_meanwhile(self):
@@ -252,10 +252,10 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S + 100)
         self.look()
         self.wait_gone(spot)
-        self.look_until_status(reservation, booking.ACTIVE)
+        self.look_until_status(reservation, rows.ACTIVE)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
-        self.engine.ends.close()
+        self.engine.evictions.close()
         self.engine._leadership.close()
         self.pass_time(2 * HOUR_S)
         self.engine = self.start_engine()
@@ -265,7 +265,7 @@ class TestLife(ReservationTestCase):
         self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
-        self.assertEqual(booking.ENDED,
+        self.assertEqual(rows.ENDED,
                          self.reservations.get(reservation).status)
 
     def test_one_after_the_other(self):
@@ -282,9 +282,9 @@ class TestLife(ReservationTestCase):
             'OS-EXT-STS:task_state'])
         self.pass_time(1)
         self.look()
-        self.assertEqual(booking.ENDED, self.reservations.get(first).status)
+        self.assertEqual(rows.ENDED, self.reservations.get(first).status)
         self.wait_gone(mine)
-        self.look_until_status(second, booking.ACTIVE)
+        self.look_until_status(second, rows.ACTIVE)
         self.wait_consistent()
 
 
@@ -328,7 +328,7 @@ class TestWithTheFilter(ReservationTestCase):
         self.pass_time(HOUR_S - 150)
         self.look_until(
             lambda: set(self.statuses(reservation.uuid).values())
-            == {booking.READY}, 'hosts to be empty')
+            == {rows.READY}, 'hosts to be empty')
         others = set(names) - set(mine)
         self.assertEqual(set().union(*(spots[name] for name in others)),
                          self.alive())

@@ -12,8 +12,8 @@
 """The hosts of reservations: what is known of them, and what befalls them."""
 
 from nova_preempt import exceptions
-from nova_preempt.db import booking
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from tests.functional import test_reservations
 from tests.functional.test_reservations import HOUR_S
 
@@ -91,10 +91,10 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.wait_for(lambda: self.on('host2') == {self.normal},
                       'the server to move')
         self.look_until(lambda: self.statuses(self.reservation)
-                       == {'host1': booking.READY}, 'the host to be empty')
+                        == {'host1': rows.READY}, 'the host to be empty')
         self.pass_time(900)
         self.look()
-        self.assertEqual(booking.ACTIVE,
+        self.assertEqual(rows.ACTIVE,
                          self.reservations.get(self.reservation).status)
         self.wait(self.normal)
 
@@ -102,7 +102,7 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.act(self.normal, 'os-stop')
         self.pass_time(HOUR_S - 900)
         self.look_until(lambda: self.statuses(self.reservation)
-                       == {'host1': booking.READY}, 'the host to be empty')
+                        == {'host1': rows.READY}, 'the host to be empty')
         self.wait(self.normal, 'SHUTOFF')
         self.assertEqual({self.normal}, self.on('host2'))
         self.wait_consistent()
@@ -116,13 +116,13 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.pass_time(900)
         self.look(2)
         self.wait_gone(spot)
-        self.look_until_status(self.reservation, booking.ACTIVE)
+        self.look_until_status(self.reservation, rows.ACTIVE)
         self.assertEqual(
-            {'host1': booking.LOST, 'host2': booking.READY},
+            {'host1': rows.LOST, 'host2': rows.READY},
             self.statuses(self.reservation))
         lost, = [host for host in
                  self.reservations.get(self.reservation).hosts
-                 if host.status == booking.LOST]
+                 if host.status == rows.LOST]
         self.assertIn(f'host host1 is not empty: servers {self.normal} '
                       '(it is suspended)', lost.reason)
         self.assertEqual({self.normal}, self.alive())
@@ -135,12 +135,12 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.pass_time(900)
         self.look()
         found = self.reservations.get(self.reservation)
-        self.assertEqual(booking.DEGRADED, found.status)
+        self.assertEqual(rows.DEGRADED, found.status)
         self.assertIn('1 of 1 hosts are missing: host host1 is not empty',
                       found.reason)
         self.delete(self.normal)
-        self.look_until_status(self.reservation, booking.ACTIVE)
-        self.assertEqual({'host1': booking.READY},
+        self.look_until_status(self.reservation, rows.ACTIVE)
+        self.assertEqual({'host1': rows.READY},
                          self.statuses(self.reservation))
 
 
@@ -166,29 +166,29 @@ class TestDeadHosts(test_reservations.ReservationTestCase):
         self.set_service('host1', forced_down=True)
         self.look_at_hosts()
         self.look_at_hosts(119)
-        self.assertEqual({'host1': booking.ASSIGNED},
+        self.assertEqual({'host1': rows.ASSIGNED},
                          self.statuses(reservation))
         self.look_at_hosts(1)
-        self.assertEqual({'host1': booking.LOST, 'host3': booking.ASSIGNED},
+        self.assertEqual({'host1': rows.LOST, 'host3': rows.ASSIGNED},
                          self.statuses(reservation))
-        self.assertEqual(booking.PENDING,
+        self.assertEqual(rows.PENDING,
                          self.reservations.get(reservation).status)
 
     def test_degraded_while_active_and_repaired(self):
         reservation = self.reserve('host1', 'host2', 'host3', start_s=0)
         self.look_at_hosts()
-        self.assertEqual(booking.ACTIVE,
+        self.assertEqual(rows.ACTIVE,
                          self.reservations.get(reservation).status)
         self.set_service('host2', status='disabled')
         self.look_at_hosts()
         self.look_at_hosts(120)
         found = self.reservations.get(reservation)
-        self.assertEqual((booking.DEGRADED, ('host1', 'host3')),
+        self.assertEqual((rows.DEGRADED, ('host1', 'host3')),
                          (found.status, found.held))
         self.assertIn('the compute service of host host2 is disabled',
                       found.reason)
         self.set_service('host2', status='enabled')
         self.look_at_hosts(5)
         found = self.reservations.get(reservation)
-        self.assertEqual((booking.ACTIVE, ('host1', 'host2', 'host3'), ''),
+        self.assertEqual((rows.ACTIVE, ('host1', 'host2', 'host3'), ''),
                          (found.status, found.held, found.reason))

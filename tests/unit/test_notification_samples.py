@@ -25,9 +25,9 @@ from oslo_utils import fixture as utils_fixture
 import testtools
 
 from nova_preempt.db import api as db_api
-from nova_preempt.db import booking
-from nova_preempt.handover import events
-from nova_preempt.reservation import events as reservation_events
+from nova_preempt.db import reservation_rows as rows
+from nova_preempt.handover import notifications
+from nova_preempt.reservation import notifications as reservation_events
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
            / 'notification_samples')
@@ -52,14 +52,14 @@ DECISION = db_api.Decision(
         'roles': ['member', 'reader'], 'is_admin': False}})
 
 
-RESERVATION = booking.Reservation(
+RESERVATION = rows.Reservation(
     uuid='1d9d3b3e-4b0e-4f43-93e5-9c2e7c8f1a52', name='conference',
     project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
     user_id='0a2b9d1e64f7438fb15c7de20639a874', quantity=2, duration_s=28800,
     window_start=NOW, start_at=NOW, end_at=NOW + datetime.timedelta(hours=8),
-    end_action='shelve', before_end_s=3600, status=booking.ACTIVE,
-    hosts=tuple(booking.Assignment(
-        host, NOW, NOW + datetime.timedelta(hours=8), booking.READY)
+    end_action='shelve', before_end_s=3600, status=rows.ACTIVE,
+    hosts=tuple(rows.Assignment(
+        host, NOW, NOW + datetime.timedelta(hours=8), rows.READY)
         for host in ('host-A', 'host-B')))
 
 
@@ -70,7 +70,7 @@ class SamplesTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(utils_fixture.TimeFixture(NOW))
-        with mock.patch.object(events, 'messaging') as messaging:
+        with mock.patch.object(notifications, 'messaging') as messaging:
             self.events = self.make_events(mock.Mock(), 'controller-1')
         publisher = messaging.Notifier.call_args.kwargs['publisher_id']
         self.sent = []
@@ -92,7 +92,7 @@ class SamplesTestCase(testtools.TestCase):
 
 class TestPreemptions(SamplesTestCase):
 
-    make_events = events.Events
+    make_events = notifications.Notifications
 
     def test_start(self):
         self.events.start(DECISION)
@@ -119,7 +119,7 @@ class TestPreemptions(SamplesTestCase):
 
 class TestReservations(SamplesTestCase):
 
-    make_events = reservation_events.ReservationEvents
+    make_events = reservation_events.ReservationNotifications
 
     def test_start(self):
         self.events.start(RESERVATION, 0.0)
@@ -131,22 +131,22 @@ class TestReservations(SamplesTestCase):
 
     def test_end(self):
         self.events.end(dataclasses.replace(
-            RESERVATION, status=booking.ENDED), 0.0)
+            RESERVATION, status=rows.ENDED), 0.0)
         self.assert_sample()
 
     def test_degraded(self):
         reason = 'the compute service of host host-B is down'
         lost = dataclasses.replace(
-            RESERVATION.hosts[1], status=booking.LOST, reason=reason)
+            RESERVATION.hosts[1], status=rows.LOST, reason=reason)
         self.events.degraded(dataclasses.replace(
-            RESERVATION, status=booking.DEGRADED,
+            RESERVATION, status=rows.DEGRADED,
             reason=f'1 of 2 hosts are missing: {reason}',
             hosts=(RESERVATION.hosts[0], lost)))
         self.assert_sample()
 
     def test_error(self):
         self.events.error(dataclasses.replace(
-            RESERVATION, status=booking.ERROR,
+            RESERVATION, status=rows.ERROR,
             reason='servers did not leave in 600 s: '
                    '85c95c04-94be-4630-ab8f-a5ae68aa56c0 (error) on host-A'))
         self.assert_sample()

@@ -239,7 +239,7 @@ class Cycle:
                 self._chosen.pop(plan.host.uuid, None)
                 self._chosen[plan.host.uuid] = plan
             ordered = self._order(self._chosen, index)
-            if self._is_settled(ordered):
+            if self._can_stop(ordered):
                 return ordered
             if self._ranked is None or self._skipping:
                 self._rank(in_earnest=True)
@@ -248,7 +248,7 @@ class Cycle:
                 return ordered
             batch = self._load(found)
 
-    def _is_settled(self, ordered: Sequence[str]) -> bool:
+    def _can_stop(self, ordered: Sequence[str]) -> bool:
         """Tell whether no host that is still to come can be better."""
         if not ordered:
             return False
@@ -367,7 +367,7 @@ class Cycle:
         for plan in planned:
             uuid = plan.host.uuid
             if uuid not in enough:
-                wider = self._widen(plan)
+                wider = self._next_accepted(plan)
                 if wider is None:
                     continue
                 self.plans[uuid] = plan = wider
@@ -378,7 +378,7 @@ class Cycle:
         trials = list(trials)
         return self.cloud.passing(trials) if trials else ()
 
-    def _widen(self, plan: Plan) -> Plan | None:
+    def _next_accepted(self, plan: Plan) -> Plan | None:
         """Return the cheapest plan with which the host passes."""
         uuid = plan.host.uuid
         return self.search.plan(

@@ -14,8 +14,8 @@
 from nova_preempt.conf import energy
 from nova_preempt.power import commands
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
-from nova_preempt.power import waiting
+from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import polling
 
 
 class Command:
@@ -27,8 +27,8 @@ class Command:
 
     def __init__(self, conf, waiter=None):
         self._options = conf[energy.GROUP]
-        self._hosts = power_hosts.Hosts(self._options.hosts_file)
-        self._waiter = waiter or waiting.Waiter()
+        self._hosts = power_hosts.HostsFile(self._options.hosts_file)
+        self._waiter = waiter or polling.Poller()
 
     def is_on(self, host):
         settings = self._settings(host)

@@ -15,9 +15,9 @@ from urllib import parse
 
 from nova_preempt.conf import energy
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import polling
 from nova_preempt.power import rest
-from nova_preempt.power import waiting
 
 # soft power off with a timeout
 VERSION = '1.27'
@@ -35,11 +35,11 @@ class Ironic:
 
     def __init__(self, conf, waiter=None):
         self._options = conf[energy.GROUP]
-        self._hosts = power_hosts.Hosts(self._options.hosts_file)
+        self._hosts = power_hosts.HostsFile(self._options.hosts_file)
         self._client = rest.make_adapter(
             conf, self._options.source_timeout_s, self._options.ironic_url,
             'baremetal', default_microversion=VERSION)
-        self._waiter = waiter or waiting.Waiter()
+        self._waiter = waiter or polling.Poller()
         self._nodes = {}
 
     def is_on(self, host):
@@ -89,7 +89,7 @@ class Ironic:
         if states.get('power_state') == wanted:
             return True
         if asked and states.get('last_error'):
-            raise waiting.Refused(host, states['last_error'])
+            raise polling.Refused(host, states['last_error'])
         return False
 
     def _request(self, host, target, timeout_s):
@@ -104,7 +104,7 @@ class Ironic:
             except rest.RestError as exc:
                 if exc.status in _BUSY:
                     raise errors.PowerError(host, exc) from exc
-                raise waiting.Refused(host, exc) from exc
+                raise polling.Refused(host, exc) from exc
             return True
 
         self._waiter.wait(host, is_accepted, timeout_s, 'free in Ironic')

@@ -14,9 +14,9 @@
 import sushy
 
 from nova_preempt.conf import energy
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import polling
 from nova_preempt.power import redfish
-from nova_preempt.power import waiting
 
 
 class Redfish:
@@ -25,9 +25,9 @@ class Redfish:
     def __init__(self, conf, waiter=None):
         self._options = conf[energy.GROUP]
         self._controllers = redfish.Controllers(
-            self._options, power_hosts.Hosts(self._options.hosts_file),
+            self._options, power_hosts.HostsFile(self._options.hosts_file),
             self._options.redfish_timeout_s)
-        self._waiter = waiter or waiting.Waiter()
+        self._waiter = waiter or polling.Poller()
 
     def is_on(self, host):
         return self._state(host) != sushy.PowerState.OFF

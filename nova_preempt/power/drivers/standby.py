@@ -16,8 +16,8 @@ import socket
 from nova_preempt.conf import energy
 from nova_preempt.power import commands
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
-from nova_preempt.power import waiting
+from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import polling
 
 # "discard", where magic packets are sent by custom; a network card looks for
 # the packet's content only.
@@ -34,8 +34,8 @@ class Standby:
 
     def __init__(self, conf, waiter=None, port=_PORT):
         self._options = conf[energy.GROUP]
-        self._hosts = power_hosts.Hosts(self._options.hosts_file)
-        self._waiter = waiter or waiting.Waiter()
+        self._hosts = power_hosts.HostsFile(self._options.hosts_file)
+        self._waiter = waiter or polling.Poller()
         self._port = port
 
     def is_on(self, host):

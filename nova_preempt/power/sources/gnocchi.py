@@ -14,7 +14,7 @@
 import datetime
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
 
@@ -25,7 +25,7 @@ class Gnocchi:
     NAME = 'gnocchi'
 
     def __init__(self, conf, options, clock=readings.utcnow):
-        self._hosts = power_hosts.Hosts(options.hosts_file)
+        self._hosts = power_hosts.HostsFile(options.hosts_file)
         self._options = options
         self._clock = clock
         self._client = rest.make_adapter(

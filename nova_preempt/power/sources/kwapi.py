@@ -12,7 +12,7 @@
 """Readings of Kwapi's REST API."""
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
 
@@ -23,7 +23,7 @@ class Kwapi:
     NAME = 'kwapi'
 
     def __init__(self, conf, options):
-        self._hosts = power_hosts.Hosts(options.hosts_file)
+        self._hosts = power_hosts.HostsFile(options.hosts_file)
         self._client = rest.make_adapter(
             conf, options.source_timeout_s, options.kwapi_url,
             authenticate=options.kwapi_authenticate)

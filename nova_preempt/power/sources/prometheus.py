@@ -14,7 +14,7 @@
 import re
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
 
@@ -51,7 +51,7 @@ class Prometheus:
     NAME = 'prometheus'
 
     def __init__(self, conf, options):
-        self._hosts = power_hosts.Hosts(options.hosts_file)
+        self._hosts = power_hosts.HostsFile(options.hosts_file)
         self._label = options.prometheus_host_label
         query = options.prometheus_query
         self._data = {

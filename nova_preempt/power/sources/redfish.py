@@ -16,7 +16,7 @@ from concurrent import futures
 from oslo_log import log as logging
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import redfish
 
@@ -38,7 +38,7 @@ class Redfish:
     def __init__(self, conf, options, clock=readings.utcnow):
         del conf
         self._controllers = redfish.Controllers(
-            options, power_hosts.Hosts(options.hosts_file),
+            options, power_hosts.HostsFile(options.hosts_file),
             options.source_timeout_s)
         self._timeout_s = options.source_timeout_s
         self._clock = clock

@@ -12,7 +12,7 @@
 """Readings of a file, for hosts whose draw does not change, and tests."""
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts as power_hosts
+from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 
 _SCHEMA = {'type': 'object', 'additionalProperties': {'type': 'number'}}

@@ -16,10 +16,10 @@ from nova.scheduler import filters
 from nova.scheduler import utils
 from oslo_log import log as logging
 
-from nova_preempt.cloud import marks
+from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import request
 import nova_preempt.conf
-from nova_preempt.handover import terms
+from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import leases
 
 CONF = nova.conf.CONF
@@ -78,10 +78,10 @@ def _lead_s(spec_obj):
         return CONF.reservation.guard_s
     options = CONF.preemption
     extra_specs = spec_obj.flavor.extra_specs or {}
-    notice_s = terms.notice_rule(options).length_s(
-        marks.notice_s(extra_specs))
+    notice_s = eviction_policy.notice_rule(options).length_s(
+        specs.notice_s(extra_specs))
     # Before that its notice would have to begin, and what it was promised
     # to run for comes before the notice.
-    return (max(marks.minimum_runtime_s(extra_specs),
+    return (max(specs.minimum_runtime_s(extra_specs),
                 options.minimum_runtime_s)
-            + terms.lead_s(notice_s, options))
+            + eviction_policy.lead_s(notice_s, options))

@@ -17,7 +17,7 @@ from nova.scheduler import weights
 
 import nova_preempt.conf
 from nova_preempt.core import efficiency
-from nova_preempt.power import table
+from nova_preempt.power import figure_cache
 from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF
@@ -34,11 +34,11 @@ class KWRankingWeigher(weights.BaseHostWeigher):
 
     def __init__(self):
         super().__init__()
-        self.table = table.of(CONF)
+        self.figures = figure_cache.of(CONF)
 
     def start(self):
         """Begin to read figures. Else the first decision does, without."""
-        self.table.start()
+        self.figures.start()
 
     def weight_multiplier(self, host_state):
         return utils.get_weight_multiplier(
@@ -46,7 +46,7 @@ class KWRankingWeigher(weights.BaseHostWeigher):
             CONF.filter_scheduler.kw_ranking_weight_multiplier)
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        self.table.start()
+        self.figures.start()
         weigh = self._weigher()
         found = [weigh(weighed.obj, weight_properties)
                  for weighed in weighed_obj_list]
@@ -71,12 +71,12 @@ class KWRankingWeigher(weights.BaseHostWeigher):
     def _figures(self, host_state):
         """None if nothing is known of the host."""
         name = host_state.nodename
-        figures = self.table.get(name)
+        figures = self.figures.get(name)
         if figures is None:
             return None
         cpus = _cpus(host_state)
         return figures.as_measured(
-            self.table.watts_now(name),
+            self.figures.watts_now(name),
             host_state.vcpus_used / cpus if cpus else 0.0)
 
     def _weigh_marginal(self, host_state, request_spec):

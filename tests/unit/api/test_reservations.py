@@ -17,8 +17,8 @@ import json
 from oslo_utils import timeutils
 
 from nova_preempt.api import reservation_views
-from nova_preempt.db import booking
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import limits
 from nova_preempt.reservation import schedule
 from tests.unit.api import base
@@ -421,7 +421,7 @@ class TestOne(ReservationTestCase):
     def test_cancel_while_it_is_active(self):
         made = self.create(None, None, duration=HOUR_S)
         self.services.schedule.reservations.update(
-            made['id'], status=booking.ACTIVE)
+            made['id'], status=rows.ACTIVE)
         self.delete(f'{PATH}/{made["id"]}')
         found = self.show(made['id'])
         self.assertLess(found['end_at'], made['end_at'])

@@ -17,9 +17,9 @@ import urllib.parse
 
 from keystoneauth1 import fixture as ks_fixture
 
-from nova_preempt.db import booking
 from nova_preempt.db import queries
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from tests.unit.api.base import make_uuid
 from tests.unit.client import test_commands
 
@@ -203,7 +203,7 @@ class TestForPeople(LookupTestCase):
 
     def test_what_is_no_status(self):
         for command, known in (('preemption', queries.STATUSES),
-                               ('reservation', booking.STATUSES)):
+                               ('reservation', rows.STATUSES)):
             for status in ('finished', 'DONE', ''):
                 self.refused_at_once((command, 'list'), '--status', status)
             for status in known:

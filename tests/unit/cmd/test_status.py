@@ -31,8 +31,8 @@ from nova_preempt import db
 from nova_preempt.cmd import status
 import nova_preempt.conf
 from nova_preempt.core import calendar as core
-from nova_preempt.db import booking
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 
@@ -215,11 +215,11 @@ class TestChecks(testtools.TestCase):
         self.assertIn('nobody can reserve hosts', result.details)
         now = datetime.datetime(2026, 1, 1)
         mine = reservations.Reservations(db.Database(self.conf), lambda: now)
-        mine.grant(booking.Reservation(
+        mine.grant(rows.Reservation(
             'r1', 'p', 1, 60, now, 'shelve', 0),
-            lambda calendar: core.Found(0, 60, ('h1',)))
+            lambda calendar: core.Window(0, 60, ('h1',)))
         self.assert_found('Reservations', 'WARNING', '1 reservations have')
-        mine.update('r1', status=booking.ACTIVE, ready_at=now)
+        mine.update('r1', status=rows.ACTIVE, ready_at=now)
         self.assertEqual({}, self.results())
 
     def test_who_may_reserve_what(self):

@@ -17,14 +17,14 @@ from __future__ import annotations
 import unittest
 
 from nova_preempt.core import calendar
-from nova_preempt.core.calendar import Found
-from nova_preempt.core.calendar import Host
+from nova_preempt.core.calendar import ReservableHost
+from nova_preempt.core.calendar import Window
 
 #: The example of 004-d.
 HOSTS = (
-    Host("A", ((0, 100),)),
-    Host("B", ((50, 150),)),
-    Host("C", ((200, 300),)),
+    ReservableHost("A", ((0, 100),)),
+    ReservableHost("B", ((50, 150),)),
+    ReservableHost("C", ((200, 300),)),
 )
 
 
@@ -98,7 +98,7 @@ class TestWindow(unittest.TestCase):
         self.assertEqual(1000, self.find(1000, None))
 
     def test_starts_in_a_gap_that_it_leaves_too_short(self) -> None:
-        host = Host("A", ((0, 100), (200, 300)))
+        host = ReservableHost("A", ((0, 100), (200, 300)))
         for start_s, expected in ((140, 140), (141, 300)):
             found = calendar.find(
                 [host],
@@ -125,7 +125,7 @@ class TestWindow(unittest.TestCase):
 class TestRankings(unittest.TestCase):
     """Of [100, 200) on these hosts, which come first."""
 
-    def best(self, ranking: str, *hosts: Host) -> str:
+    def best(self, ranking: str, *hosts: ReservableHost) -> str:
         """Return the names, best first."""
         found = calendar.find(
             hosts,
@@ -136,7 +136,7 @@ class TestRankings(unittest.TestCase):
             ranking=calendar.RANKINGS[ranking],
         )
         self.assertEqual((100, 200), found and (found.start_s, found.end_s))
-        assert isinstance(found, Found)
+        assert isinstance(found, Window)
         return "".join(found.hosts)
 
     def test_the_tightest_gap(self) -> None:
@@ -144,10 +144,10 @@ class TestRankings(unittest.TestCase):
             "DCBA",
             self.best(
                 "best_fit",
-                Host("A"),
-                Host("B", ((200, 300),)),
-                Host("C", ((0, 90), (210, 300))),
-                Host("D", ((0, 100), (200, 300))),
+                ReservableHost("A"),
+                ReservableHost("B", ((200, 300),)),
+                ReservableHost("C", ((0, 90), (210, 300))),
+                ReservableHost("D", ((0, 100), (200, 300))),
             ),
         )
 
@@ -156,19 +156,19 @@ class TestRankings(unittest.TestCase):
             "BCA",
             self.best(
                 "best_fit",
-                Host("A", ((230, 300),)),
-                Host("B", ((0, 90),)),
-                Host("C", ((220, 300),)),
+                ReservableHost("A", ((230, 300),)),
+                ReservableHost("B", ((0, 90),)),
+                ReservableHost("C", ((220, 300),)),
             ),
         )
 
     def test_energy_before_the_gap(self) -> None:
         hosts = (
-            Host("A", ((0, 100), (200, 300))),
-            Host("B", (), 1.5),
-            Host("C", (), 2.0),
-            Host("D", ((0, 100),), 1.5),
-            Host("E", (), 0.0),
+            ReservableHost("A", ((0, 100), (200, 300))),
+            ReservableHost("B", (), 1.5),
+            ReservableHost("C", (), 2.0),
+            ReservableHost("D", ((0, 100),), 1.5),
+            ReservableHost("E", (), 0.0),
         )
         self.assertEqual("CDBEA", self.best("best_fit", *hosts))
         self.assertEqual("CBDEA", self.best("energy", *hosts))

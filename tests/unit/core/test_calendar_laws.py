@@ -24,9 +24,9 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import calendar
-from nova_preempt.core.calendar import Found
-from nova_preempt.core.calendar import Host
 from nova_preempt.core.calendar import Interval
+from nova_preempt.core.calendar import ReservableHost
+from nova_preempt.core.calendar import Window
 from tests.unit.core.support import LAW
 
 END_S = 24
@@ -35,11 +35,11 @@ INTERVALS = st.lists(st.tuples(TIMES, TIMES), max_size=4)
 
 
 @st.composite
-def calendars(draw: st.DrawFn) -> list[Host]:
+def calendars(draw: st.DrawFn) -> list[ReservableHost]:
     """Draw hosts that are taken now and then, some with a known power."""
     busy = draw(st.lists(INTERVALS, min_size=1, max_size=5))
     return [
-        Host(
+        ReservableHost(
             f"h{number}",
             calendar.merged(intervals),
             draw(st.sampled_from((None, 1.0, 2.0))),
@@ -59,8 +59,10 @@ class Request:
     quantity: int
 
     def find(
-        self, hosts: list[Host], ranking: calendar.Ranking = calendar.best_fit
-    ) -> Found | None:
+        self,
+        hosts: list[ReservableHost],
+        ranking: calendar.Ranking = calendar.best_fit,
+    ) -> Window | None:
         """Ask."""
         return calendar.find(
             hosts,
@@ -90,7 +92,8 @@ def is_free(busy: tuple[Interval, ...], start_s: int, end_s: int) -> bool:
     )
 
 
-def free_at(hosts: list[Host], start_s: int, duration_s: int) -> set[str]:
+def free_at(hosts: list[ReservableHost], start_s: int,
+            duration_s: int) -> set[str]:
     """Return who is free for so long."""
     return {
         host.name
@@ -100,7 +103,7 @@ def free_at(hosts: list[Host], start_s: int, duration_s: int) -> set[str]:
     }
 
 
-def brute_force(hosts: list[Host], request: Request) -> int | None:
+def brute_force(hosts: list[ReservableHost], request: Request) -> int | None:
     """Try every second; after the last interval nothing changes."""
     last_s = 2 * END_S if request.end_s is None else request.end_s
     for start_s in range(request.start_s, last_s - request.duration_s + 1):
@@ -116,7 +119,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(calendars(), REQUESTS)
     def test_the_earliest_start(
-        self, hosts: list[Host], request: Request
+        self, hosts: list[ReservableHost], request: Request
     ) -> None:
         found = request.find(hosts)
         expected = brute_force(hosts, request)
@@ -127,11 +130,11 @@ class TestLaws(unittest.TestCase):
         calendars(), REQUESTS, st.sampled_from(sorted(calendar.RANKINGS))
     )
     def test_the_best_of_those_that_are_free(
-        self, hosts: list[Host], request: Request, name: str
+        self, hosts: list[ReservableHost], request: Request, name: str
     ) -> None:
         keys: dict[str, Any] = {}
 
-        def ranking(fit: calendar.Fit) -> Any:
+        def ranking(fit: calendar.HostWindow) -> Any:
             keys[fit.name] = calendar.RANKINGS[name](fit)
             return keys[fit.name]
 
@@ -146,7 +149,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(calendars(), REQUESTS, st.integers(0, 99))
     def test_the_order_of_hosts_is_nothing(
-        self, hosts: list[Host], request: Request, seed: int
+        self, hosts: list[ReservableHost], request: Request, seed: int
     ) -> None:
         shuffled = random.Random(seed).sample(hosts, len(hosts))
         self.assertEqual(request.find(hosts), request.find(shuffled))
@@ -154,12 +157,12 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(calendars(), REQUESTS)
     def test_gaps_are_those_around(
-        self, hosts: list[Host], request: Request
+        self, hosts: list[ReservableHost], request: Request
     ) -> None:
         """A ranking is told for how long a host is free on both sides."""
-        fits: list[calendar.Fit] = []
+        fits: list[calendar.HostWindow] = []
 
-        def ranking(fit: calendar.Fit) -> str:
+        def ranking(fit: calendar.HostWindow) -> str:
             fits.append(fit)
             return fit.name
 
@@ -182,7 +185,7 @@ class TestLaws(unittest.TestCase):
         calendars(), st.lists(REQUESTS, max_size=8), st.integers(0, 99)
     )
     def test_never_two_on_a_host_at_once(
-        self, hosts: list[Host], requests: list[Request], seed: int
+        self, hosts: list[ReservableHost], requests: list[Request], seed: int
     ) -> None:
         """Whatever is asked for in which order."""
         random.Random(seed).shuffle(requests)
@@ -196,7 +199,8 @@ class TestLaws(unittest.TestCase):
                 self.assertLessEqual(found.end_s, request.end_s)
             hosts = self.take(hosts, found)
 
-    def take(self, hosts: list[Host], found: Found) -> list[Host]:
+    def take(self, hosts: list[ReservableHost],
+             found: Window) -> list[ReservableHost]:
         """Return the hosts as they are then."""
         taken = []
         for host in hosts:
@@ -212,7 +216,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(calendars(), REQUESTS, st.integers(1, 8))
     def test_equal_requests_never_get_more_than_there_is(
-        self, hosts: list[Host], request: Request, times: int
+        self, hosts: list[ReservableHost], request: Request, times: int
     ) -> None:
         """One after the other, they fill the window and then end."""
         promised = 0

@@ -18,7 +18,7 @@ from nova_preempt.core import power
 
 
 def host(name, *, on=True, idle=5, busy=False, **values):
-    return power.Host(name, on, busy, 0 if busy else idle, **values)
+    return power.PowerHost(name, on, busy, 0 if busy else idle, **values)
 
 
 def hosts(names, **values):

@@ -36,7 +36,7 @@ def clouds(draw):
         st.tuples(st.integers(0, 31), st.integers(0, 8),
                   st.sampled_from([None, 1.0, 2.0, 3.5]),
                   st.sampled_from(SUBSETS)), max_size=12))
-    return [power.Host(
+    return [power.PowerHost(
         f'host{number}', on=bool(bits & 1), busy=bool(bits & 2),
         idle_intervals=intervals, efficiency=efficiency,
         reserved=bool(bits & 4), due=bool(bits & 8),

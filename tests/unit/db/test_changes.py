@@ -26,7 +26,6 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
-from nova_preempt.db import booking
 from nova_preempt.db import calendar
 from nova_preempt.db import changes
 from nova_preempt.db import leases
@@ -34,6 +33,7 @@ from nova_preempt.db import models
 from nova_preempt.db import progress
 from nova_preempt.db import purge
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from tests.unit.db import test_api
 
@@ -80,12 +80,12 @@ class World:
 
         def choose(found):
             return core.find(
-                [core.Host(host, found.busy.get(host, ()))
+                [core.ReservableHost(host, found.busy.get(host, ()))
                  for host in HOSTS],
-                window_start_s=booking.to_s(start), duration_s=7200,
+                window_start_s=reservation_rows.to_s(start), duration_s=7200,
                 window_end_s=None, quantity=quantity)
 
-        process.grant(booking.Reservation(
+        process.grant(reservation_rows.Reservation(
             uuid, f'p{one}', quantity, 7200, start, 'shelve', 60), choose)
 
     def end(self, process, one, two):
@@ -97,12 +97,14 @@ class World:
                              (*HOSTS, None)[one % 5])
 
     def status(self, process, one, two):
-        process.update(self.uuid(two), status=booking.STATUSES[one % 6])
+        process.update(self.uuid(two),
+                       status=reservation_rows.STATUSES[one % 6])
 
     def together(self, process, one, two):
         progress.change_many(
             self.db, [self.uuid(two), self.uuid(two + 1)],
-            lambda item: {'ready_at': NOW, 'status': booking.ACTIVE}, NOW)
+            lambda item: {'ready_at': NOW,
+                          'status': reservation_rows.ACTIVE}, NOW)
 
     def setting(self, process, one, two):
         reservable.set_host(self.db, HOSTS[two % 4],
@@ -114,7 +116,7 @@ class World:
 
     def purge(self, process, one, two):
         closed = [item.uuid for item in process.list()
-                  if item.status not in booking.OPEN]
+                  if item.status not in reservation_rows.OPEN]
         purge.delete_reservations(self.db, closed)
 
     def read(self, process, one, two):
@@ -210,7 +212,7 @@ class TestChanges(test_api.TestSQLite):
         reservable.set_hidden(self.db, 'y', True)
         world.grant(other, 0, 0)
         world.grant(mine, 0, 0)
-        held = [host for item in mine.list(statuses=booking.OPEN)
+        held = [host for item in mine.list(statuses=reservation_rows.OPEN)
                 for host in item.held]
         self.assertEqual(['h0', 'h1'], sorted(held))
 
@@ -221,7 +223,7 @@ class TestChanges(test_api.TestSQLite):
         mine, other = world.processes[:2]
         mine.calendar()
         before = mine.snapshot()
-        other.update('r1', status=booking.ACTIVE)
+        other.update('r1', status=reservation_rows.ACTIVE)
         read = []
         with (mock.patch.object(leases, 'fetch', wraps=leases.fetch) as fetch,
               mock.patch.object(reservations, '_fetch_open',
@@ -271,7 +273,7 @@ class TestChanges(test_api.TestSQLite):
             session.execute(sa.update(models.Counter).values(
                 value=models.Counter.value + 1))
             session.execute(sa.update(models.Reservation).values(
-                status=booking.CANCELLED))
+                status=reservation_rows.CANCELLED))
         self.check(world)
         self.assertEqual((), world.processes[0].snapshot().reservations)
         world.do('grant', 0, 0)

@@ -19,10 +19,10 @@ from unittest import mock
 from nova_preempt import db
 from nova_preempt.core import calendar
 from nova_preempt.db import api
-from nova_preempt.db import booking
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import purge
+from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from tests.unit.db import test_api
 
@@ -95,9 +95,9 @@ class TestPurge(test_api.TestSQLite):
                   'window_start': BEFORE, 'end_action': 'shelve',
                   'before_end_s': 0}
         hosts = 'h1', 'h2'
-        for number, status in enumerate(booking.STATUSES):
-            mine.grant(booking.Reservation(f'{status}-1', **values),
-                       lambda _, start_s=100 * number: calendar.Found(
+        for number, status in enumerate(reservation_rows.STATUSES):
+            mine.grant(reservation_rows.Reservation(f'{status}-1', **values),
+                       lambda _, start_s=100 * number: calendar.Window(
                            start_s, start_s + 60, hosts))
             mine.update(f'{status}-1', status=status)
         self.assertEqual([['cancelled-1', 'error-1']],

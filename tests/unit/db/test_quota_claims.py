@@ -127,7 +127,7 @@ class TestSQLite(unittest.TestCase):
         nova = FakeNova()
         grows = [f's{number}' for number in range(8)]
         for uuid in grows:
-            nova.in_cells[uuid] = usage.Server([ONE], True)
+            nova.in_cells[uuid] = usage.CountedServer([ONE], True)
         schedulers = [Scheduler(test_api.make_database(self.path), nova,
                                 limit=-1, vcpus=11) for _ in range(2)]
         for scheduler in schedulers:
@@ -167,10 +167,10 @@ class FakeNova:
         return dict(self.in_cells)
 
     def build(self, uuid):
-        self.in_cells[uuid] = usage.Server([ONE], True)
+        self.in_cells[uuid] = usage.CountedServer([ONE], True)
         self.most = max(self.most, len(self.in_cells))
         self.waiting.discard(uuid)
-        self.in_cells[uuid] = usage.Server([ONE], False)
+        self.in_cells[uuid] = usage.CountedServer([ONE], False)
 
 
 class Scheduler:

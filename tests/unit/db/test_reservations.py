@@ -21,15 +21,15 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core import calendar as core
-from nova_preempt.db import booking
 from nova_preempt.db import calendar
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import retries
 from tests.unit.db import test_api
 
 NOW = datetime.datetime(2026, 1, 1, 12)
-NOW_S = booking.to_s(NOW)
+NOW_S = rows.to_s(NOW)
 HOUR = datetime.timedelta(hours=1)
 
 
@@ -38,14 +38,15 @@ def asked(uuid, **changes):
               'quantity': 1, 'duration_s': 3600, 'window_start': NOW,
               'end_action': 'shelve', 'before_end_s': 60,
               'host_properties': ['=', '$é', 1]}
-    return booking.Reservation(**{**values, **changes})
+    return rows.Reservation(**{**values, **changes})
 
 
 def chooser(hosts, start_s=NOW_S, duration_s=3600, quantity=1):
     """What finds the earliest time on these hosts."""
     def choose(calendar):
         return core.find(
-            [core.Host(host, calendar.busy.get(host, ())) for host in hosts],
+            [core.ReservableHost(host, calendar.busy.get(host, ()))
+             for host in hosts],
             window_start_s=start_s, window_end_s=start_s + duration_s,
             duration_s=duration_s, quantity=quantity)
     return choose
@@ -125,7 +126,7 @@ class TestReservations(test_api.TestSQLite):
         check()
         other.set_end('r3', NOW + 4 * HOUR)
         check()
-        self.mine.update('r3', status=booking.CANCELLED)
+        self.mine.update('r3', status=rows.CANCELLED)
         check()
         reservable.set_host(self.db, 'h1', reservable=False)
         check()
@@ -135,7 +136,7 @@ class TestReservations(test_api.TestSQLite):
         self.assertIs(self.mine.calendar(), self.mine.calendar())
 
     def test_snapshot(self):
-        for number, status in enumerate(booking.STATUSES):
+        for number, status in enumerate(rows.STATUSES):
             self.grant(f'r{number}', [f'h{number}'], after=-number * HOUR)
             self.mine.update(f'r{number}', status=status)
         found = self.mine.snapshot()
@@ -151,7 +152,7 @@ class TestReservations(test_api.TestSQLite):
             self.now = NOW + number * HOUR
             self.grant(f'r{number}', ['h0', f'h{number + 1}'], after=(
                 number * HOUR), project_id=f'p{number % 2}')
-        self.mine.update('r1', status=booking.ENDED, released_at=NOW)
+        self.mine.update('r1', status=rows.ENDED, released_at=NOW)
 
         def uuids(**conditions):
             return ' '.join(item.uuid
@@ -161,7 +162,7 @@ class TestReservations(test_api.TestSQLite):
         self.assertEqual('r3 r1', uuids(project_id='p1'))
         self.assertEqual('r2', uuids(name='r2', user_id='u1'))
         self.assertEqual('r3', uuids(host='h4'))
-        self.assertEqual('r1', uuids(statuses=[booking.ENDED]))
+        self.assertEqual('r1', uuids(statuses=[rows.ENDED]))
         self.assertEqual('r1', uuids(released=True))
         self.assertEqual('r4 r3', uuids(released=False, limit=2))
         self.assertEqual('r3 r2', uuids(since=NOW + 2.5 * HOUR,
@@ -172,27 +173,27 @@ class TestReservations(test_api.TestSQLite):
         self.grant('r1')
         generation = self.mine.generation()
         self.assertFalse(self.mine.update(
-            'r1', from_status=booking.ACTIVE, name='x'))
+            'r1', from_status=rows.ACTIVE, name='x'))
         self.assertTrue(self.mine.update(
-            'r1', from_status=booking.OPEN, name='x', noticed_at=NOW))
+            'r1', from_status=rows.OPEN, name='x', noticed_at=NOW))
         self.assertEqual(generation, self.mine.generation())
         self.assertTrue(self.mine.update(
-            'r1', from_status=booking.PENDING,
-            status=booking.ACTIVE))
+            'r1', from_status=rows.PENDING,
+            status=rows.ACTIVE))
         self.assertFalse(self.mine.update('r2', name='x'))
         found = self.mine.get('r1')
-        self.assertEqual(('x', booking.ACTIVE),
+        self.assertEqual(('x', rows.ACTIVE),
                          (found.name, found.status))
         self.assertLess(generation, self.mine.generation())
 
     def test_hosts_on_their_way(self):
         self.grant('r1', ['h1', 'h2'])
         self.assertTrue(self.mine.set_host(
-            'r1', 'h1', booking.EMPTYING, 'why'))
-        self.assertFalse(self.mine.set_host('r1', 'h3', booking.READY))
+            'r1', 'h1', rows.EMPTYING, 'why'))
+        self.assertFalse(self.mine.set_host('r1', 'h3', rows.READY))
         self.assertEqual(
-            [('h1', booking.EMPTYING, 'why'),
-             ('h2', booking.ASSIGNED, '')],
+            [('h1', rows.EMPTYING, 'why'),
+             ('h2', rows.ASSIGNED, '')],
             [(item.host, item.status, item.reason)
              for item in self.mine.get('r1').hosts])
 
@@ -207,25 +208,25 @@ class TestReservations(test_api.TestSQLite):
         self.assertEqual(('h1', 'h2'), self.mine.get('r1').held)
         found = self.mine.replace_host('r1', 'h2', 'h4', 'it is down')
         self.assertEqual(('h1', 'h4'), found.held)
-        self.assertEqual(booking.PENDING, found.status)
+        self.assertEqual(rows.PENDING, found.status)
         self.assertEqual(
-            ('h2', booking.LOST, 'it is down'),
+            ('h2', rows.LOST, 'it is down'),
             (found.hosts[1].host, found.hosts[1].status,
              found.hosts[1].reason))
         self.grant('r3', ['h2'])
-        self.assertFalse(self.mine.set_host('r1', 'h2', booking.READY))
+        self.assertFalse(self.mine.set_host('r1', 'h2', rows.READY))
 
     def test_degraded_and_whole_again(self):
         self.grant('r1', ['h1', 'h2'])
         found = self.mine.replace_host('r1', 'h2', None, 'it is down')
         self.assertEqual(
-            (booking.DEGRADED, '1 of 2 hosts are missing: it is down'),
+            (rows.DEGRADED, '1 of 2 hosts are missing: it is down'),
             (found.status, found.reason))
         self.assertEqual(('h1',), found.held)
         self.now += HOUR / 2
         found = self.mine.replace_host('r1', None, 'h2')
         # Its hosts were never empty, so it has not started yet.
-        self.assertEqual((booking.PENDING, '', ('h1', 'h2')),
+        self.assertEqual((rows.PENDING, '', ('h1', 'h2')),
                          (found.status, found.reason, found.held))
         # It had not had it for a while, and another might have.
         self.assertEqual(NOW + HOUR / 2, found.hosts[1].start_at)
@@ -233,8 +234,8 @@ class TestReservations(test_api.TestSQLite):
 
     def test_degraded_while_active_and_whole_again(self):
         self.grant('r1', ['h1', 'h2'])
-        self.mine.update('r1', status=booking.ACTIVE, ready_at=NOW)
-        for new, status in ((None, booking.DEGRADED), ('h2', booking.ACTIVE)):
+        self.mine.update('r1', status=rows.ACTIVE, ready_at=NOW)
+        for new, status in ((None, rows.DEGRADED), ('h2', rows.ACTIVE)):
             found = self.mine.replace_host(
                 'r1', None if new else 'h2', new)
             self.assertEqual(status, found.status)
@@ -244,7 +245,7 @@ class TestReservations(test_api.TestSQLite):
         self.now += HOUR
         with self.assertRaisesRegex(exceptions.WrongState, 'at its end'):
             self.mine.replace_host('r1', 'h1', 'h2')
-        self.mine.update('r1', status=booking.ENDED)
+        self.mine.update('r1', status=rows.ENDED)
         with self.assertRaisesRegex(exceptions.WrongState, 'is ended'):
             self.mine.replace_host('r1', 'h1', 'h2')
         with self.assertRaises(exceptions.ReservationNotFound):
@@ -261,7 +262,7 @@ class TestReservations(test_api.TestSQLite):
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '1 of 2 hosts are not free'):
             self.mine.set_end('r1', NOW + HOUR)
-        self.mine.update('r3', status=booking.CANCELLED)
+        self.mine.update('r3', status=rows.CANCELLED)
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '1 of 2 hosts are not free'):
             self.mine.set_end('r1', NOW + 3 * HOUR)
@@ -289,7 +290,7 @@ class TestReservations(test_api.TestSQLite):
                                         for item in found['h1']])
         self.assertEqual({'h2': found['h2']}, self.mine.schedule_of('h2'))
         self.assertEqual(
-            reservations.Booking('h2', 'r1', 'p1', booking.PENDING,
+            reservations.Booking('h2', 'r1', 'p1', rows.PENDING,
                                  NOW + HOUR, NOW + 2 * HOUR),
             found['h2'][0])
         self.assertEqual({}, self.mine.schedule_of('h3'))

@@ -151,7 +151,7 @@ class TestEngine(testtools.TestCase):
             lambda: self.now)
         # They are tested on their own.
         self.engine._punctual = ()
-        self.addCleanup(self.engine.ends.close)
+        self.addCleanup(self.engine.evictions.close)
         self.engine._tasks = ((self.fail_always, 0), (self.often, 0),
                               (self.seldom, 60))
 

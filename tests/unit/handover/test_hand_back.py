@@ -22,16 +22,17 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import hand_back as cmd
 from nova_preempt.db import api
 from nova_preempt.handover import hand_back
-from nova_preempt.power import fleet
+from nova_preempt.power import compute_hosts
 
 FULL = {'p': {'resources': {'VCPU': 2, 'DISK_GB': 9}}}
 DISK = {'p': {'resources': {'DISK_GB': 9}}}
 
 
-def host(name, up, reason=fleet.REASON + 'idle'):
-    made = mock.Mock(spec=fleet.ComputeHost, up=up, service_uuid=f's-{name}',
+def host(name, up, reason=compute_hosts.REASON + 'idle'):
+    made = mock.Mock(spec=compute_hosts.ComputeHost, up=up,
+                     service_uuid=f's-{name}',
                      disabled_reason=reason,
-                     is_ours=reason.startswith(fleet.REASON))
+                     is_ours=reason.startswith(compute_hosts.REASON))
     made.name = name
     return made
 

@@ -20,13 +20,13 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import watch
 from nova_preempt.db import api
-from nova_preempt.handover import events
+from nova_preempt.handover import notifications
 from nova_preempt.handover import owner
-from nova_preempt.handover import requests
+from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
 from nova_preempt.scheduler import deadline
 
@@ -114,8 +114,8 @@ class FakeCloud:
         return self._state(uuid, None)
 
     def _state(self, uuid, task_state):
-        return watch.State(self.vm_states[uuid], task_state,
-                           self.hosts[uuid], self.clock.now)
+        return instance_poller.State(self.vm_states[uuid], task_state,
+                                     self.hosts[uuid], self.clock.now)
 
 
 class TestTerminator(unittest.TestCase):
@@ -127,11 +127,11 @@ class TestTerminator(unittest.TestCase):
         self.db = mock.Mock(spec=db.Database)
         self.owner = mock.Mock(spec=owner.Owner)
         self.owner.keeps.return_value = True
-        self.events = mock.Mock(spec=events.Events)
+        self.events = mock.Mock(spec=notifications.Notifications)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
-        self.watch = mock.Mock(spec=watch.Watch)
-        self.requests = mock.Mock(spec=requests.Requests)
+        self.poller = mock.Mock(spec=instance_poller.InstancePoller)
+        self.requests = mock.Mock(spec=request_poller.RequestPoller)
         self.requests.unwanted.return_value = set()
         self.options = types.SimpleNamespace(
             termination_timeout_s=60, poll_interval_s=1.0,
@@ -144,7 +144,7 @@ class TestTerminator(unittest.TestCase):
 
     def cloud(self, seconds, **kwargs):
         cloud = FakeCloud(self.clock, seconds, **kwargs)
-        self.watch.get.side_effect = cloud.get
+        self.poller.get.side_effect = cloud.get
         return cloud
 
     def end(self, cloud, *uuids, **values):
@@ -156,7 +156,7 @@ class TestTerminator(unittest.TestCase):
             'd', 's', operation=operation, host='host1', victims=tuple(
                 db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
-            cloud, self.watch, self.requests, self.placement, self.db,
+            cloud, self.poller, self.requests, self.placement, self.db,
             self.owner, self.options, self.events, lambda: self.clock.now,
             self.clock.sleep, self.halt).end([decision], check)
 
@@ -191,7 +191,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
         self.assertEqual(2, self.events.end.call_count)
         self.assertEqual({}, cloud.shown)
-        self.watch.remove.assert_called_once_with(['a', 'b'])
+        self.poller.remove.assert_called_once_with(['a', 'b'])
 
     def test_nobody_ends_once_it_may_have_been_taken_over(self):
         """As when the lease runs out while a notice does."""
@@ -207,7 +207,7 @@ class TestTerminator(unittest.TestCase):
         self.assertRaises(exceptions.Paused, self.end, cloud, 'a', 'b',
                           notice_s=30)
         self.assertEqual({}, cloud.asked)
-        self.watch.remove.assert_called_once_with(['a', 'b'])
+        self.poller.remove.assert_called_once_with(['a', 'b'])
 
     def test_who_was_asked_to_end_ends_with_all_others(self):
         """One that has ended already would have done so in vain."""
@@ -230,7 +230,7 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 1})
         self.assertRaises(api.LostDecision, self.end, cloud, 'a', notice_s=30)
         self.assertEqual({}, cloud.asked)
-        self.watch.remove.assert_called_once_with(['a'])
+        self.poller.remove.assert_called_once_with(['a'])
 
     def test_one_that_never_ends(self):
         cloud = self.cloud({'a': 1, 'b': 1000})
@@ -245,16 +245,16 @@ class TestTerminator(unittest.TestCase):
 
     def test_failed_end_is_asked_for_again(self):
         cloud = self.cloud({'a': 1})
-        active = watch.State('active', None, 'host1', 100.0)
-        self.watch.get.side_effect = lambda uuid, max_age_s: (
+        active = instance_poller.State('active', None, 'host1', 100.0)
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
             active if self.clock.now < 112 else None)
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(2, len(cloud.asked['a']))
 
     def test_records_of_nova_away_for_a_while(self):
         cloud = self.cloud({'a': 1})
-        self.watch.get.side_effect = [
-            watch.State('active', None, 'host1', 100.0),
+        self.poller.get.side_effect = [
+            instance_poller.State('active', None, 'host1', 100.0),
             *[nova_api.NovaError('away')] * 5, None]
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(1, len(cloud.asked['a']))
@@ -386,8 +386,8 @@ class TestTerminator(unittest.TestCase):
         """What was read before it was asked for is told for a while."""
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 20})
-        old = watch.State('active', None, 'host1', self.clock.now)
-        self.watch.get.side_effect = lambda uuid, max_age_s: (
+        old = instance_poller.State('active', None, 'host1', self.clock.now)
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 110 else cloud.get(uuid))
         self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
         self.assertEqual(['live_migrate'],
@@ -466,8 +466,8 @@ class TestTerminator(unittest.TestCase):
                   host='host1'):
         """Somebody else has done something to it by then."""
         real = cloud.get
-        self.watch.get.side_effect = lambda uuid, max_age_s: (
-            real(uuid) if self.clock.now < when else watch.State(
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
+            real(uuid) if self.clock.now < when else instance_poller.State(
                 vm_state, task_state, host, self.clock.now))
 
     def test_shelved_by_its_owner(self):
@@ -490,10 +490,11 @@ class TestTerminator(unittest.TestCase):
         for task_state in ('migrating', 'resize_migrated', 'shelving'):
             cloud = self.cloud({'a': 1})
             start = self.clock.now
-            self.watch.get.side_effect = lambda uuid, max_age_s: watch.State(
-                'active', *((task_state, 'host1')            # noqa: B023
-                            if self.clock.now < start + 40   # noqa: B023
-                            else (None, 'host2')), self.clock.now)
+            self.poller.get.side_effect = (
+                lambda uuid, max_age_s: instance_poller.State(
+                    'active', *((task_state, 'host1')           # noqa: B023
+                                if self.clock.now < start + 40  # noqa: B023
+                                else (None, 'host2')), self.clock.now))
             self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
             self.assertEqual({}, cloud.asked)
 
@@ -505,7 +506,7 @@ class TestTerminator(unittest.TestCase):
 
     def test_a_cell_that_is_away_for_too_long(self):
         cloud = self.cloud({'a': 1})
-        self.watch.get.side_effect = nova_api.NovaError('away')
+        self.poller.get.side_effect = nova_api.NovaError('away')
         self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
         self.assert_soon_after(190)
         self.assertEqual({}, cloud.asked)
@@ -559,6 +560,6 @@ class TestTerminator(unittest.TestCase):
     def test_looks_often_at_first(self):
         self.assertEqual(set(), self.end(self.cloud({'a': 0.4}), 'a'))
         self.assertLess(self.clock.now, 100.6)
-        looks = self.watch.get.call_count
+        looks = self.poller.get.call_count
         self.assertEqual(set(), self.end(self.cloud({'a': 50}), 'a'))
-        self.assertLess(self.watch.get.call_count - looks, 80)
+        self.assertLess(self.poller.get.call_count - looks, 80)

@@ -14,13 +14,13 @@
 import datetime
 
 from nova_preempt import pauses
-from nova_preempt.db import booking
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses as db_pauses
 from nova_preempt.db import promises
+from nova_preempt.db import reservation_rows as rows
+from nova_preempt.power import endpoint
 from nova_preempt.power import forecasts
-from nova_preempt.power import requests
 from tests.unit.power import world
 
 NAMES = ('a', 'b', 'c', 'd')
@@ -51,12 +51,12 @@ class ControlTestCase(world.WorldTestCase):
         uuid = f'{hosts[0]} {start}'
         with self.db._writer() as session:
             changes.raise_generation(session, reservations=(uuid,))
-            booking.insert(session, booking.Reservation(
+            rows.insert(session, rows.Reservation(
                 uuid=uuid, project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
                 end_action='delete', before_end_s=0, start_at=start,
                 end_at=end, created_at=start, updated_at=start,
-                hosts=tuple(booking.Assignment(host, start, end)
+                hosts=tuple(rows.Assignment(host, start, end)
                             for host in hosts)))
 
 
@@ -255,7 +255,7 @@ class TestRequests(ControlTestCase):
         super().setUp()
         self.until_asleep(*NAMES)
         self.seconds = 0
-        self.requests = requests.Requests(
+        self.requests = endpoint.PowerEndpoint(
             self.control, self.switcher, self.db,
             pauses.Pauses(self.db, lambda: self.seconds))
         self.room = dict.fromkeys(NAMES, 2)
@@ -316,7 +316,7 @@ class TestRequests(ControlTestCase):
         names = [f'host{number:02}' for number in range(40)]
         self.start(world.World(*names))
         self.until_asleep(*names)
-        self.requests = requests.Requests(
+        self.requests = endpoint.PowerEndpoint(
             self.control, self.switcher, self.db, pauses.Pauses(self.db))
         self.set(max_wakes_per_minute=10)
         room = dict.fromkeys(names, 2)
@@ -348,7 +348,7 @@ class TestRequests(ControlTestCase):
 
     def test_of_two_engines(self):
         """What one has promised the other one knows."""
-        other = requests.Requests(
+        other = endpoint.PowerEndpoint(
             self.control, self.switcher, self.db, pauses.Pauses(self.db))
         self.wake('r1', 2)
         self.assertEqual(['b'], other.wake(None, 'r2', 1,

@@ -18,9 +18,9 @@ from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core import occupancy
 from nova_preempt.db import schema
+from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
 from nova_preempt.power import errors
-from nova_preempt.power import fleet
 from nova_preempt.power import switching
 from tests.unit.power import base
 
@@ -41,7 +41,7 @@ class World:
     def __init__(self, *names, vcpus=4):
         self.now = base.NOW
         self.hosts = {
-            name: fleet.ComputeHost(
+            name: compute_hosts.ComputeHost(
                 name=name, host=name, cell_uuid='c', service_uuid=name,
                 provider_uuid=name, up=True, seen_at=self.naive(),
                 disabled=False, disabled_reason='', vcpus=vcpus,

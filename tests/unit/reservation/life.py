@@ -25,18 +25,18 @@ import testtools
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core import calendar
-from nova_preempt.db import booking
 from nova_preempt.db import moves as db_moves
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db
 from nova_preempt.db import schema
-from nova_preempt.reservation import chores
-from nova_preempt.reservation import emptying
-from nova_preempt.reservation import endings
-from nova_preempt.reservation import evacuation
+from nova_preempt.reservation import cleanup
+from nova_preempt.reservation import drain
+from nova_preempt.reservation import healing
 from nova_preempt.reservation import inventory
-from nova_preempt.reservation import moments
+from nova_preempt.reservation import lease_events
+from nova_preempt.reservation import migration
 from nova_preempt.reservation import occupancy
-from nova_preempt.reservation import repairs
+from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
 from tests.unit.db import test_api
@@ -70,12 +70,12 @@ class LifeTestCase(testtools.TestCase):
         self.enabled = True
         self.reservations = db.Reservations(self.database, self.clock)
         self.events = Events()
-        self.moments = self.make_moments()
+        self.lease_events = self.make_moments()
 
     def make_moments(self):
-        return moments.Moments(self.database, self.reservations,
-                               self.events, self.clock,
-                               lambda: self.enabled)
+        return lease_events.LeaseEvents(self.database, self.reservations,
+                                        self.events, self.clock,
+                                        lambda: self.enabled)
 
     def clock(self):
         return self.now
@@ -85,23 +85,23 @@ class LifeTestCase(testtools.TestCase):
 
     def reserve(self, *hosts, uuid='r1', start_s=HOUR_S, duration_s=HOUR_S,
                 quantity=None, before_end_s=600, **values):
-        start = booking.to_s(self.now) + start_s
+        start = rows.to_s(self.now) + start_s
         return self.reservations.grant(
-            booking.Reservation(
+            rows.Reservation(
                 uuid=uuid, project_id='p', duration_s=duration_s,
                 quantity=quantity or len(hosts),
-                window_start=booking.from_s(start),
+                window_start=rows.from_s(start),
                 before_end_s=before_end_s,
                 **{'end_action': 'delete', **values}),
-            lambda _calendar: calendar.Found(start, start + duration_s,
-                                             hosts))
+            lambda _calendar: calendar.Window(start, start + duration_s,
+                                              hosts))
 
     def get(self, uuid='r1'):
         return self.reservations.get(uuid)
 
     def make_ready(self, uuid='r1'):
         for host in self.get(uuid).held:
-            self.reservations.set_host(uuid, host, booking.READY)
+            self.reservations.set_host(uuid, host, rows.READY)
 
 
 @dataclasses.dataclass
@@ -298,7 +298,7 @@ class Cloud:
         view = SimpleNamespace(get=self._get_preemptible)
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))
-        return SimpleNamespace(conf=conf, view=view, db=self,
+        return SimpleNamespace(conf=conf, servers=view, db=self,
                                budgets=budgets)
 
     def _get_preemptible(self, uuid):
@@ -321,25 +321,25 @@ class ChoresTestCase(LifeTestCase):
     def begin(self):
         """A new cloud, and an engine that knows nothing."""
         self.cloud = Cloud(self.clock)
-        self.chores = self.make_chores()
+        self.reconciler = self.make_reconciler()
 
-    def make_chores(self):
+    def make_reconciler(self):
         cloud = self.cloud
         hosts = SimpleNamespace(
             hosts=cloud.hosts_now, occupancy=cloud,
             consumers=cloud.consumers, is_vacant=cloud.is_vacant)
-        self.moments = self.make_moments()
-        moves = evacuation.Evacuation(
+        self.lease_events = self.make_moments()
+        moves = migration.Migration(
             cloud, cloud, db_moves.Moves(self.database), self.clock)
-        return chores.Chores(
-            self.reservations, self.moments, hosts,
-            emptying.Emptying(cloud.preemption(), cloud, self.options, hosts,
-                              moves, self.clock),
-            moves, repairs.Repairs(
+        return reconciler.Reconciler(
+            self.reservations, self.lease_events, hosts,
+            drain.Drain(cloud.preemption(), cloud, self.options, hosts,
+                        moves, self.clock),
+            moves, healing.Healing(
                 self.reservations, hosts, self.events, self.options,
                 schedule.load_ranking(self.options.ranking), self.clock,
                 lambda: self.blind),
-            endings.Endings(self.reservations, cloud, hosts, self.events,
+            cleanup.Cleanup(self.reservations, cloud, hosts, self.events,
                             self.options, self.clock),
             retention.Retention(self.database, self.options, self.clock),
             self.clock,
@@ -347,8 +347,8 @@ class ChoresTestCase(LifeTestCase):
 
     def look(self):
         self.cloud.run()
-        self.moments.run()
-        return self.chores.run()
+        self.lease_events.run()
+        return self.reconciler.run()
 
     def look_until(self, seconds, step_s=15):
         """Look again and again for so long, in seconds from now."""

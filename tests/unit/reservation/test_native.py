@@ -24,8 +24,8 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core import calendar as core
 from nova_preempt.core import leases as core_leases
-from nova_preempt.db import booking
 from nova_preempt.db import leases
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.reservation.lease_service import native
@@ -53,20 +53,20 @@ class TestNative(unittest.TestCase):
         self.mine = reservations.Reservations(database, lambda: NOW)
 
     def grant(self, uuid, *hosts, start_s=NOW_S):
-        found = core.Found(start_s, start_s + 3600, hosts)
-        return self.mine.grant(booking.Reservation(
+        found = core.Window(start_s, start_s + 3600, hosts)
+        return self.mine.grant(rows.Reservation(
             uuid, 'p', len(hosts), 3600, NOW, 'shelve', 60),
             lambda calendar: found)
 
     def lease(self, uuid, status, *hosts, start_s=NOW_S):
         return core_leases.Lease(uuid, 'p', status, start_s, start_s + 3600,
-                              frozenset(hosts))
+                                 frozenset(hosts))
 
     def test_open_reservations(self):
         self.assertEqual((), tuple(self.service.fetch()))
         self.grant('r1', 'h1', 'h2')
         self.grant('r2', 'h1', start_s=NOW_S + 3600)
-        self.mine.update('r1', status=booking.ACTIVE)
+        self.mine.update('r1', status=rows.ACTIVE)
         self.assertEqual(
             (self.lease('r1', core_leases.ACTIVE, 'h1', 'h2'),
              self.lease('r2', core_leases.PENDING, 'h1',
@@ -74,8 +74,8 @@ class TestNative(unittest.TestCase):
             tuple(self.service.fetch()))
 
     def test_what_has_ended(self):
-        for status in (booking.ENDED, booking.CANCELLED,
-                       booking.ERROR):
+        for status in (rows.ENDED, rows.CANCELLED,
+                       rows.ERROR):
             self.grant(status, 'h1')
             self.mine.update(status, status=status)
             self.assertEqual((), tuple(self.service.fetch()))
@@ -91,8 +91,8 @@ class TestNative(unittest.TestCase):
                          tuple(self.service.fetch()))
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
-        self.mine.set_host('r1', 'h2', booking.READY)
-        self.mine.update('r1', status=booking.DEGRADED, ready_at=NOW)
+        self.mine.set_host('r1', 'h2', rows.READY)
+        self.mine.update('r1', status=rows.DEGRADED, ready_at=NOW)
         self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h2'),),
                          tuple(self.service.fetch()))
         self.mine.replace_host('r1', 'h2')
@@ -112,19 +112,19 @@ class TestNative(unittest.TestCase):
     def test_a_new_host_of_an_active_one_waits_until_it_is_empty(self):
         self.grant('r1', 'h1', 'h2')
         for host in ('h1', 'h2'):
-            self.mine.set_host('r1', host, booking.READY)
-        self.mine.update('r1', status=booking.ACTIVE, ready_at=NOW)
+            self.mine.set_host('r1', host, rows.READY)
+        self.mine.update('r1', status=rows.ACTIVE, ready_at=NOW)
         active = self.lease('r1', core_leases.ACTIVE, 'h1', 'h2')
         self.assertEqual((active,), tuple(self.service.fetch()))
         self.mine.replace_host('r1', 'h1', 'h3')
         waiting = dataclasses.replace(active, hosts=frozenset(('h2', 'h3')),
                                       unready=frozenset(('h3',)))
-        for status in (booking.ASSIGNED, booking.EMPTYING):
+        for status in (rows.ASSIGNED, rows.EMPTYING):
             self.mine.set_host('r1', 'h3', status)
             self.assertEqual((waiting,), tuple(self.service.fetch()))
             self.assertEqual(waiting, self.service.get('r1'))
         # It is seen at once.
-        self.mine.set_host('r1', 'h3', booking.READY)
+        self.mine.set_host('r1', 'h3', rows.READY)
         ready = dataclasses.replace(waiting, unready=frozenset())
         self.assertEqual((ready,), tuple(self.service.fetch()))
         self.assertEqual(ready, self.service.get('r1'))
@@ -132,7 +132,7 @@ class TestNative(unittest.TestCase):
     def test_only_those_that_have_started_while_reservations_are_off(self):
         self.grant('r1', 'h1')
         self.grant('r2', 'h2')
-        self.mine.update('r1', status=booking.ACTIVE)
+        self.mine.update('r1', status=rows.ACTIVE)
         active = self.lease('r1', core_leases.ACTIVE, 'h1')
         self.conf.set_override('enabled', False, 'reservation')
         self.assertEqual((active,), tuple(self.service.fetch()))
@@ -148,6 +148,6 @@ class TestNative(unittest.TestCase):
         with mock.patch.object(leases, 'fetch',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
-        self.mine.update('r1', status=booking.ACTIVE)
+        self.mine.update('r1', status=rows.ACTIVE)
         self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h1'),),
                          tuple(self.service.fetch()))

@@ -24,8 +24,8 @@ from oslo_config import cfg
 from nova_preempt import exceptions
 from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.core import host_query
-from nova_preempt.db import booking
 from nova_preempt.db import reservable
+from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import schedule
 from tests.unit.db import test_api
 
@@ -386,7 +386,7 @@ class TestSchedule(test_api.TestSQLite):
         self.now += HOUR
         self.refuse(exceptions.WrongState, 'has come to its end',
                     self.schedule.change, uuid, end_at=NOW + 2 * HOUR)
-        self.schedule.reservations.update(uuid, status=booking.ENDED)
+        self.schedule.reservations.update(uuid, status=rows.ENDED)
         for changes in ({'name': 'n'}, {'end_at': NOW + 2 * HOUR}):
             self.refuse(exceptions.WrongState, 'is ended',
                         self.schedule.change, uuid, **changes)
@@ -394,7 +394,7 @@ class TestSchedule(test_api.TestSQLite):
     def test_cancel_before_the_start(self):
         uuid = self.create(start_time=NOW + HOUR, quantity=4).uuid
         cancelled = self.schedule.cancel(uuid, 'p')
-        self.assertEqual(booking.CANCELLED, cancelled.status)
+        self.assertEqual(rows.CANCELLED, cancelled.status)
         self.create(start_time=NOW + HOUR, quantity=4)
         self.refuse(exceptions.WrongState, 'is cancelled',
                     self.schedule.cancel, uuid)
@@ -403,10 +403,10 @@ class TestSchedule(test_api.TestSQLite):
 
     def test_cancel_after_the_start_is_an_end(self):
         uuid = self.create(quantity=4).uuid
-        self.schedule.reservations.update(uuid, status=booking.ACTIVE)
+        self.schedule.reservations.update(uuid, status=rows.ACTIVE)
         self.now += HOUR / 2
         ending = self.schedule.cancel(uuid)
-        self.assertEqual((booking.ACTIVE, self.now),
+        self.assertEqual((rows.ACTIVE, self.now),
                          (ending.status, ending.end_at))
         self.create(quantity=4)
         self.now += HOUR / 2
@@ -420,8 +420,8 @@ class TestSchedule(test_api.TestSQLite):
             self.now += 1.5 * HOUR * begun
             found = self.schedule.cancel(uuid)
             self.assertEqual(
-                (booking.DEGRADED, self.now) if begun
-                else (booking.CANCELLED, found.start_at + HOUR),
+                (rows.DEGRADED, self.now) if begun
+                else (rows.CANCELLED, found.start_at + HOUR),
                 (found.status, found.end_at))
 
     def test_no_two_have_a_host_at_once(self):

@@ -55,8 +55,8 @@ class WeigherTestCase(unittest.TestCase):
 
     def weigher(self, **figures):
         weigher = kw_ranking.KWRankingWeigher()
-        weigher.table.stop()
-        weigher.table = FixedTable(figures)
+        weigher.figures.stop()
+        weigher.figures = FixedTable(figures)
         return weigher
 
     def option(self, name, value, group='energy'):
@@ -83,16 +83,16 @@ class TestEfficiency(WeigherTestCase):
         weigher = self.weigher(a=Figures(100, 50, 10), b=Figures(90, 50, 10))
         idle = host('a'), host('b')
         self.assertEqual(['a', 'b'], self.order(weigher, *idle))
-        weigher.table.readings = {'a': 13}
+        weigher.figures.readings = {'a': 13}
         self.assertEqual(['b', 'a'], self.order(weigher, *idle))
         # In full use it draws what it is known to draw.
-        weigher.table.readings = {'a': 50, 'b': 10}
+        weigher.figures.readings = {'a': 50, 'b': 10}
         self.assertEqual(['a', 'b'], self.order(
             weigher, host('a', vcpus_used=8, num_instances=4), idle[1]))
 
     def test_measured_watts_where_the_benchmark_had_none(self):
         weigher = self.weigher(a=Figures(100), b=Figures(90))
-        weigher.table.readings = {'a': 50, 'b': 30}
+        weigher.figures.readings = {'a': 50, 'b': 30}
         self.assertEqual(['b', 'a'], self.order(
             weigher, host('a'), host('b')))
 
@@ -150,7 +150,7 @@ class TestEfficiency(WeigherTestCase):
     def test_it_sees_to_its_thread(self):
         weigher = self.weigher()
         self.order(weigher, host('a'), host('b'))
-        self.assertEqual(1, weigher.table.starts)
+        self.assertEqual(1, weigher.figures.starts)
 
 
 class TestMarginal(WeigherTestCase):
@@ -184,7 +184,7 @@ class TestMarginal(WeigherTestCase):
     def test_measured_watts(self):
         weigher = self.weigher(a=Figures(None, 300, 100),
                                b=Figures(None, 300, 100))
-        weigher.table.readings = {'a': 120, 'b': 300}
+        weigher.figures.readings = {'a': 120, 'b': 300}
         self.assertEqual([-180, -75], self.weights(
             weigher, host('a'), host('b', num_instances=1, vcpus_used=4)))
 

@@ -24,7 +24,7 @@ from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
-from nova_preempt.scheduler import surplus
+from nova_preempt.scheduler import releasing
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
@@ -52,7 +52,7 @@ class PlacingTestCase(unittest.TestCase):
         self.passes = []
         self.outcomes = []
         self.preemption = mock.Mock(
-            view=[1], conf=types.SimpleNamespace(max_attempts=10))
+            servers=[1], conf=types.SimpleNamespace(max_attempts=10))
         self.preemption.claims.active = set()
         self.placing = placing.Placing(self.preemption, None, mock.Mock())
         self.cycle = Cycle()
@@ -104,9 +104,9 @@ class TestTrials(PlacingTestCase):
         self.assertEqual([0], self.passes)
 
     def test_waits_with_the_time_of_the_request(self):
-        coming = surplus.RoomComing(mock.Mock(joins=('d',)), {})
+        coming = releasing.CapacityReleasing(mock.Mock(joins=('d',)), {})
         self.assertEqual('there', self.place(coming, 'there'))
-        self.preemption.surplus.wait.assert_called_once_with(
+        self.preemption.releasing.wait.assert_called_once_with(
             coming, self.patience.limit)
         self.assertEqual({'d'}, self.patience.waited)
 

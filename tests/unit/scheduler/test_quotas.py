@@ -26,8 +26,8 @@ from oslo_limit import limit
 from nova_preempt.conf import quota as quota_conf
 from nova_preempt.db import quota_claims
 from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import unified_limits
 from nova_preempt.scheduler import usage
-from nova_preempt.scheduler import zeroed
 
 objects.register_all()
 
@@ -37,7 +37,7 @@ def amounts(preemptible=True, vcpus=1, memory_mb=1024):
 
 
 def server(*sizes, busy=False):
-    return usage.Server(list(sizes) or [amounts()], busy)
+    return usage.CountedServer(list(sizes) or [amounts()], busy)
 
 
 class FakeServers:
@@ -343,7 +343,7 @@ class TestZeroed(unittest.TestCase):
             for key, value in extra_specs.items()})
         spec_obj = objects.RequestSpec(flavor=flavor)
         before = dict(flavor.extra_specs)
-        zeroed.restore(spec_obj, classes)
+        unified_limits.restore(spec_obj, classes)
         self.assertEqual(before, flavor.extra_specs)
         return spec_obj.flavor.extra_specs
 

@@ -25,8 +25,8 @@ from nova.scheduler.weights import ram
 from nova_preempt.cloud import request
 from nova_preempt.core import leases as core
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import admission
 from nova_preempt.scheduler import filters
+from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import reservation
@@ -275,7 +275,7 @@ class TestAdmission(ReservationTestCase):
             request, 'get_operation', lambda *args: self.operation))
 
     def admit(self, spec_obj):
-        admission.admit(None, spec_obj, [UUID])
+        reservation_admission.admit(None, spec_obj, [UUID])
 
     def assert_refused(self, spec_obj, reason):
         with self.assertRaisesRegex(exception.NoValidHost, reason):

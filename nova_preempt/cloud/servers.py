@@ -1,0 +1,225 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is known of the preemptible servers of the cloud, in memory.
+
+Loaded once for each cell, then kept fresh by asking each cell for what has
+changed since (Nova has an index for that). This needs no messages from the
+computes, which an operator may have switched off
+([filter_scheduler]track_instance_changes) and which do not reach the
+scheduler where cells have message queues of their own.
+"""
+
+import datetime
+import threading
+import time
+
+from nova import context as nova_context
+from nova import objects
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import departures
+from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core.model import Server
+
+# Changes are read from a little before the last reading, since what a clock
+# of another host dates may be late by this much.
+OVERLAP_S = 30
+
+_ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
+
+
+class ServerCache:
+    """The preemptible servers, by node.
+
+    :param cells: returns {uuid: CellMapping} of the cells to look into
+    :param hinted: given uuids, returns the set of those that are preemptible
+        by a hint
+    :param left: called with the names of nodes that servers, normal ones too,
+        have left
+    :param monotonic: the clock by which a reading is recent
+    """
+
+    def __init__(self, cells, hinted, left=None, monotonic=time.monotonic):
+        self._cells = cells
+        self._readings = readings.Readings(cells, self._refresh_cell,
+                                           monotonic=monotonic)
+        self._hinted = hinted
+        self._left = left or (lambda nodes: None)
+        self._departures = departures.Departures(monotonic)
+        self._monotonic = monotonic
+        self._read_at = None
+        self._lock = threading.Lock()
+        self._since = {}          # cell uuid: when it was read last
+        self._servers = {}        # uuid: Server
+        self._by_node = {}        # node: set of uuids
+
+    def __bool__(self):
+        """Whether there may be preemptible servers, as far as is known."""
+        return bool(self._servers) or not self._since
+
+    def nodes(self):
+        """The names of the nodes that have preemptible servers.
+
+        Not those of cells that cannot be read: what is known of them may be
+        out of date, and nobody ends by that.
+        """
+        unreadable = self._readings.unreadable()
+        with self._lock:
+            if not unreadable:
+                return set(self._by_node)
+            return {server.node for server in self._servers.values()
+                    if server.cell_uuid not in unreadable}
+
+    def servers(self):
+        """All of them, the oldest first."""
+        with self._lock:
+            return sorted(self._servers.values(), key=lambda server: (
+                server.launched_at, server.uuid))
+
+    def get(self, uuid):
+        """The Server, None if it is none of them."""
+        with self._lock:
+            return self._servers.get(uuid)
+
+    def find(self, uuid):
+        """The Instance of any server in any cell, None if there is none."""
+        context = nova_context.get_admin_context()
+        for cell in list(self._cells().values()):
+            with nova_context.target_cell(context, cell) as cell_context:
+                found = objects.InstanceList.get_by_filters(
+                    cell_context, {'uuid': [uuid], 'deleted': False,
+                                   'soft_deleted': True}, expected_attrs=[])
+            if found:
+                return found[0]
+        return None
+
+    def on_node(self, node):
+        """{uuid: Server} of a node, none where its cell cannot be read."""
+        unreadable = self._readings.unreadable()
+        with self._lock:
+            found = {uuid: self._servers[uuid]
+                     for uuid in self._by_node.get(node, ())}
+        return found if not unreadable else {
+            uuid: server for uuid, server in found.items()
+            if server.cell_uuid not in unreadable}
+
+    def refresh(self, max_age_s=0):
+        """Read what has changed in each cell.
+
+        A cell that cannot be read, or not soon, keeps what was known of it;
+        see nodes() and on_node().
+
+        :param max_age_s: how old what is known may be, in seconds
+        """
+        now = self._monotonic()
+        if max_age_s and self._read_at and now - self._read_at <= max_age_s:
+            return
+        self._readings.read()
+        self._read_at = now
+
+    def _refresh_cell(self, cell):
+        since = self._since.get(cell.uuid)
+        started = timeutils.utcnow()
+        filters = {'deleted': False, 'soft_deleted': True}
+        if since is not None:
+            filters = {'changes-since': since - datetime.timedelta(
+                seconds=OVERLAP_S)}
+        found = self._read(cell, filters)
+        with self._lock:
+            self._update(found)
+        self._since[cell.uuid] = started
+
+    def _read(self, cell, filters):
+        """{uuid: Server, or None if it is not (or no longer) one}."""
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, cell) as cell_context:
+            instances = objects.InstanceList.get_by_filters(
+                cell_context, filters, expected_attrs=_ATTRS)
+        nodes = self._departures.note(instances)
+        if nodes:
+            self._left(nodes)
+        by_hint = self._hinted([instance.uuid for instance in instances
+                                if not _is_marked(instance)])
+        return {instance.uuid: _server(instance, cell.uuid,
+                                       instance.uuid in by_hint)
+                for instance in instances}
+
+    def _update(self, found):
+        for uuid, server in found.items():
+            old = self._servers.pop(uuid, None)
+            if old is not None:
+                uuids = self._by_node[old.node]
+                uuids.discard(uuid)
+                if not uuids:
+                    del self._by_node[old.node]
+            if server is not None:
+                self._servers[uuid] = server
+                self._by_node.setdefault(server.node, set()).add(uuid)
+
+
+def _extra_specs(instance):
+    flavor = instance.flavor
+    return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
+
+
+def _is_marked(instance):
+    return specs.flavor_is_preemptible(_extra_specs(instance))
+
+
+def _is_pinned(instance, extra_specs):
+    """Whether Nova frees some of it only once it is deleted or offloaded.
+
+    NUMA cells (with pinned processors and huge pages), PCI devices, and what
+    its flavor has of other resource classes, such as virtual GPUs.
+    """
+    pci_requests = instance.pci_requests
+    return bool(
+        instance.numa_topology is not None
+        or (pci_requests is not None and pci_requests.requests)
+        or instance.resources
+        or not core_actions.is_plain(specs.resource_classes(extra_specs)))
+
+
+def _server(instance, cell_uuid, by_hint):
+    """The Server of an Instance, None if it is not a preemptible one."""
+    flavor = instance.flavor
+    extra_specs = _extra_specs(instance)
+    if not (by_hint or _is_marked(instance)):
+        return None
+    if instance.deleted or not instance.node:
+        return None
+    return Server(
+        uuid=instance.uuid, host=instance.host, node=instance.node,
+        cell_uuid=cell_uuid, project_id=instance.project_id,
+        user_id=instance.user_id, flavor=flavor.name,
+        launched_at=instance.launched_at or instance.created_at,
+        vm_state=instance.vm_state, task_state=instance.task_state,
+        locked_by=_locked_by(instance),
+        minimum_runtime_s=specs.minimum_runtime_s(extra_specs),
+        maximum_runtime_s=specs.maximum_runtime_s(extra_specs),
+        notice_s=specs.notice_s(extra_specs),
+        action=specs.action(extra_specs),
+        restore=specs.restore(extra_specs),
+        pinned=_is_pinned(instance, extra_specs),
+        vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
+        disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
+        numa_topology=instance.numa_topology)
+
+
+def _locked_by(instance):
+    """'owner' or 'admin', '' if it is not locked."""
+    if not instance.locked:
+        return ''
+    # Records of old releases do not say it.
+    return instance.locked_by or 'admin'

@@ -1,0 +1,192 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Ends of servers that no other server waits for.
+
+At a maximum run time, for headroom, or as a simulation. They are decisions
+too, with a record, but without a server that takes the space.
+"""
+
+import dataclasses
+import uuid
+
+from oslo_log import log as logging
+
+from nova_preempt import pauses
+from nova_preempt import requester
+from nova_preempt.core import ending
+from nova_preempt.db import api as db_api
+from nova_preempt.engine import stepper
+from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import records
+
+LOG = logging.getLogger(__name__)
+
+# As many ends are looked after at the pace of [preemption]poll_interval_s.
+_OFTEN = 100
+
+
+class Evictions:
+    """Ends servers: all of them at once, however few threads there are.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param threads: how many ends are worked on at the same moment; none of
+        them waits
+    """
+
+    def __init__(self, preemption, threads):
+        self._preemption = preemption
+        self._open = set()        # uuids of the decisions
+        self._stepper = stepper.Stepper(threads, 'ends')
+
+    def begin(self, server, operation, reason, restore=True, cost_us=0,
+              within_budgets=False, asked_by=requester.ENGINE):
+        """Give a server notice; its end follows.
+
+        :param server: a nova_preempt.cloud.servers.Server
+        :param operation: why, in one word
+        :param restore: False if it must not come back
+        :param within_budgets: whether it may only end if the budgets of its
+            project and of its server groups allow it
+        :param asked_by: who has asked for it, see requester
+        :returns: the uuid of the decision
+        :raises AlreadyEnding: it does
+        :raises Paused: an operator has stopped it for now
+        :raises OverBudget: the budgets do not allow it
+        """
+        return self.begin_all([server], operation, reason, restore, cost_us,
+                              within_budgets, asked_by=asked_by)
+
+    def begin_all(self, servers, operation, reason, restore=True, cost_us=0,
+                  within_budgets=False, leave=False,
+                  asked_by=requester.ENGINE):
+        """The same for servers of one host, as one decision.
+
+        :param leave: whether they must leave nothing behind: where one would
+            be stopped, or cannot end on its terms in the state it is in, it
+            is shelved if that is possible, and else deleted
+        """
+        preemption = self._preemption
+        preemption.pauses.check(pauses.of_operation(operation))
+        decision = db_api.Decision(
+            uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
+            status=db_api.CLAIMED, owner=preemption.owner.acquire(),
+            host=servers[0].host, cost_us=cost_us, reason=reason,
+            request_id=asked_by.get('request_id', ''),
+            victims=tuple(
+                self._make_victim(server, operation, cost_us, restore, leave)
+                for server in servers),
+            record={'operation': operation, 'why': reason,
+                    'asked_by': asked_by})
+        preemption.claims.active.add(decision.uuid)
+        try:
+            preemption.db.create_decision(
+                decision, **(preemption.budgets.guard(decision.victims)
+                             if within_budgets else {}))
+        except Exception:
+            preemption.claims.active.discard(decision.uuid)
+            raise
+        LOG.info('Server %(servers)s on host %(host)s ends: %(reason)s '
+                 '(%(operation)s %(uuid)s; asked by %(asked_by)s)',
+                 {'servers': ', '.join(server.uuid for server in servers),
+                  'host': decision.host, 'reason': reason,
+                  'operation': operation, 'uuid': decision.uuid,
+                  'asked_by': requester.text(asked_by)})
+        preemption.events.start(decision)
+        self._stepper.add(_End(preemption, decision, self._open).step)
+        return decision.uuid
+
+    def _make_victim(self, server, operation, cost_us, restore, leave):
+        preemption = self._preemption
+        victim = records.make_victim(server, preemption.conf, cost_us)
+        action, resort = victim.action, victim.last_resort
+        if leave:
+            action = resort = eviction_policy.vacating_action(
+                server, preemption.conf)
+        elif operation in ending.FOR_GOOD:
+            action = resort
+        consumer = preemption.placement.get_consumer(server.uuid)
+        return dataclasses.replace(
+            victim, action=action, last_resort=resort,
+            allocations=consumer.allocations,
+            consumer_project_id=consumer.project_id,
+            consumer_user_id=consumer.user_id,
+            restore=restore and server.restore and resort == 'shelve')
+
+    def ending(self, operation):
+        """The db.Victims that are ending for this now."""
+        return [victim for decision in self._preemption.db.get_decisions(
+                    statuses=[db_api.CLAIMED])
+                if decision.operation == operation
+                for victim in decision.victims]
+
+    def is_possible(self, server):
+        """Whether it is in a state in which it can end."""
+        return not self.why_not(server)
+
+    def why_not(self, server):
+        """Why it cannot end now, '' if it can."""
+        return eviction_policy.why_not(server, self._preemption.conf)
+
+    def close(self):
+        """Wait for nobody: what is open is for the next engine to repair."""
+        self._stepper.close()
+
+
+class _End:
+    """One decision, from the notice of its victims to their end.
+
+    :param among: the uuids of the decisions that are open, for this one to be
+        added and to be removed
+    """
+
+    def __init__(self, preemption, decision, among):
+        self._preemption = preemption
+        self._decision = decision
+        self._work = None
+        self._among = among
+        among.add(decision.uuid)
+
+    def step(self):
+        """See nova_preempt.engine.stepper."""
+        try:
+            wait_s = self._step()
+        except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
+            LOG.warning('The end of %(servers)s came to nothing: %(exc)s',
+                        {'servers': ', '.join(
+                            victim.server_uuid
+                            for victim in self._decision.victims),
+                         'exc': exc})
+            try:
+                self._preemption.give_back([self._decision], str(exc))
+            finally:
+                self._close()
+            return None
+        if wait_s is None:
+            self._close()
+        return wait_s
+
+    def _step(self):
+        if self._work is None:
+            # Notice first, to all of them: who has none ends no earlier.
+            self._work = self._preemption.terminator.begin([self._decision])
+            return 0
+        if not self._work.step():
+            # The more there are, the longer each look at all of them takes.
+            return self._work.pause_s() * (1 + len(self._among) / _OFTEN)
+        self._preemption.settle([self._decision], self._work.ended)
+        return None
+
+    def _close(self):
+        if self._work is not None:
+            self._work.close()
+        self._among.discard(self._decision.uuid)
+        self._preemption.claims.active.discard(self._decision.uuid)

@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers whose time is over: at a maximum run time, or after retention."""
+
+import datetime
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt.db import api as db_api
+from nova_preempt.db import pauses
+from nova_preempt.handover import eviction_policy
+
+LOG = logging.getLogger(__name__)
+
+MAXIMUM_RUNTIME = 'maximum_runtime'
+
+
+class Expiry:
+    """Ends what has run, or was kept, for long enough.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param ends: a nova_preempt.engine.evictions.Evictions
+    """
+
+    def __init__(self, preemption, ends):
+        self._preemption = preemption
+        self._ends = ends
+
+    def end_old_servers(self):
+        """Give notice to servers that have reached their maximum run time."""
+        preemption = self._preemption
+        if preemption.pauses.why(pauses.PREEMPTION):
+            return
+        now = preemption.clock()
+        for server in preemption.servers.servers():
+            limit_s = server.maximum_runtime_s
+            if limit_s is None:
+                limit_s = preemption.conf.maximum_runtime_s
+            if limit_s and eviction_policy.is_over(
+                    server, limit_s, preemption.conf, now):
+                self._end(server, limit_s)
+
+    def _end(self, server, limit_s):
+        try:
+            self._ends.begin(
+                server, MAXIMUM_RUNTIME,
+                f'it has run for its {limit_s} s', restore=False)
+        except db_api.AlreadyEnding:
+            LOG.debug('Server %s ends already.', server.uuid)
+
+    def delete_stopped(self):
+        """Delete victims that were stopped long enough ago."""
+        if self._preemption.pauses.why(pauses.PREEMPTION):
+            return
+        kept = datetime.timedelta(
+            seconds=self._preemption.conf.stop_retention_s)
+        for decision_uuid, victim in self._preemption.db.get_victims(
+                db_api.STOPPED):
+            if timeutils.utcnow() - victim.ended_at < kept:
+                continue
+            if self._preemption.nova.get(victim.server_uuid) is None:
+                self._preemption.db.update_victim(
+                    decision_uuid, victim.server_uuid, db_api.GONE)
+                continue
+            LOG.info('Deleting server %s, which was stopped to give way.',
+                     victim.server_uuid)
+            self._preemption.nova.force_delete(victim.server_uuid)

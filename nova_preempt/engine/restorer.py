@@ -1,0 +1,200 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The return of shelved victims."""
+
+import datetime
+import time
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.core import returns as core
+from nova_preempt.db import api as db_api
+
+LOG = logging.getLogger(__name__)
+
+# How often it is looked whether one for which there is no room, or that has
+# been asked to come, still waits for it.
+_LOOK_S = 60
+_COMING = ('unshelving', 'spawning')
+
+
+class Restorer:
+    """Unshelves what was shelved to give way, once there is room.
+
+    Several at once, the one that ended first before all others. An unshelved
+    server is a preemptible request like any other: it takes what is free and
+    never preempts. One that takes longer to come than until its next try
+    keeps nobody waiting.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param options: [preemption_engine] of the configuration
+    """
+
+    def __init__(self, preemption, options, monotonic=time.monotonic):
+        self._preemption = preemption
+        self._options = options
+        self._monotonic = monotonic
+        self._looked_at = {}      # server uuid: when
+
+    def restore(self):
+        """Look after those that come back; ask for the next ones."""
+        now = timeutils.utcnow()
+        victims = {
+            victim.server_uuid: (decision_uuid, victim)
+            for decision_uuid, victim in self._preemption.db.get_victims(
+                db_api.SHELVED) if victim.restore}
+        self._looked_at = {uuid: when for uuid, when
+                           in self._looked_at.items() if uuid in victims}
+        coming, waiting = [], []
+        for decision_uuid, victim in victims.values():
+            if victim.tries and now < victim.next_try_at:
+                if self._is_coming(decision_uuid, victim, now):
+                    coming.append(victim)
+            elif self._may_come(decision_uuid, victim, now):
+                waiting.append(victim)
+        room, waiting = self._find_room(waiting, victims)
+        if waiting:
+            self._ask(waiting, coming, room, victims, now)
+
+    # -- how far each is ---------------------------------------------------
+
+    def _is_coming(self, decision_uuid, victim, now):
+        """Whether one that was asked not long ago is on its way."""
+        asked_at = victim.next_try_at - datetime.timedelta(
+            seconds=self._pause_s(victim.tries - 1))
+        is_new = (now - asked_at).total_seconds() <= _LOOK_S
+        if not is_new and not self._is_to_look(victim):
+            return False
+        server = self._look(decision_uuid, victim, waiting=False)
+        return server is not None and server.task_state in _COMING
+
+    def _may_come(self, decision_uuid, victim, now):
+        """Whether one that nobody has asked lately may be asked now."""
+        if now - victim.ended_at < datetime.timedelta(
+                seconds=self._options.restore_timeout_s):
+            return True
+        if self._look(decision_uuid, victim):
+            LOG.info('Server %s is left shelved: there was no room for too '
+                     'long.', victim.server_uuid)
+            self._close(decision_uuid, victim, db_api.LEFT)
+        return False
+
+    def _is_to_look(self, victim):
+        looked_at = self._looked_at.get(victim.server_uuid)
+        return (looked_at is None
+                or self._monotonic() - looked_at >= _LOOK_S)
+
+    def _look(self, decision_uuid, victim, waiting=True):
+        """The server as Nova shows it, None if it is not to come (any more).
+
+        :param waiting: only if it waits, and nothing is being done with it
+        """
+        self._looked_at[victim.server_uuid] = self._monotonic()
+        try:
+            server = self._preemption.nova.get(victim.server_uuid)
+        except nova_api.NovaError as exc:
+            LOG.warning('Cannot tell whether server %(uuid)s comes back: '
+                        '%(exc)s', {'uuid': victim.server_uuid, 'exc': exc})
+            return None
+        if server is None:
+            self._close(decision_uuid, victim, db_api.GONE)
+        elif server.task_state is not None:
+            return None if waiting else server
+        elif server.status != 'SHELVED_OFFLOADED':
+            self._is_back(decision_uuid, victim)
+            server = None
+        return server
+
+    # -- whom to ask -------------------------------------------------------
+
+    def _find_room(self, waiting, victims):
+        """({host: what is free there}, those that it may be enough for)."""
+        rooms = {}
+        fitting = []
+        for victim in waiting:
+            needs = tuple(sorted(_needs(victim).items()))
+            if needs not in rooms:
+                rooms[needs] = self._get_room(dict(needs))
+            if rooms[needs]:
+                fitting.append(victim)
+            elif self._is_to_look(victim):
+                self._look(*victims[victim.server_uuid])
+        return {host: free for found in rooms.values()
+                for host, free in found.items()}, fitting
+
+    def _ask(self, waiting, coming, room, victims, now):
+        """Ask as many as may come; others for those that turn out not to."""
+        get_consumer = self._preemption.placement.get_consumer
+        coming = [
+            core.Shelved(victim.server_uuid,
+                         {} if get_consumer(victim.server_uuid).allocations
+                         else _needs(victim)) for victim in coming]
+        waiting = {victim.server_uuid: core.Shelved(
+            victim.server_uuid, _needs(victim)) for victim in waiting}
+        while chosen := core.choose(waiting.values(), coming, room,
+                                    self._options.restore_at_once):
+            for uuid in chosen:
+                item = waiting.pop(uuid)
+                decision_uuid, victim = victims[uuid]
+                if self._look(decision_uuid, victim):
+                    self._unshelve(decision_uuid, victim, now)
+                    coming.append(item)
+
+    def _get_room(self, resources):
+        """What is free on hosts with room for this; the scheduler has the
+        last word."""
+        room = self._preemption.placement.get_room(resources)
+        if not room:
+            return room
+        headroom = self._preemption.headroom
+        headroom.refresh()
+        return room if headroom.has_room(resources) else {}
+
+    def _pause_s(self, tries):
+        return core.pause_s(self._options.restore_interval_s, tries)
+
+    def _unshelve(self, decision_uuid, victim, now):
+        # Before it is asked for, so that no failure makes it come at once.
+        self._preemption.db.update_victim(
+            decision_uuid, victim.server_uuid, db_api.SHELVED,
+            tries=victim.tries + 1,
+            next_try_at=now + datetime.timedelta(
+                seconds=self._pause_s(victim.tries)))
+        LOG.info('There may be room for server %s: unshelving it.',
+                 victim.server_uuid)
+        try:
+            self._preemption.nova.unshelve(victim.server_uuid)
+        except nova_api.NovaError as exc:
+            LOG.warning('Server %(uuid)s cannot come back yet: %(exc)s',
+                        {'uuid': victim.server_uuid, 'exc': exc})
+
+    def _is_back(self, decision_uuid, victim):
+        LOG.info('Server %s is back.', victim.server_uuid)
+        self._preemption.nova.clear_notice(victim.server_uuid)
+        self._close(decision_uuid, victim, db_api.RESTORED)
+        decision = self._preemption.db.get_decision(decision_uuid)
+        self._preemption.events.restored(decision, victim)
+
+    def _close(self, decision_uuid, victim, status):
+        self._preemption.db.update_victim(decision_uuid, victim.server_uuid,
+                                          status)
+
+
+def _needs(victim):
+    """{class: amount} of what it had, wherever it had it."""
+    resources = {}
+    for item in victim.allocations.values():
+        for name, amount in item['resources'].items():
+            resources[name] = resources.get(name, 0) + amount
+    return resources

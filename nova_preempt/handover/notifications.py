@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is told of preemptions: notifications on the bus, and metrics.
+
+An event has the decision and, but for preemption.start, one victim.
+"""
+
+import oslo_messaging as messaging
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+
+# Of the payload; the minor part counts what is added, the major part what is
+# taken away or means something else.
+VERSION = '1.1'
+
+# By default a notification waits for ever until the bus is there again.
+_RETRIES = 1
+
+_TIME = '%Y-%m-%dT%H:%M:%SZ'
+
+
+def make_notifier(conf, host):
+    """An oslo.messaging Notifier; parameters as below."""
+    return messaging.Notifier(
+        messaging.get_notification_transport(conf),
+        publisher_id=f'nova-preempt:{host}', retry=_RETRIES,
+        topics=conf.preemption.notification_topics)
+
+
+class Notifications:
+    """Tells of preemptions.
+
+    Nothing depends on anybody listening: a bus that is away only costs the
+    notification.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that this service runs on
+    """
+
+    def __init__(self, conf, host):
+        self._notifier = make_notifier(conf, host)
+
+    def start(self, decision):
+        """A server takes the space of its victims."""
+        metrics.DECISIONS.labels(decision.operation).inc()
+        self._emit('start', decision)
+
+    def notice(self, decision, victim):
+        """A victim is told that it will end."""
+        self._emit('notice', decision, victim)
+
+    def end(self, decision, victim, status):
+        """A victim has given its space up; status says how."""
+        metrics.VICTIMS.labels(victim.action, status).inc()
+        self._emit('end', decision, victim, status)
+
+    def error(self, decision, victim, reason):
+        """A victim did not end; it gets its space back."""
+        metrics.STUCK.inc()
+        self._emit('error', decision, victim, reason=reason)
+
+    def restored(self, decision, victim):
+        """A shelved victim runs again."""
+        metrics.RESTORED.inc()
+        self._emit('restored', decision, victim)
+
+    def _emit(self, event, decision, victim=None, status=None, reason=None):
+        emit = self._notifier.error if event == 'error' else (
+            self._notifier.info)
+        emit({}, f'preemption.{event}',
+             make_payload(decision, victim, status, reason))
+
+
+def make_payload(decision, victim=None, status=None, reason=None):
+    """The payload of a notification, as its documented samples have it."""
+    payload = {
+        'version': VERSION,
+        'decision_id': decision.uuid,
+        'request_id': decision.request_id,
+        'operation': decision.operation,
+        'asked_by': decision.record.get('asked_by', {}),
+        'server': {'uuid': decision.server_uuid or None,
+                   'project_id': decision.project_id,
+                   'host': decision.host},
+        'generated_at': f'{timeutils.utcnow():{_TIME}}',
+    }
+    if victim is None:
+        payload['victims'] = [_describe(item) for item in decision.victims]
+    else:
+        payload['victim'] = _describe(victim)
+    if status is not None:
+        payload['status'] = status
+    if reason is not None:
+        payload['reason'] = reason
+    return payload
+
+
+def _describe(victim):
+    return {
+        'uuid': victim.server_uuid,
+        'project_id': victim.project_id,
+        'user_id': victim.user_id,
+        'flavor': victim.flavor,
+        'action': victim.action,
+        'notice_s': victim.notice_s,
+        'deadline': victim.deadline and f'{victim.deadline:{_TIME}}',
+        'restore': victim.restore,
+    }

@@ -1,0 +1,209 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What hosts deliver and draw, kept at hand by a thread in the background.
+
+Whoever asks never waits: the answer is what was read last. Make a Table, call
+start() where the work begins, and ask it whenever you like.
+"""
+
+import datetime
+import math
+import os
+import threading
+import weakref
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import db
+from nova_preempt.core import efficiency
+from nova_preempt.db import energy as db_energy
+from nova_preempt.power import errors
+from nova_preempt.power import figures_file as figures_file
+
+LOG = logging.getLogger(__name__)
+
+
+class FigureCache:
+    """Figures of hosts, by node name.
+
+    :param options: [energy] of the configuration
+    :param get_database: returns a nova_preempt.db.Database; called once, in
+        the background
+    :param utcnow: returns now, naive and in UTC
+    """
+
+    def __init__(self, options, get_database, utcnow=timeutils.utcnow):
+        self._options = options
+        self._utcnow = utcnow
+        self._get_database = get_database
+        self._database = None
+        self._figures = {}
+        self._efficiencies = {}
+        self._measured = {}
+        self._written = {}
+        self._readings = {}
+        self._read_file = None     # which state of the file that was
+        self._complaints = {}
+        self._stop = threading.Event()
+        self._starting = threading.Lock()
+        self._thread = None
+        # The thread lives no longer than who asks.
+        weakref.finalize(self, self._stop.set)
+
+    # -- for whoever asks --------------------------------------------------
+
+    def get(self, host):
+        """Its efficiency.Figures, None if nothing is known of it."""
+        return self._figures.get(host)
+
+    def flops_per_watt(self, host):
+        """None if it is not known."""
+        return self._efficiencies.get(host)
+
+    def watts_now(self, host):
+        """What it draws by the last reading; None if it is not known, or
+        longer ago than [energy]reading_max_age_s.
+        """
+        return self._readings.get(host)
+
+    def efficiencies(self):
+        """{host: FLOPS per watt} of those that are known."""
+        return dict(self._efficiencies)
+
+    def all(self):
+        """{host: efficiency.Figures} of all that are known."""
+        return dict(self._figures)
+
+    # -- the thread --------------------------------------------------------
+
+    def start(self):
+        """Have it read in the background from now on.
+
+        Calling it again costs next to nothing, and after a fork starts the
+        thread that the fork has left behind.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            return
+        with self._starting:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            self._thread = threading.Thread(
+                target=_run, name='nova-preempt-power-table', daemon=True,
+                args=(weakref.ref(self), self._stop,
+                      self._options.refresh_interval_s))
+            self._thread.start()
+
+    def stop(self):
+        """For good; what was read last stays."""
+        self._stop.set()
+
+    def refresh(self):
+        """Read file and database now; where that fails the old stays."""
+        self._try('[energy]figures_file', self._refresh_file)
+        self._try('the figures in the database', self._refresh_database)
+        self._try('the readings in the database', self._refresh_readings)
+        figures = dict(self._measured)
+        for host, written in self._written.items():
+            figures[host] = _merge(written, figures.get(host))
+        self._efficiencies = {
+            host: item.flops_per_watt for host, item in figures.items()
+            if item.flops_per_watt is not None}
+        self._figures = figures
+
+    def _try(self, what, read):
+        try:
+            read()
+        except (errors.HostsFileError, OSError, db_exc.DBError,
+                db_exc.CantStartEngineError) as exc:
+            # Once, not every time.
+            if self._complaints.get(what) != str(exc):
+                LOG.error('Cannot read %s, going on with what is known: %s',
+                          what, exc)
+            self._complaints[what] = str(exc)
+        except Exception:
+            LOG.exception('Cannot read %s, going on with what is known.',
+                          what)
+        else:
+            if self._complaints.pop(what, None) is not None:
+                LOG.info('Can read %s again.', what)
+
+    def _refresh_file(self):
+        path = self._options.figures_file
+        before, self._read_file = self._read_file, None
+        if not path:
+            self._written = {}
+            return
+        status = os.stat(path)
+        state = (path, status.st_mtime_ns, status.st_size, status.st_ino)
+        if state != before:
+            self._written = figures_file.load(
+                path, self._options.max_plausible_watts)
+        # Only now: after an error it is read again.
+        self._read_file = state
+
+    def _connect(self):
+        if self._database is None:
+            self._database = self._get_database()
+        return self._database
+
+    def _refresh_readings(self):
+        # What cannot be read anew gets old, and then it is no reading.
+        self._readings = {}
+        if not self._options.rank_by_readings:
+            return
+        self._readings = {
+            host: watts for host, item in db_energy.get_readings(
+                self._connect(), self._utcnow() - datetime.timedelta(
+                    seconds=self._options.reading_max_age_s)).items()
+            if (watts := _sane(item.watts))}
+
+    def _refresh_database(self):
+        self._measured = {
+            host: efficiency.Figures(
+                _sane(item.flops), _sane(item.watts), _sane(item.idle_watts))
+            for host, item in
+            db_energy.get_figures(self._connect()).items()}
+
+
+def of(conf):
+    """A Table of what the configuration names."""
+    return FigureCache(conf.energy, lambda: db.Database(conf))
+
+
+def _run(reference, stop, interval_s):
+    while not stop.is_set():
+        table = reference()
+        if table is None:
+            return
+        table.refresh()
+        # While it waits nothing keeps the table.
+        del table
+        stop.wait(interval_s)
+
+
+def _merge(written, measured):
+    """What is written by hand, and what was measured where nothing is."""
+    if measured is None:
+        return written
+    return efficiency.Figures(*(
+        getattr(measured, name) if getattr(written, name) is None
+        else getattr(written, name)
+        for name in ('flops', 'watts', 'idle_watts')))
+
+
+def _sane(value):
+    """None for what no host delivers or draws."""
+    if value is None or not math.isfinite(value) or value < 0:
+        return None
+    return value

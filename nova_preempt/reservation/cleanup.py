@@ -1,0 +1,208 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The servers of a reservation that is over are cleared away.
+
+They are shelved and offloaded, or deleted, as the reservation says, again and
+again until they are gone. What else is on its hosts stays: whoever put it
+there knew of no reservation.
+"""
+
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.db import reservation_rows as rows
+
+LOG = logging.getLogger(__name__)
+
+# How often what Nova accepted but did not do is asked for again.
+ASK_AGAIN_S = 10
+
+# For how long the hosts of a reservation are looked at after they were found
+# free of its servers, in seconds.
+LATE_S = 120
+
+# What Nova shelves.
+_SHELVABLE = frozenset(('active', 'stopped', 'paused', 'suspended'))
+_ENDING = frozenset(('deleting', 'soft-deleting'))
+
+
+class Cleanup:
+    """Clears away what reservations leave.
+
+    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param events: a
+        nova_preempt.reservation.notifications.ReservationNotifications
+    :param options: [reservation] of the configuration
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, reservations, nova, inventory, events, options,
+                 clock):
+        self._reservations = reservations
+        self._nova = nova
+        self._inventory = inventory
+        self._occupancy = inventory.occupancy
+        self._events = events
+        self._options = options
+        self._clock = clock
+        self._since = {}           # uuid of a reservation: first seen
+        self._asked = {}           # uuid of a server: when
+        self._warned = set()       # uuids of servers
+
+    def unfinished(self):
+        """The Reservations that are over and whose hosts may not be free."""
+        return self._reservations.list(
+            statuses=(rows.ENDED, rows.CANCELLED), released=False)
+
+    def lately(self):
+        """Those whose hosts were found free a moment ago.
+
+        A server that was being scheduled at the end may come after that.
+        """
+        return self._reservations.list(
+            statuses=(rows.ENDED, rows.CANCELLED),
+            released_since=self._clock() - datetime.timedelta(
+                seconds=LATE_S))
+
+    def clear(self, reservation, hosts, running):
+        """Do the next step for one of these.
+
+        :param hosts: {name: inventory.Host}
+        :param running: {id: Reservation} of others that have started
+        :returns: whether it is done
+        """
+        left = self._left(reservation, running)
+        now = self._clock()
+        if reservation.released_at is not None:
+            for resident in left:
+                self._end(reservation, resident, now)
+            return True
+        dark = any(host.host in hosts and hosts[host.host].service_host
+                   in self._occupancy.dark for host in reservation.hosts)
+        if dark or (not left and self._is_coming(reservation, hosts)):
+            return False
+        since = self._since.setdefault(reservation.uuid, now)
+        if left and now - since < datetime.timedelta(
+                seconds=self._options.end_timeout_s):
+            for resident in left:
+                self._end(reservation, resident, now)
+            return False
+        return self._release(reservation, left, now)
+
+    def _left(self, reservation, running):
+        """Its servers that are still on its hosts."""
+        left = []
+        for host in reservation.hosts:
+            for resident in self._occupancy.on_node(host.host):
+                hints = self._occupancy.reservations_of(resident.uuid)
+                if reservation.uuid not in hints:
+                    if host.status != rows.LOST and (
+                            not resident.preemptible):
+                        self._leave_alone(reservation, resident)
+                elif not any(_holds(running.get(uuid), host.host)
+                             for uuid in hints):
+                    left.append(resident)
+        return left
+
+    def _is_coming(self, reservation, hosts):
+        """Whether one of its servers has space there and is not there yet."""
+        for host in reservation.hosts:
+            if host.host not in hosts or host.status == rows.LOST:
+                continue
+            known = {resident.uuid for resident
+                     in self._occupancy.on_node(host.host)}
+            if any(reservation.uuid in self._occupancy.reservations_of(uuid)
+                   for uuid in self._inventory.consumers(
+                       hosts[host.host]) - known):
+                return True
+        return False
+
+    def _leave_alone(self, reservation, resident):
+        if resident.uuid not in self._warned:
+            LOG.warning('Server %(server)s on host %(host)s does not belong '
+                        'to reservation %(uuid)s, which is over; it stays.',
+                        {'server': resident.uuid, 'host': resident.node,
+                         'uuid': reservation.uuid})
+        self._warned.add(resident.uuid)
+
+    def _end(self, reservation, resident, now):
+        if resident.task_state is not None and (
+                reservation.end_action != 'delete'
+                or resident.task_state in _ENDING):
+            return
+        asked_at = self._asked.get(resident.uuid)
+        if asked_at is not None and now - asked_at < datetime.timedelta(
+                seconds=ASK_AGAIN_S):
+            return
+        self._asked[resident.uuid] = now
+        try:
+            if reservation.end_action == 'delete':
+                self._nova.force_delete(resident.uuid)
+            elif resident.vm_state == 'shelved':
+                self._nova.shelve_offload(resident.uuid)
+            elif resident.vm_state in _SHELVABLE:
+                self._nova.shelve(resident.uuid)
+        except nova_api.NovaError as exc:
+            LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
+                        'end yet: %(exc)s',
+                        {'server': resident.uuid, 'uuid': reservation.uuid,
+                         'exc': exc})
+
+    def _release(self, reservation, left, now):
+        values = {'status': reservation.status}
+        if left:
+            said = (f'servers did not leave in {self._options.end_timeout_s} '
+                    's: ')
+            values = {
+                'status': rows.ERROR, 'reason': said + ', '.join(
+                    f'{item.uuid} ({item.vm_state}) on {item.node}'
+                    for item in left),
+                'public_reason': said + ', '.join(
+                    f'{item.uuid} ({item.vm_state})' for item in left)}
+        if self._reservations.update(
+                reservation.uuid, from_status=reservation.status,
+                released_at=now.replace(microsecond=0), **values):
+            self._say(self._reservations.get(reservation.uuid), left)
+        del self._since[reservation.uuid]
+        for resident in left:
+            self._asked.pop(resident.uuid, None)
+        return True
+
+    def _say(self, reservation, left):
+        if left:
+            LOG.error('Reservation %(uuid)s: %(reason)s',
+                      {'uuid': reservation.uuid,
+                       'reason': reservation.reason})
+            self._events.error(reservation)
+        else:
+            LOG.info('The hosts of reservation %s are free of its servers.',
+                     reservation.uuid)
+            if (reservation.status == rows.CANCELLED
+                    and reservation.ready_at is not None):
+                self._events.end(reservation)
+
+    def forget(self):
+        """Forget servers that are gone."""
+        self._asked = {uuid: when for uuid, when in self._asked.items()
+                       if self._occupancy.get(uuid) is not None}
+        self._warned = {uuid for uuid in self._warned
+                        if self._occupancy.get(uuid) is not None}
+
+
+def _holds(reservation, name):
+    """Whether an open reservation has this host."""
+    return (reservation is not None and reservation.status in rows.OPEN
+            and name in reservation.held)

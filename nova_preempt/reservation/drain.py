@@ -1,0 +1,311 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts are emptied in time for their reservation.
+
+Preemptible servers stay until their notice, and it is early enough for the
+last of them to be gone at the start. Normal servers are moved away. Servers
+of another reservation stay until its end.
+"""
+
+import collections
+import dataclasses
+import datetime
+import math
+
+from oslo_log import log as logging
+
+from nova_preempt import requester
+from nova_preempt.core import drain
+from nova_preempt.db import api as db_api
+from nova_preempt.handover import eviction_policy
+from nova_preempt.reservation import migration as moving
+
+LOG = logging.getLogger(__name__)
+
+OPERATION = 'reservation'
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What was found on a host.
+
+    :ivar empty: nothing is there
+    :ivar waiting: servers of another reservation are, whose end is awaited
+    :ivar blocked: something is that will not be gone in time
+    :ivar lead_s: how long it takes until what is there is gone
+    :ivar text: what is there, for operators
+    :ivar public: the same for the owner of the reservation, who is not to
+        know of others' servers
+    """
+
+    empty: bool
+    waiting: bool = False
+    blocked: bool = False
+    lead_s: float = eviction_policy.MARGIN_S
+    text: str = ''
+    public: str = ''
+
+
+def stays_s(server, options, now):
+    """For how long a preemptible server cannot be given notice, in seconds.
+
+    :param server: a nova_preempt.cloud.servers.Server
+    :param options: [preemption] of the configuration
+    :param now: timezone-aware
+    """
+    rules = eviction_policy.get_rules(options)
+    return drain.stays_s(
+        locked=rules.counts(server.locked_by),
+        uptime_s=server.uptime_us(now) / 1_000_000,
+        minimum_s=max(rules.minimum_runtime_s, server.minimum_runtime_s))
+
+
+class Drain:
+    """Empties hosts.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param options: [reservation] of the configuration
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param migration: a nova_preempt.reservation.migration.Migration
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, preemption, ends, options, inventory, migration,
+                 clock):
+        self._preemption = preemption
+        self._ends = ends
+        self._options = options
+        self._inventory = inventory
+        self._occupancy = inventory.occupancy
+        self._migration = migration
+        self._clock = clock
+        # (reservation uuid, server uuid) of those that should not be there.
+        self._seen = set()
+
+    def lead_s(self, notice_s):
+        """How long before a start a notice of this length is given."""
+        return eviction_policy.lead_s(notice_s, self._preemption.conf)
+
+    def _notice_s(self, server):
+        return eviction_policy.notice_rule(
+            self._preemption.conf).length_s(server.notice_s)
+
+    def longest_lead_s(self):
+        """How long before a start there is anything to do."""
+        return max(self._options.evacuation_lead_s,
+                   self.lead_s(self._preemption.conf.maximum_notice_s))
+
+    def empty(self, reservation, host, running):
+        """Do the next step for a host of a reservation.
+
+        :param host: an inventory.Host
+        :param running: {id: Reservation} of those whose servers stay
+        :returns: what was Found
+        """
+        on_node = self._occupancy.on_node(host.name)
+        residents = [self._resident(item, reservation, running)
+                     for item in on_node]
+        servers = {item.uuid: self._preemption.servers.get(item.uuid)
+                   for item in residents
+                   if item.kind is drain.Kind.PREEMPTIBLE}
+        step = drain.decide(
+            residents,
+            (reservation.start_at - self._clock()).total_seconds(),
+            self._caps(servers, residents))
+        if step.empty:
+            return self._found_empty(host, on_node)
+        for item in on_node:
+            if item.uuid in step.move:
+                self._migration.move(item)
+        self._give_notice(reservation, host, [
+            servers[uuid] for uuid in step.notice])
+        return Found(
+            False, step.waiting, bool(step.blocking),
+            # What will not go in time is not waited for.
+            eviction_policy.MARGIN_S if step.blocking else max(step.lead_s,
+                                                               eviction_policy.MARGIN_S),
+            self._describe(residents, step.blocking,
+                           {item.uuid: item.vm_state for item in on_node}),
+            _publicly(residents))
+
+    def turn_away(self, reservation, host, running):
+        """See to it that nobody else is on a host that has been empty.
+
+        Who was being scheduled when it started, or has been put there by
+        hand, goes like those before.
+        """
+        others = [
+            item.uuid for item in self._occupancy.on_node(host.name)
+            if reservation.uuid not in self._occupancy.reservations_of(
+                item.uuid)]
+        for uuid in others:
+            if (reservation.uuid, uuid) not in self._seen:
+                LOG.warning('Server %(server)s is on host %(host)s, which '
+                            'reservation %(uuid)s has for itself.',
+                            {'server': uuid, 'host': host.name,
+                             'uuid': reservation.uuid})
+                self._seen.add((reservation.uuid, uuid))
+        if others:
+            self.empty(reservation, host, running)
+
+    def forget(self, reservations):
+        """Forget who was on hosts of others than these."""
+        uuids = {reservation.uuid for reservation in reservations}
+        self._seen = {key for key in self._seen if key[0] in uuids}
+
+    def _found_empty(self, host, own):
+        others = self._inventory.consumers(host) - {
+            item.uuid for item in own}
+        return Found(
+            not others, text=_list('allocations of', sorted(others)),
+            public='servers of others come or go there' if others else '')
+
+    def _resident(self, item, reservation, running):
+        """The core's view of an occupancy.Resident."""
+        hints = self._occupancy.reservations_of(item.uuid)
+        busy = item.task_state is not None
+        if reservation.uuid in hints:
+            return drain.Resident(item.uuid, drain.Kind.OWN)
+        others = [running[uuid] for uuid in hints if uuid in running]
+        if others:
+            now = self._clock()
+            return drain.Resident(
+                item.uuid, drain.Kind.OTHERS, busy=busy, stays_s=max(
+                    (other.end_at - now).total_seconds()
+                    for other in others))
+        server = (self._preemption.servers.get(item.uuid) if item.preemptible
+                  else None)
+        if server is None:
+            return drain.Resident(
+                item.uuid, drain.Kind.NORMAL,
+                max(eviction_policy.MARGIN_S, self._options.evacuation_lead_s),
+                0.0 if moving.is_movable(item) else math.inf, busy,
+                bool(self._migration.why_not(item.uuid)))
+        options = self._preemption.conf
+        return drain.Resident(
+            item.uuid, drain.Kind.PREEMPTIBLE,
+            self.lead_s(self._notice_s(server)),
+            stays_s(server, options, self._clock().replace(
+                tzinfo=datetime.timezone.utc)),
+            busy or server.task_state is not None)
+
+    def _caps(self, servers, residents):
+        """What the budgets allow, as long as it matters."""
+        servers = [servers[item.uuid] for item in residents
+                   if item.uuid in servers and not item.busy]
+        if not servers:
+            return ()
+        budgets = self._preemption.budgets.read()
+        return budgets.caps(servers) if budgets else ()
+
+    def _give_notice(self, reservation, host, servers):
+        """Begin the ends of those whose time has come.
+
+        Those with notices of the same length end as one decision.
+        """
+        groups = collections.defaultdict(list)
+        ending = self._preemption.db.get_ending() if servers else {}
+        for server in servers:
+            if server.uuid not in ending:
+                groups[self._notice_s(server)].append(server)
+        for _notice_s, group in sorted(groups.items()):
+            self._begin(reservation, host, group)
+
+    def _begin(self, reservation, host, servers):
+        try:
+            self._ends.begin_all(
+                servers, OPERATION,
+                f'host {host.name} is reserved from '
+                f'{reservation.start_at.isoformat()}Z on', leave=True,
+                within_budgets=True,
+                asked_by=requester.of_reservation(reservation))
+        except (db_api.AlreadyEnding, db_api.OverBudget) as exc:
+            LOG.debug('On host %(host)s servers %(exc)s',
+                      {'host': host.name, 'exc': exc})
+
+    def _describe(self, residents, blocking, vm_states):
+        texts = {
+            drain.Kind.OTHERS: 'servers of another reservation',
+            drain.Kind.PREEMPTIBLE: 'preemptible servers',
+            drain.Kind.NORMAL: 'servers'}
+        parts = [_list(text, [
+            self._with_reason(item, item.uuid in blocking,
+                              vm_states[item.uuid])
+            for item in residents if item.kind is kind])
+            for kind, text in texts.items()]
+        return '; '.join(part for part in parts if part)
+
+    def _with_reason(self, item, blocks, vm_state):
+        why_not = ''
+        if item.kind is drain.Kind.NORMAL:
+            why_not = self._migration.why_not(item.uuid) or (
+                f'it is {vm_state}' if blocks else '')
+        elif item.kind is drain.Kind.PREEMPTIBLE and blocks:
+            why_not = ('it is locked' if item.stays_s == math.inf else
+                       f'promised to run for {item.stays_s:.0f} s more')
+        elif blocks:
+            why_not = f'whose end is {item.stays_s:.0f} s away'
+        return f'{item.uuid} ({why_not})' if why_not else item.uuid
+
+
+def _publicly(residents):
+    """What is there in words that name nobody else's servers."""
+    kinds = {item.kind for item in residents}
+    if drain.Kind.OTHERS in kinds:
+        return 'servers of another reservation are still there'
+    return 'servers of others are still there'
+
+
+class Patience:
+    """How long a host may still take after its reservation should start.
+
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._since = {}           # (reservation uuid, host): first seen
+
+    def is_over(self, reservation, host, found):
+        """Whether it should have been empty by now.
+
+        What was seen late, since it was reserved at once, came in another's
+        place or nobody looked, has the time that it would have had.
+
+        :param found: what was Found there
+        """
+        now = self._clock()
+        key = reservation.uuid, host
+        if found.waiting and not found.blocked:
+            self._since[key] = now
+            return False
+        since = self._since.setdefault(key, now)
+        if now < max(reservation.start_at, since + datetime.timedelta(
+                seconds=found.lead_s)):
+            return False
+        # It may be given another try.
+        del self._since[key]
+        return True
+
+    def forget(self, reservations):
+        """Forget those of reservations that are not among these."""
+        uuids = {reservation.uuid for reservation in reservations}
+        self._since = {key: since for key, since in self._since.items()
+                       if key[0] in uuids}
+
+
+def _list(what, items):
+    if not items:
+        return ''
+    more = f' and {len(items) - 5} more' if len(items) > 5 else ''
+    return f'{what} {", ".join(items[:5])}{more}'

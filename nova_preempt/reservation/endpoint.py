@@ -1,0 +1,44 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the API asks of the engine about hosts."""
+
+import oslo_messaging as messaging
+
+from nova_preempt import exceptions
+from nova_preempt import rpc
+
+
+class HostInventoryEndpoint:
+    """An RPC endpoint; see rpc.EngineClient for what it answers.
+
+    Every engine serves it, also those that do not act.
+
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    """
+
+    target = messaging.Target(namespace=rpc.INVENTORY, version='1.0')
+
+    def __init__(self, inventory):
+        self._inventory = inventory
+
+    def ping(self, context):
+        """Shows whoever asks that messages get here."""
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def find_hosts(self, context, host_properties):
+        return self._inventory.find_hosts(host_properties)
+
+    def list_properties(self, context):
+        return self._inventory.list_properties()
+
+    def list_hosts(self, context):
+        return self._inventory.list_hosts()

@@ -1,0 +1,207 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What happens at a time: reservations start, near their end, and end.
+
+Nothing here waits for Nova: all that is due at one time costs a reading and a
+transaction of the database, so that it is on time however much it is. What
+takes longer (see chores.py) is done before, or after.
+"""
+
+import dataclasses
+import datetime
+import heapq
+import itertools
+
+from oslo_log import log as logging
+
+from nova_preempt.db import progress
+from nova_preempt.db import reservation_rows as rows
+
+LOG = logging.getLogger(__name__)
+
+# How often the database is asked whether the calendar has changed.
+POLL_S = 1.0
+
+# What was to come before a change is left where it is, to be looked at and
+# found to be none: until there are more than so many for each reservation.
+_STALE = 4
+
+# In the order in which they happen at one time: a host goes from one
+# reservation to the next.
+_END, _BEFORE_END, _START = range(3)
+
+
+class LeaseEvents:
+    """Moves reservations on when their time has come.
+
+    :param database: a nova_preempt.db.Database
+    :param reservations: a nova_preempt.db.reservations.Reservations of it
+    :param events: a
+        nova_preempt.reservation.notifications.ReservationNotifications
+    :param clock: returns now, naive and in UTC
+    :param is_enabled: returns whether any may start
+    """
+
+    def __init__(self, database, reservations, events, clock,
+                 is_enabled=lambda: True):
+        self._database = database
+        self._reservations = reservations
+        self._events = events
+        self._clock = clock
+        self._is_enabled = is_enabled
+        self._read_of = None       # the snapshot that they are of
+        self._due = []             # a heap of (time, kind, uuid)
+
+    def run(self):
+        """Do what is due.
+
+        :returns: how many seconds later to come again
+        """
+        self._refresh()
+        for kind, uuids in self._pop():
+            try:
+                self._act(kind, uuids)
+            except Exception:
+                self._read_of = None           # it is tried again
+                raise
+        if not self._due:
+            return POLL_S
+        wait = (self._due[0][0] - self._clock()).total_seconds()
+        return min(POLL_S, max(0.0, wait))
+
+    def _refresh(self):
+        """Find out what is to come, if the calendar has changed."""
+        snapshot = self._reservations.snapshot()
+        if snapshot is self._read_of:
+            return
+        before, now = self._read_of, snapshot.reservations
+        if before is None or len(self._due) > _STALE * len(now):
+            self._due = [moment for item in now for moment in _moments(item)]
+            heapq.heapify(self._due)
+        else:
+            # What has not changed is the same object.
+            known = set(map(id, before.reservations))
+            for item in now:
+                if id(item) not in known:
+                    for moment in _moments(item):
+                        heapq.heappush(self._due, moment)
+        self._read_of = snapshot
+
+    def _pop(self):
+        """[(kind, uuids)] of what is due, those of one time together."""
+        due = []
+        while self._due and self._due[0][0] <= self._clock():
+            due.append(heapq.heappop(self._due))
+        return [(kind, [uuid for _when, _kind, uuid in group])
+                for (_when, kind), group in itertools.groupby(
+                    due, lambda moment: moment[:2])]
+
+    def start(self, uuid):
+        """Let one become active if its time has come and it is ready."""
+        self._act(_START, [uuid])
+
+    def _act(self, kind, uuids):
+        """Look again, for what was known may be old, and act."""
+        decide, tell = {_END: (self._end, self._tell_end),
+                        _BEFORE_END: (self._warn, self._tell_warning),
+                        _START: (self._start, self._tell_start)}[kind]
+        # Without the lock: often there is nothing to be done.
+        ripe = [reservation.uuid for reservation
+                in progress.get_many(self._database, uuids)
+                if decide(reservation)]
+        if not ripe:
+            return
+        for before, values in progress.change_many(
+                self._database, ripe, decide, self._clock()):
+            tell(dataclasses.replace(before, **values))
+
+    # -- what changes ----------------------------------------------------
+
+    def _start(self, reservation):
+        now = self._clock()
+        if (reservation.status not in rows.OPEN
+                or reservation.ready_at is not None
+                or now < reservation.start_at or not is_ready(reservation)
+                or not self._is_enabled()):
+            return {}
+        # A degraded one stays so: it has started, with fewer hosts.
+        status = reservation.status
+        if status == rows.PENDING:
+            status = rows.ACTIVE
+        return {'status': status,
+                'ready_at': now.replace(microsecond=0)}
+
+    def _warn(self, reservation):
+        now = self._clock()
+        if (reservation.status not in rows.OPEN
+                or reservation.noticed_at is not None
+                or now < _warning_at(reservation)):
+            return {}
+        return {'noticed_at': now.replace(microsecond=0)}
+
+    def _end(self, reservation):
+        if (reservation.status not in rows.OPEN
+                or self._clock() < reservation.end_at):
+            return {}
+        values = {'status': rows.ENDED}
+        if reservation.ready_at is None:
+            said = 'it ended before its hosts were empty'
+            values.update({
+                name: f'{said}: {text}' if text else said
+                for name, text in (
+                    ('reason', reservation.reason),
+                    ('public_reason', reservation.public_reason))})
+        return values
+
+    # -- what is told ----------------------------------------------------
+
+    def _tell_start(self, reservation):
+        late_s = (self._clock() - reservation.start_at).total_seconds()
+        LOG.info('Reservation %(uuid)s of project %(project)s has started on '
+                 '%(hosts)s, %(late).1f s late.',
+                 {'uuid': reservation.uuid,
+                  'project': reservation.project_id,
+                  'hosts': ', '.join(reservation.held), 'late': late_s})
+        self._events.start(reservation, late_s)
+
+    def _tell_warning(self, reservation):
+        self._events.before_end(reservation)
+
+    def _tell_end(self, reservation):
+        late_s = (self._clock() - reservation.end_at).total_seconds()
+        LOG.info('Reservation %(uuid)s of project %(project)s has ended, '
+                 '%(late).1f s late.',
+                 {'uuid': reservation.uuid,
+                  'project': reservation.project_id, 'late': late_s})
+        self._events.end(reservation, late_s)
+
+
+def is_ready(reservation):
+    """Whether it has hosts, and all that it has are empty."""
+    held = [host for host in reservation.hosts if host.status != rows.LOST]
+    return bool(held) and all(host.status == rows.READY for host in held)
+
+
+def _moments(reservation):
+    """[(time, kind, uuid)] of what is still to come of an open one."""
+    uuid = reservation.uuid
+    found = [(reservation.end_at, _END, uuid)]
+    if reservation.ready_at is None:
+        found.append((reservation.start_at, _START, uuid))
+    elif reservation.noticed_at is None:
+        found.append((_warning_at(reservation), _BEFORE_END, uuid))
+    return found
+
+
+def _warning_at(reservation):
+    return reservation.end_at - datetime.timedelta(
+        seconds=reservation.before_end_s)

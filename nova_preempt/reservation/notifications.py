@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is told of reservations on the bus, and in metrics."""
+
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+from nova_preempt.handover import notifications
+
+# Of the payload; see nova_preempt.handover.notifications.VERSION.
+VERSION = '1.0'
+
+_TIME = '%Y-%m-%dT%H:%M:%SZ'
+
+
+class ReservationNotifications:
+    """Tells of reservations. Nothing depends on anybody listening.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that this service runs on
+    :param submit: calls a function with arguments, at once or later, so that
+        nobody has to wait for the bus
+    """
+
+    def __init__(self, conf, host, submit=None):
+        self._notifier = notifications.make_notifier(conf, host)
+        self._submit = submit or (lambda call, *arguments: call(*arguments))
+
+    def start(self, reservation, late_s):
+        """Its servers can come.
+
+        :param late_s: how many seconds after its start that is
+        """
+        metrics.RESERVATIONS_LATE.labels('start').observe(late_s)
+        self._emit('start', reservation)
+
+    def before_end(self, reservation):
+        """Its end is near."""
+        self._emit('before_end', reservation)
+
+    def end(self, reservation, late_s=None):
+        """It is over: it has ended, or was cancelled after its start.
+
+        :param late_s: how many seconds after its end that is, None if it was
+            cancelled
+        """
+        if late_s is not None:
+            metrics.RESERVATIONS_LATE.labels('end').observe(late_s)
+        self._emit('end', reservation)
+
+    def degraded(self, reservation):
+        """It has fewer hosts than it should have; its reason says why."""
+        self._emit('degraded', reservation)
+
+    def error(self, reservation):
+        """Its servers could not be cleared away; its reason names them."""
+        self._emit('error', reservation)
+
+    def _emit(self, event, reservation):
+        emit = self._notifier.error if event == 'error' else (
+            self._notifier.info)
+        self._submit(emit, {}, f'reservation.{event}',
+                     make_payload(reservation))
+
+
+def make_payload(reservation):
+    """The payload of a notification, as its documented samples have it.
+
+    :param reservation: a nova_preempt.db.reservations.Reservation
+    """
+    return {
+        'version': VERSION,
+        'reservation_id': reservation.uuid,
+        'name': reservation.name,
+        'project_id': reservation.project_id,
+        'user_id': reservation.user_id,
+        'status': reservation.status,
+        'reason': reservation.reason,
+        'quantity': reservation.quantity,
+        'start': f'{reservation.start_at:{_TIME}}',
+        'end': f'{reservation.end_at:{_TIME}}',
+        'end_action': reservation.end_action,
+        'hosts': [{'name': host.host, 'status': host.status,
+                   'reason': host.reason} for host in reservation.hosts],
+        'generated_at': f'{timeutils.utcnow():{_TIME}}',
+    }

@@ -1,0 +1,159 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a user asks of a reservation, and what is meant by it."""
+
+import dataclasses
+import datetime
+import json
+
+from nova_preempt import exceptions
+from nova_preempt.conf import reservation as conf_reservation
+from nova_preempt.core import host_query
+from nova_preempt.db import reservation_rows as rows
+
+# A start that has passed by less than this is now: clocks differ, and a
+# request takes its time.
+LATE_S = 60
+
+_MAX = 2 ** 31 - 1
+_MAX_NAME = 255
+# What every database can hold, and no addition leaves.
+_LAST = datetime.datetime.fromisoformat('9000-01-01')
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What is asked for; see the API for what may be missing.
+
+    :ivar host_properties: a query, see nova_preempt.core.host_query
+    :ivar start_time: the earliest start, naive and in UTC
+    :ivar end_time: the latest end, naive and in UTC
+    """
+
+    host_properties: object = None
+    quantity: int = 1
+    duration_s: int | None = None
+    start_time: datetime.datetime | None = None
+    end_time: datetime.datetime | None = None
+    name: str = ''
+    end_action: str | None = None
+    before_end_s: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """The same made exact; the window has no end if that is None."""
+
+    host_properties: list
+    quantity: int
+    duration_s: int
+    window_start_s: int
+    window_end_s: int | None
+    immediate: bool
+    name: str
+    end_action: str
+    before_end_s: int
+
+
+def make_wanted(request, options, now_s):
+    """The Wanted of a Request.
+
+    :param options: [reservation] of the configuration
+    :raises InvalidReservation: it makes no sense
+    """
+    check_number('quantity', request.quantity, 1)
+    if request.duration_s is not None:
+        check_number('duration', request.duration_s, 1)
+    start_s, end_s = _window(request, now_s)
+    duration_s = request.duration_s
+    if duration_s is None:
+        if request.start_time is None or request.end_time is None:
+            raise exceptions.InvalidReservation(
+                'duration: is needed without both start_time and end_time')
+        duration_s = end_s - start_s
+        check_number('duration', duration_s, 1)
+    immediate = request.start_time is None and request.end_time is None
+    if immediate:
+        end_s = start_s + duration_s
+    if end_s is not None and end_s - start_s < duration_s:
+        raise exceptions.InvalidReservation(
+            f'duration: {duration_s} s are more than the {end_s - start_s} s '
+            'from start_time to end_time')
+    end_action, before_end_s = request.end_action, request.before_end_s
+    if end_action is None:
+        end_action = options.end_action
+    if before_end_s is None:
+        before_end_s = options.before_end_s
+    check_changes(name=request.name, end_action=end_action,
+                  before_end_s=before_end_s)
+    return Wanted(_properties(request.host_properties), request.quantity,
+                  duration_s, start_s, end_s, immediate, request.name,
+                  end_action, before_end_s)
+
+
+def _window(request, now_s):
+    """(start_s, end_s or None)."""
+    start_s, end_s = now_s, None
+    if request.start_time is not None:
+        start_s = to_s('start_time', request.start_time)
+        if start_s < now_s - LATE_S:
+            raise exceptions.InvalidReservation('start_time: has passed')
+        start_s = max(start_s, now_s)
+    if request.end_time is not None:
+        end_s = to_s('end_time', request.end_time)
+        if end_s <= now_s:
+            raise exceptions.InvalidReservation('end_time: has passed')
+        if end_s <= start_s:
+            raise exceptions.InvalidReservation(
+                'end_time: is not after start_time')
+    return start_s, end_s
+
+
+def to_s(field, time):
+    """Seconds since the epoch of a naive UTC datetime of a request."""
+    if time >= _LAST:
+        raise exceptions.InvalidReservation(
+            f'{field}: is not before {_LAST.isoformat()}Z')
+    return rows.to_s(time)
+
+
+def check_changes(**values):
+    """Check what can be changed later, too: those that are given.
+
+    :raises InvalidReservation:
+    """
+    name = values.get('name', '')
+    if not isinstance(name, str) or len(name) > _MAX_NAME:
+        raise exceptions.InvalidReservation(
+            f'name: is no string of at most {_MAX_NAME} characters')
+    known = conf_reservation.END_ACTIONS
+    if values.get('end_action', known[0]) not in known:
+        raise exceptions.InvalidReservation(
+            f'end_action: is none of {", ".join(known)}')
+    check_number('before_end_s', values.get('before_end_s', 0), 0)
+
+
+def check_number(field, value, least):
+    if isinstance(value, bool) or not isinstance(value, int) or (
+            not least <= value <= _MAX):
+        raise exceptions.InvalidReservation(
+            f'{field}: is no whole number from {least} to {_MAX}')
+
+
+def _properties(query):
+    try:
+        host_query.parse(query)
+        loaded = host_query.load(query)
+    except host_query.InvalidQuery as exc:
+        raise exceptions.InvalidReservation(str(exc)) from None
+    # As JSON has it, without tuples.
+    return json.loads(json.dumps(loaded))

@@ -1,0 +1,223 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Questions that the API asks of the scheduler; nobody ends by an answer."""
+
+import uuid
+
+from nova import exception
+from nova import objects
+import nova.conf
+from nova.scheduler import request_filter
+from nova.scheduler import utils
+from nova.virt import hardware
+import oslo_messaging as messaging
+
+from nova_preempt import exceptions
+from nova_preempt.cloud import request
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import plans
+from nova_preempt.scheduler import cycle as cycles
+from nova_preempt.scheduler import nova_cloud
+
+CONF = nova.conf.CONF
+
+
+class _Answer(Exception):
+    """Nova's scheduling has come to where it would claim this host."""
+
+    def __init__(self, state):
+        super().__init__(state.host)
+        self.state = state
+
+
+class _Answering:
+    """Nothing is done: where a claim would be made the question is answered.
+
+    It only reads, and has nobody wait for its turn.
+
+    :param patience: a nova_preempt.scheduler.patience.Patience
+    """
+
+    def __init__(self, patience):
+        self.patience = patience
+
+    def begin_choosing(self):
+        pass
+
+    def stop_choosing(self):
+        pass
+
+    def join(self, state, plan, resources):
+        raise _Answer(state)
+
+    def take_room(self, state, real_claim):
+        raise _Answer(state)
+
+    def take(self, cycle, state, *args):
+        raise _Answer(state)
+
+
+class QueryEndpoint:
+    """An RPC endpoint beside that of Nova's scheduler.
+
+    :param manager: a PreemptibleSchedulerManager
+    """
+
+    target = messaging.Target(namespace='nova_preempt', version='1.0')
+
+    def __init__(self, manager):
+        self._manager = manager
+
+    @property
+    def _preemption(self):
+        if self._manager.preemption is None:
+            raise exceptions.NoAnswer('This scheduler does not preempt.')
+        return self._manager.preemption
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def explain(self, context, flavor, project_id, user_id,
+                availability_zone=None, host=None):
+        """See nova_preempt.rpc.SchedulerClient."""
+        spec_obj = self._spec(context, flavor, project_id, user_id,
+                              availability_zone, host)
+        server_uuid = spec_obj.instance_uuid
+        cycle = cycles.SchedulingCycle(
+            self._preemption, self._manager.host_manager, context, spec_obj,
+            lambda: 'create', self._preemption.stuck(), [server_uuid],
+            request.rank(spec_obj),
+            _Answering(self._preemption.patience(waits=False)))
+        try:
+            with cycle:
+                self._manager.dry_run(context, spec_obj, [server_uuid])
+        except _Answer as answer:
+            return self._chosen(cycle, answer.state)
+        except exception.NoValidHost as exc:
+            return self._none(cycle, str(exc))
+        raise exceptions.NoAnswer('The scheduler chose no host.')
+
+    def _chosen(self, cycle, state):
+        plan = cycle.decision.plan_of(state.uuid)
+        victims, cost_us = [], 0
+        reason = 'there is room'
+        if plan is not None and plan.joins:
+            reason = ('there will be room once preemptible servers that are '
+                      'ending already are gone')
+        elif plan is not None and plan.victims:
+            cost_us = plan.cost_us
+            costs = {victim.uuid: victim.cost
+                     for victim in plan.victim_set.victims}
+            victims = [{'server_uuid': server.uuid,
+                        'project_id': server.project_id,
+                        'flavor': server.flavor,
+                        'cost_us': costs[server.uuid]}
+                       for server in plan.victims]
+        return {'outcome': 'preempts' if victims else 'free',
+                'host': state.host, 'cost_us': cost_us, 'victims': victims,
+                'considered': _considered(cycle),
+                'reason': '' if victims else reason}
+
+    @staticmethod
+    def _none(cycle, reason):
+        if cycle.refusal:
+            reason = cycle.refusal
+        return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
+                'victims': [], 'considered': [], 'reason': reason}
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def placement_chances(self, context, flavors, project_id,
+                          availability_zone=None):
+        """See nova_preempt.rpc.SchedulerClient.
+
+        Counts by what Placement has: traits and aggregates are respected,
+        Nova's other filters are not asked.
+        """
+        self._preemption.refresh()
+        answer = []
+        for flavor in flavors:
+            spec_obj = self._spec(context, flavor, project_id, None,
+                                  availability_zone)
+            for zone, (free, more) in sorted(
+                    self._count(context, spec_obj).items()):
+                if availability_zone in (None, zone):
+                    answer.append({'flavor': flavor, 'preemptible': free,
+                                   'availability_zone': zone,
+                                   'normal': free + more})
+        return answer
+
+    def _count(self, context, spec_obj):
+        """{zone: (servers that fit, those that fit by preemption too)}."""
+        request_filter.process_reqspec(context, spec_obj)
+        resources = utils.resources_from_request_spec(
+            context, spec_obj, self._manager.host_manager)
+        preemption = self._preemption
+        policy = preemption.policy()
+        wanted = model.Request.of(resources.merged_resources())
+        cloud = nova_cloud.NovaCloud(
+            preemption, self._manager.host_manager, context, spec_obj, [],
+            lambda: 'create',
+            _Answering(preemption.patience(waits=False)))
+        search = plans.Search(cloud, wanted, policy, preemption.clock(),
+                              excluded=preemption.stuck() | cloud.ending())
+        counts = {}
+        for provider in preemption.providers.list(
+                request.provider_query(resources)):
+            state = preemption.providers.get(provider)
+            if state is None:
+                continue
+            free, more = search.count(provider.name, (state,))
+            zone = self._zone(provider.name)
+            before = counts.get(zone, (0, 0))
+            counts[zone] = before[0] + free, before[1] + more
+        return counts
+
+    def _zone(self, host):
+        manager = self._manager.host_manager
+        for number in manager.host_aggregates_map.get(host, ()):
+            zone = manager.aggs_by_id[number].metadata.get(
+                'availability_zone')
+            if zone:
+                return zone
+        return CONF.default_availability_zone
+
+    def _spec(self, context, flavor, project_id, user_id, zone, host=None):
+        found = _get_flavor(context, flavor, project_id)
+        image = objects.ImageMeta.from_dict({})
+        try:
+            topology = hardware.numa_get_constraints(found, image)
+        except exception.NovaException as exc:
+            raise exceptions.FlavorNotFound(
+                f'Flavor {flavor} asks for what no server can have: '
+                f'{exc}') from exc
+        spec_obj = objects.RequestSpec.from_components(
+            context, str(uuid.uuid4()), image, found, topology,
+            objects.InstancePCIRequests(requests=[]), {}, None, zone,
+            project_id=project_id, user_id=user_id)
+        if host is not None:
+            spec_obj.requested_destination = objects.Destination(host=host)
+        return spec_obj
+
+
+def _get_flavor(context, name, project_id):
+    context = context.elevated()
+    for find in (objects.Flavor.get_by_flavor_id, objects.Flavor.get_by_name):
+        try:
+            flavor = find(context, name)
+        except exception.NotFound:
+            continue
+        if flavor.is_public or project_id in flavor.projects:
+            return flavor
+    raise exceptions.FlavorNotFound(f'There is no flavor {name}.')
+
+
+def _considered(cycle):
+    return [{key: item[key] for key in ('host', 'node', 'victims', 'cost_us')}
+            for item in cycle.considered]

@@ -1,0 +1,158 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Room that is coming: what ending victims hold that nobody has claimed.
+
+Until the victims of a decision are gone they hold what was not taken from
+them. A host on which that suffices is chosen like any other, see
+nova_preempt.core.scheduling.joining; whoever is given it waits for the end and
+then finds room.
+"""
+
+import threading
+import time
+
+from oslo_utils import timeutils
+
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core.scheduling import joining
+from nova_preempt.db import api as db_api
+
+
+class CapacityReleasing(Exception):
+    """There will be room once these decisions are done.
+
+    :param plan: a nova_preempt.core.scheduling.plans.Plan that joins them
+    :param resources: {class: amount} that is asked for there
+    """
+
+    def __init__(self, plan, resources):
+        super().__init__(f'room is coming on host {plan.host.name}')
+        self.decision_uuids = frozenset(plan.joins)
+        self.provider_uuid = plan.host.uuid
+        self.resources = resources
+
+
+class ReleaseWaiter:
+    """Finds what is given up, and waits for it.
+
+    :param db: a nova_preempt.db.Database
+    :param options: [preemption] of the configuration
+    :param monotonic, sleep: the clock to wait by
+    """
+
+    def __init__(self, db, options, monotonic=time.monotonic,
+                 sleep=time.sleep):
+        self._db = db
+        self._options = options
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._open = set()   # uuids of decisions, when they were read last
+        self._read_at = None
+        self._taken = {}     # provider uuid: [resources] of who waits there
+
+    def releasing(self, decisions, waited=()):
+        """{provider uuid: what is released there, a core Releasing}.
+
+        :param decisions: the open db.Decisions
+        :param waited: uuids of those that were waited for before; nobody
+            waits for the same one twice
+        """
+        found = {}
+        for decision in decisions:
+            if decision.status == db_api.CLAIMED and (
+                    decision.uuid not in waited):
+                for uuid, item in self._endings(decision).items():
+                    found.setdefault(uuid, []).append(item)
+        return {uuid: joining.Releasing(tuple(endings), self.waiting(uuid))
+                for uuid, endings in found.items()}
+
+    def _endings(self, decision):
+        """{provider uuid: joining.Ending}."""
+        actions = self._options.actions
+        victims = [victim for victim in decision.victims
+                   if victim.status not in db_api.ENDED]
+        now = timeutils.utcnow()
+        notice_s = max((
+            victim.notice_s if victim.deadline is None
+            else (victim.deadline - now).total_seconds()
+            for victim in victims), default=0)
+        by_provider = {}
+        for victim in victims:
+            for uuid in ([decision.provider_uuid] if decision.provider_uuid
+                         else victim.allocations):
+                by_provider.setdefault(uuid, {})[victim.server_uuid] = (
+                    victim.last_resort or core_actions.last_resort(
+                        victim.action, actions))
+        return {uuid: joining.Ending(decision.uuid, servers,
+                                     max(0, notice_s))
+                for uuid, servers in by_provider.items()}
+
+    def waiting(self, provider_uuid):
+        """[resources] of the requests of this process that wait there."""
+        with self._lock:
+            return tuple(self._taken.get(provider_uuid, ()))
+
+    def join(self, plan, resources):
+        """Wait with the others for what the plan needs.
+
+        :param plan: a nova_preempt.core.scheduling.plans.Plan that joins
+        :param resources: {class: amount} that is asked for
+        :returns: False if somebody else was faster
+        :raises RoomComing: wait for it outside of all locks, see wait()
+        """
+        coming = CapacityReleasing(plan, resources)
+        with self._lock:
+            others = self._taken.get(coming.provider_uuid, [])
+            new = list(others)
+            for waiting in plan.waiting:
+                if waiting in new:
+                    new.remove(waiting)
+            if new:
+                return False
+            self._taken[coming.provider_uuid] = [*others, resources]
+        raise coming
+
+    def wait(self, coming, limit):
+        """Wait until the decisions are closed, however, or time is up.
+
+        :param limit: the request's nova_preempt.scheduler.deadline.Deadline
+        """
+        start = self._monotonic()
+        longest_s = (self._options.maximum_notice_s
+                     + self._options.termination_timeout_s)
+        try:
+            while self._is_coming(coming.decision_uuids, start):
+                if (self._monotonic() - start >= longest_s
+                        or limit.is_over()):
+                    return
+                self._sleep(self._options.poll_interval_s)
+        finally:
+            with self._lock:
+                others = self._taken[coming.provider_uuid]
+                others.remove(coming.resources)
+                if not others:
+                    del self._taken[coming.provider_uuid]
+
+    def _is_coming(self, uuids, since):
+        """Whether one of the decisions is open, as read since then.
+
+        All who wait share one query in each interval.
+        """
+        with self._reading:
+            now = self._monotonic()
+            if (self._read_at is None or self._read_at < since
+                    or now - self._read_at >= self._options.poll_interval_s):
+                self._open = self._db.get_claimed_uuids()
+                self._read_at = now
+            return bool(uuids & self._open)

@@ -1,0 +1,218 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Requests that find no host while some are asleep that could serve them."""
+
+import copy
+import time
+
+from nova import exception
+from nova.scheduler import request_filter
+from nova.scheduler import utils
+import os_traits
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+from nova_preempt import rpc
+from nova_preempt.cloud import request
+from nova_preempt.core import capacity
+from nova_preempt.core import model
+from nova_preempt.core import refusals
+from nova_preempt.core.energy import steps
+from nova_preempt.db import energy as db_energy
+from nova_preempt.db import promises
+from nova_preempt.reservation import leases
+from nova_preempt.scheduler.filters import reservation_filter
+
+LOG = logging.getLogger(__name__)
+
+_POLL_S = 1.0
+
+
+def make(conf, parts, get_host_manager):
+    """A Demand of a scheduler.
+
+    :param parts: a nova_preempt.scheduler.preemption.Preemption
+    """
+    return WakeOnDemand(conf, parts.db, parts.placement,
+                        rpc.EngineClient(rpc.get_transport(conf)),
+                        get_host_manager)
+
+
+class WakeOnDemand:
+    """Has hosts woken and waits for them. Nobody's lock is held meanwhile.
+
+    :param conf: nova.conf.CONF
+    :param database: a db.Database
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param engine: a nova_preempt.rpc.EngineClient
+    :param get_host_manager: returns Nova's HostManager
+    :param monotonic, sleep: the clock to wait by
+    """
+
+    def __init__(self, conf, database, placement, engine, get_host_manager,
+                 monotonic=time.monotonic, sleep=time.sleep):
+        self._conf = conf
+        self._db = database
+        self._placement = placement
+        self._engine = engine
+        self._get_host_manager = get_host_manager
+        self._monotonic = monotonic
+        self._sleep = sleep
+
+    @property
+    def is_enabled(self):
+        return self._conf.energy.enabled and self._conf.energy.demand_wakes
+
+    def serve(self, context, spec_obj, instance_uuids, place, patience):
+        """Place servers, again if need be after hosts have been woken.
+
+        :param place: given a RequestSpec, returns what Nova is answered
+        :param patience: its nova_preempt.scheduler.patience.Patience
+        :raises NoValidHost: place() did, and nobody could or can be woken;
+            or hosts wake, but not in the time that there is
+        """
+        if not self.is_enabled:
+            return place(spec_obj)
+        # Nova changes the request that it works on.
+        kept = copy.deepcopy(spec_obj)
+        try:
+            return place(spec_obj)
+        except exception.NoValidHost as exc:
+            error = exc
+        return self._retry(context, kept, instance_uuids, place, error,
+                           patience)
+
+    def _retry(self, context, spec_obj, instance_uuids, place, error,
+               patience):
+        since = self._monotonic()
+        deadline = since + min(self._conf.energy.demand_wait_s,
+                               patience.limit.left_s())
+        tried = set()
+        while True:
+            hosts, boot_s = self._wake(context, spec_obj, instance_uuids,
+                                       tried)
+            if not hosts:
+                _count('refused')
+                raise error
+            if not patience.may_wait():
+                _count('busy')
+                raise _coming(error, boot_s) from error
+            self._wait(hosts, deadline)
+            up = self._up(hosts)
+            if not up and self._monotonic() >= deadline:
+                _count('timeout')
+                raise _coming(error, boot_s,
+                              self._monotonic() - since) from error
+            # What is up and did not help the request is not asked again.
+            tried |= up
+            try:
+                selections = place(copy.deepcopy(spec_obj))
+            except exception.NoValidHost as exc:
+                error = exc
+                continue
+            _count('served')
+            self._release(instance_uuids[0])
+            self._note(spec_obj, instance_uuids, self._monotonic() - since)
+            return selections
+
+    def _wake(self, context, spec_obj, instance_uuids, tried):
+        """Names of hosts that will be on for the request, and how soon."""
+        try:
+            candidates = {
+                name: number for name, number
+                in self._candidates(context, spec_obj).items()
+                if name not in tried}
+            if not candidates:
+                return [], 0
+            answer = self._engine.wake_hosts(
+                context, instance_uuids[0], len(instance_uuids), candidates)
+        except Exception:
+            # Nothing more than what Nova says without us.
+            LOG.exception('No host can be woken for server %s',
+                          instance_uuids[0])
+            return [], 0
+        if answer['hosts']:
+            LOG.info('Server %(server)s waits for hosts that wake: '
+                     '%(hosts)s', {'server': instance_uuids[0],
+                                   'hosts': ', '.join(answer['hosts'])})
+        return answer['hosts'], answer['boot_s']
+
+    def _candidates(self, context, spec_obj):
+        """{name of a sleeping host: how many of the servers fit on it}.
+
+        By what Placement has, traits, aggregates and inventories, and who has
+        reserved them. Nova's filters look at hosts that are up.
+        """
+        asleep = db_energy.get_power(self._db, steps.COMING)
+        if not asleep:
+            return {}
+        spec_obj = copy.deepcopy(spec_obj)
+        request_filter.process_reqspec(context, spec_obj)
+        spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
+        resources = utils.resources_from_request_spec(
+            context, spec_obj, self._get_host_manager())
+        wanted = model.Request.of(resources.merged_resources())
+        may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
+                   if leases.is_used(self._conf) else asleep.__contains__)
+        found = {}
+        for provider in self._placement.list_providers(
+                request.provider_query(resources)):
+            if provider.name in asleep and may_use(provider.name):
+                state = self._placement.get_provider_state(provider.uuid)
+                number = capacity.count(wanted, model.Host(
+                    provider.name, (state,)), {}) if state else 0
+                if number:
+                    found[provider.name] = number
+        return found
+
+    def _wait(self, hosts, deadline):
+        """Wait until all of them are up or have failed, or time is up."""
+        while self._monotonic() < deadline:
+            states = db_energy.get_power(self._db, steps.COMING)
+            if not states.keys() & set(hosts):
+                return
+            self._sleep(_POLL_S)
+
+    def _up(self, hosts):
+        states = db_energy.get_power(self._db)
+        return {host for host in hosts if host not in states
+                or states[host].state == db_energy.ON}
+
+    def _release(self, request):
+        """Nothing is kept for it any more."""
+        try:
+            promises.release(self._db, request)
+        except Exception:
+            # It is forgotten after a time.
+            LOG.exception('Hosts are still kept for server %s', request)
+
+    def _note(self, spec_obj, instance_uuids, waited_s):
+        """Keep how long servers have waited, for reports."""
+        try:
+            for uuid in instance_uuids:
+                db_energy.add_wake(self._db, db_energy.Wake(
+                    uuid, timeutils.utcnow(), spec_obj.flavor.vcpus,
+                    waited_s))
+        except Exception:
+            LOG.exception('It is not kept that servers have waited')
+
+
+def _count(outcome):
+    metrics.DEMAND_WAITS.labels(outcome).inc()
+
+
+def _coming(error, boot_s, waited_s=0):
+    """The same NoValidHost, with what can be expected."""
+    return exception.NoValidHost(reason=refusals.join(
+        error.kwargs.get('reason', ''),
+        refusals.tell_waking(boot_s, waited_s)))

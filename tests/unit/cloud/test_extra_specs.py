@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How a server says that it is preemptible."""
+
+import unittest
+
+from nova_preempt.cloud import extra_specs
+
+
+class TestMarks(unittest.TestCase):
+
+    def test_flavor(self):
+        for specs, expected in (
+            ({}, False),
+            ({'preemptible:enabled': 'true'}, True),
+            ({'preemptible:enabled': 'YES'}, True),
+            ({'preemptible:enabled': 'false'}, False),
+            ({'blazar:preemptible': 'True'}, True),
+            ({'blazar:preemptible': '0'}, False),
+            ({'preemptible:enabeld': 'true'}, False),
+        ):
+            with self.subTest(specs):
+                self.assertIs(
+                    expected, extra_specs.flavor_is_preemptible(specs))
+
+    def test_hint_in_any_form_that_nova_keeps(self):
+        for hints, expected in (
+            (None, False),
+            ({}, False),
+            ({'preemptible': ['true']}, True),
+            ({'preemptible': 'true'}, True),
+            ({'preemptible': True}, True),
+            ({'preemptible': ['false']}, False),
+            ({'preemptible': []}, False),
+            ({'group': ['x']}, False),
+        ):
+            with self.subTest(hints):
+                self.assertIs(expected, extra_specs.hint_is_preemptible(hints))
+
+    def test_minimum_runtime(self):
+        key = extra_specs.MINIMUM_RUNTIME
+        for specs, expected in (({}, 0), ({key: '90'}, 90), ({key: '-5'}, 0),
+                                ({key: 'soon'}, 0)):
+            with self.subTest(specs):
+                self.assertEqual(
+                    expected, extra_specs.minimum_runtime_s(specs))

@@ -1,0 +1,94 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the API may have the engine do."""
+
+import datetime
+import types
+import unittest
+from unittest import mock
+
+from nova import context as nova_context
+import oslo_messaging as messaging
+from oslo_utils import uuidutils
+
+from nova_preempt import exceptions
+from nova_preempt.core import model
+from nova_preempt.engine import endpoint
+from nova_preempt.engine import evictions
+
+LAUNCHED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+class TestSimulate(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.servers = {}
+        self.preemption = mock.Mock(
+            conf=types.SimpleNamespace(
+                actions=['delete'], honored_locks='admin',
+                minimum_runtime_s=0, notice_s=0, minimum_notice_s=0,
+                maximum_notice_s=0),
+            servers=mock.Mock(get=self.servers.get))
+        self.evictions = evictions.Evictions(self.preemption, 1)
+        self.addCleanup(self.evictions.close)
+        self.requests = endpoint.EvictionEndpoint(self.preemption,
+                                                  self.evictions)
+
+    def simulate(self, user='u', project='p', roles=('member',), **values):
+        uuid = uuidutils.generate_uuid()
+        self.servers[uuid] = model.Server(**{
+            'uuid': uuid, 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
+            'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
+            'launched_at': LAUNCHED, 'vm_state': 'active', 'task_state': None,
+            'minimum_runtime_s': 0,
+            'vcpus': 1, 'memory_mb': 1024, 'disk_mb': 1024, **values})
+        context = nova_context.RequestContext(
+            user, project, roles=roles, is_admin='admin' in roles,
+            request_id='req-1')
+        try:
+            self.requests.simulate(context, uuid, None, '')
+        except messaging.ExpectedException as exc:
+            raise exc.exc_info[1] from None
+        decision, = self.preemption.db.create_decision.call_args.args
+        return decision
+
+    def test_the_record_says_who_asked(self):
+        decision = self.simulate()
+        self.assertEqual({
+            'user_id': 'u', 'project_id': 'p', 'request_id': 'req-1',
+            'roles': ['member'], 'is_admin': False},
+            decision.record['asked_by'])
+        self.assertEqual('req-1', decision.request_id)
+        self.assertEqual('its owner asked for it', decision.reason)
+        # It is no side of an administrator's project.
+        decision = self.simulate('root', 'ops', ('admin', 'member'))
+        self.assertEqual('', decision.project_id)
+        self.assertEqual('an administrator asked for it', decision.reason)
+        self.assertTrue(decision.record['asked_by']['is_admin'])
+
+    def test_the_log_does_too(self):
+        with self.assertLogs('nova_preempt.engine.evictions') as logs:
+            self.simulate()
+        self.assertIn('asked by user_id=u project_id=p request_id=req-1 '
+                      'roles=member', logs.output[0])
+
+    def test_what_cannot_end(self):
+        for values, why in (
+                ({'locked_by': 'admin'}, 'locked by an administrator'),
+                ({'task_state': 'rebuilding'}, 'it is rebuilding')):
+            with self.assertRaisesRegex(exceptions.AlreadyEnding, why):
+                self.simulate(**values)
+        self.preemption.db.create_decision.assert_not_called()
+        self.simulate(locked_by='owner')
+        self.preemption.db.create_decision.assert_called_once()

@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Ends of the engine: many at once in few threads."""
+
+import threading
+import types
+from unittest import mock
+
+import testtools
+
+from nova_preempt import pauses
+from nova_preempt.cloud import servers
+from nova_preempt.db import api as db_api
+from nova_preempt.engine import evictions
+from nova_preempt.engine import stepper
+from nova_preempt.handover import terminator
+
+WAIT_S = 60
+
+
+def make_server(number):
+    return mock.Mock(spec=servers.Server, uuid=f's{number}', host='host1',
+                     restore=False)
+
+
+class FakeTerminator:
+    """Victims get notice, and end when they are allowed to."""
+
+    def __init__(self, expected):
+        self.noticed = []
+        self.closed = []
+        self.all_noticed = threading.Event()
+        self.allowed = threading.Event()
+        self.error = None
+        self._expected = expected
+
+    def begin(self, decisions):
+        decision, = decisions
+        self.noticed.append(decision.uuid)
+        if len(self.noticed) == self._expected:
+            self.all_noticed.set()
+        work = mock.Mock(spec=terminator.Work, ended=terminator.Ended(
+            set(), set()))
+        work.step.side_effect = self.step
+        work.pause_s.return_value = 0.001
+        work.close.side_effect = lambda: self.closed.append(decision.uuid)
+        return work
+
+    def step(self):
+        if self.error is not None:
+            raise self.error
+        return self.allowed.is_set()
+
+
+class TestEnds(testtools.TestCase):
+
+    def make(self, expected, threads=2):
+        self.terminator = FakeTerminator(expected)
+        self.settled = []
+        self.given_back = []
+        self.done = threading.Event()
+
+        def settle(decisions, ended):
+            self.settled += [decision.uuid for decision in decisions]
+            if len(self.settled) == expected:
+                self.done.set()
+
+        def give_back(decisions, reason):
+            self.given_back.append((decisions[0].uuid, reason))
+            self.done.set()
+
+        self.preemption = mock.Mock()
+        self.preemption.terminator = self.terminator
+        self.preemption.pauses = mock.Mock(spec=pauses.Pauses)
+        self.preemption.owner.acquire.return_value = 'me'
+        self.preemption.claims.active = set()
+        self.preemption.settle.side_effect = settle
+        self.preemption.give_back.side_effect = give_back
+        made = evictions.Evictions(self.preemption, threads)
+        made._make_victim = lambda server, *_args: types.SimpleNamespace(
+            server_uuid=server.uuid)
+        self.addCleanup(made.close)
+        return made
+
+    def begin(self, made, number):
+        return [made.begin(make_server(index), 'test', 'why')
+                for index in range(number)]
+
+    def test_notice_is_given_to_all_at_once(self):
+        """However few threads there are, nobody waits in one."""
+        made = self.make(expected=300)
+        uuids = self.begin(made, 300)
+        self.assertTrue(self.terminator.all_noticed.wait(WAIT_S))
+        self.assertEqual([], self.settled)
+        self.assertEqual(set(uuids), set(self.terminator.noticed))
+        self.assertEqual(set(uuids), self.preemption.claims.active)
+        self.terminator.allowed.set()
+        self.assertTrue(self.done.wait(WAIT_S))
+        self.assertEqual(set(uuids), set(self.settled))
+
+    def test_everything_is_let_go_of(self):
+        made = self.make(expected=3)
+        self.terminator.allowed.set()
+        uuids = self.begin(made, 3)
+        self.assertTrue(self.done.wait(WAIT_S))
+        made._stepper._pool.shutdown(wait=True)
+        self.assertEqual(set(uuids), set(self.terminator.closed))
+        self.assertEqual((set(), set()),
+                         (made._open, self.preemption.claims.active))
+
+    def test_one_that_comes_to_nothing_is_taken_back(self):
+        made = self.make(expected=1)
+        self.terminator.error = db_api.LostDecision('lost')
+        uuid, = self.begin(made, 1)
+        self.assertTrue(self.done.wait(WAIT_S))
+        made._stepper._pool.shutdown(wait=True)
+        self.assertEqual([(uuid, 'lost')], self.given_back)
+        self.assertEqual([uuid], self.terminator.closed)
+        self.assertEqual(set(), self.preemption.claims.active)
+
+
+class TestStepper(testtools.TestCase):
+
+    def make(self):
+        made = stepper.Stepper(1, 'test')
+        self.addCleanup(made.close)
+        return made
+
+    def test_one_that_fails_does_not_keep_others(self):
+        made = self.make()
+        done = threading.Event()
+        made.add(mock.Mock(side_effect=ValueError))
+        made.add(lambda: done.set())
+        self.assertTrue(done.wait(WAIT_S))
+
+    def test_as_often_as_it_says(self):
+        made = self.make()
+        done = threading.Event()
+        waits = [0.0, 0.001, 0.002, None]
+
+        def step():
+            wait_s = waits.pop(0)
+            if not waits:
+                done.set()
+            return wait_s
+
+        made.add(step)
+        self.assertTrue(done.wait(WAIT_S))
+        made._pool.shutdown(wait=True)
+        self.assertEqual(([], []), (waits, made._due))
+
+    def test_closed_it_takes_no_more(self):
+        made = self.make()
+        began, go_on = threading.Event(), threading.Event()
+
+        def hold():
+            began.set()
+            go_on.wait(WAIT_S)
+
+        later = mock.Mock()
+        made.add(hold)
+        self.assertTrue(began.wait(WAIT_S))
+        made.add(later)
+        made.close()
+        go_on.set()
+        made._pool.shutdown(wait=True)
+        later.assert_not_called()

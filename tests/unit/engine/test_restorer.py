@@ -1,0 +1,192 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who comes back, and that nobody keeps the others from it."""
+
+import datetime
+import types
+from unittest import mock
+
+import testtools
+
+from nova_preempt import db
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import returns as core
+from nova_preempt.db import api
+from nova_preempt.engine import restorer
+
+START = datetime.datetime(2026, 1, 1)
+SIZE = {'VCPU': 1}
+
+
+def shelved(*uuids, **resources):
+    return [core.Shelved(uuid, resources or SIZE) for uuid in uuids]
+
+
+class TestChoose(testtools.TestCase):
+
+    def test_as_many_as_there_is_room_for(self):
+        self.assertEqual(['a', 'b', 'c'], core.choose(
+            shelved(*'abcd'), [], {'h1': {'VCPU': 1}, 'h2': {'VCPU': 2}}, 9))
+
+    def test_no_more_than_may_come_at_once(self):
+        self.assertEqual(['a'], core.choose(
+            shelved(*'abcd'), shelved('x'), {'h1': {'VCPU': 9}}, 2))
+
+    def test_those_on_their_way_take_their_room_first(self):
+        self.assertEqual(['a'], core.choose(
+            shelved('a', 'b'), shelved('x'), {'h1': {'VCPU': 2}}, 9))
+
+    def test_one_without_room_lets_others_pass(self):
+        self.assertEqual(['small'], core.choose(
+            [*shelved('big', VCPU=4), *shelved('small')], [],
+            {'h1': {'VCPU': 3}}, 9))
+
+    def test_room_is_that_of_one_host(self):
+        self.assertEqual([], core.choose(
+            shelved('a', VCPU=2), [],
+            {'h1': {'VCPU': 1}, 'h2': {'VCPU': 1, 'PCPU': 8}}, 9))
+
+    def test_what_is_free_is_not_changed(self):
+        room = {'h1': {'VCPU': 2}}
+        core.choose(shelved('a'), [], room, 9)
+        self.assertEqual({'h1': {'VCPU': 2}}, room)
+
+    def test_pauses(self):
+        self.assertEqual([60, 120, 240, 3600, 3600], [
+            core.pause_s(60, tries) for tries in (0, 1, 2, 6, 10_000)])
+
+
+class TestReturns(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.seconds = 0
+        self.servers = {}
+        self.victims = {}
+        self.db = mock.Mock(spec=db.Database)
+        self.db.get_victims.side_effect = lambda status: [
+            ('d', victim) for victim in self.victims.values()
+            if victim.status == status]
+        self.db.update_victim.side_effect = self.update
+        self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.nova.get.side_effect = self.servers.get
+        self.nova.unshelve.side_effect = self.unshelve
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_room.return_value = {'h1': {'VCPU': 99}}
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {}))
+        preemption = mock.Mock(db=self.db, nova=self.nova,
+                               placement=self.placement)
+        preemption.headroom.has_room.return_value = True
+        self.options = types.SimpleNamespace(
+            restore_interval_s=60, restore_timeout_s=86400,
+            restore_at_once=3)
+        self.restorer = restorer.Restorer(preemption, self.options,
+                                         lambda: self.seconds)
+
+    def add(self, *uuids):
+        for number, uuid in enumerate(uuids):
+            self.victims[uuid] = db.Victim(
+                uuid, status=api.SHELVED, restore=True,
+                ended_at=START + datetime.timedelta(seconds=number),
+                allocations={'p': {'resources': SIZE}})
+            self.show(uuid, 'SHELVED_OFFLOADED')
+
+    def show(self, uuid, status, task_state=None):
+        self.servers[uuid] = nova_api.ServerStatus(status, task_state, None)
+
+    def update(self, decision_uuid, uuid, status, **values):
+        self.victims[uuid] = db.Victim(**{
+            **vars(self.victims[uuid]), 'status': status, **values})
+
+    def unshelve(self, uuid):
+        self.show(uuid, 'SHELVED_OFFLOADED', 'unshelving')
+
+    def run_after(self, seconds):
+        """Who is asked to come this time."""
+        self.seconds += seconds
+        self.nova.unshelve.reset_mock()
+        with mock.patch('oslo_utils.timeutils.utcnow',
+                        return_value=START + datetime.timedelta(
+                            seconds=self.seconds)):
+            self.restorer.restore()
+        return [call.args[0] for call in self.nova.unshelve.mock_calls]
+
+    def test_several_at_once_in_order(self):
+        self.add(*'abcde')
+        self.assertEqual(['a', 'b', 'c'], self.run_after(10))
+        self.assertEqual([], self.run_after(10))
+        self.show('b', 'ACTIVE')
+        self.assertEqual(['d'], self.run_after(10))
+        self.assertEqual(api.RESTORED, self.victims['b'].status)
+
+    def test_one_that_is_stuck_keeps_nobody_waiting(self):
+        self.options.restore_at_once = 1
+        self.add('stuck', 'next', 'last')
+        self.assertEqual(['stuck'], self.run_after(10))
+        self.assertEqual([], self.run_after(50))
+        self.assertEqual(['next'], self.run_after(11))
+        self.show('next', 'ACTIVE')
+        self.assertEqual(['last'], self.run_after(10))
+
+    def test_one_that_nova_cannot_show_keeps_nobody_waiting(self):
+        self.add('bad', 'good')
+        self.nova.get.side_effect = lambda uuid: (
+            self.servers[uuid] if uuid == 'good' else self.fail_to_show())
+        self.assertEqual(['good'], self.run_after(10))
+
+    def fail_to_show(self):
+        raise nova_api.NovaError('500')
+
+    def test_one_that_nova_refuses_keeps_nobody_waiting(self):
+        self.add('bad', 'good')
+        self.nova.unshelve.side_effect = [nova_api.NovaError('409'), None]
+        self.assertEqual(['bad', 'good'], self.run_after(10))
+        self.assertEqual(1, self.victims['bad'].tries)
+
+    def test_one_that_found_no_room_backs_off(self):
+        self.add('a')
+        self.nova.unshelve.side_effect = None
+        asked = [seconds for seconds in range(10, 600, 10)
+                 if self.run_after(10)]
+        self.assertEqual([10, 70, 190, 430], asked)
+
+    def test_no_more_than_there_is_room_for(self):
+        self.placement.get_room.return_value = {'h1': {'VCPU': 1},
+                                                'h2': {'VCPU': 1}}
+        self.add(*'abcde')
+        self.assertEqual(['a', 'b'], self.run_after(10))
+
+    def test_without_room_nobody_is_looked_at_all_the_time(self):
+        self.placement.get_room.return_value = {}
+        self.add(*'abcde')
+        for _ in range(5):
+            self.assertEqual([], self.run_after(10))
+        self.assertEqual(5, self.nova.get.call_count)
+        self.placement.get_room.assert_called_with(SIZE)
+
+    def test_room_is_asked_for_once_a_size(self):
+        self.add(*'abcde')
+        self.run_after(10)
+        self.placement.get_room.assert_called_once_with(SIZE)
+
+    def test_deleted_by_its_owner(self):
+        self.add('a', 'b')
+        del self.servers['a']
+        self.assertEqual(['b'], self.run_after(10))
+        self.assertEqual(api.GONE, self.victims['a'].status)
+
+    def test_left_after_too_long(self):
+        self.add('a')
+        self.assertEqual([], self.run_after(86401))
+        self.assertEqual(api.LEFT, self.victims['a'].status)

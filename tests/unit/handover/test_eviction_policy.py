@@ -1,0 +1,160 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a flavor says of an end, and what the operator makes of it."""
+
+import datetime
+import types
+import unittest
+
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eligibility
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import records
+
+
+def server(**values):
+    return model.Server(**{
+        'uuid': 'a', 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
+        'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
+        'launched_at': datetime.datetime(2026, 1, 1), 'vm_state': 'active',
+        'task_state': None, 'minimum_runtime_s': 0,
+        'vcpus': 1, 'memory_mb': 1024, 'disk_mb': 1024, **values})
+
+
+class TestTerms(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.options = types.SimpleNamespace(
+            honored_locks='admin', minimum_runtime_s=0,
+            actions=['migrate', 'shelve', 'stop'], notice_s=30,
+            minimum_notice_s=10, maximum_notice_s=60)
+
+    def terms(self, **values):
+        return eviction_policy.get_terms(server(**values), self.options)
+
+    def test_defaults(self):
+        self.assertEqual(eviction_policy.Terms('shelve', 30, False),
+                         self.terms())
+
+    def test_flavor(self):
+        self.assertEqual(
+            eviction_policy.Terms('stop', 45, False),
+            self.terms(action='stop', notice_s=45, restore=True))
+        self.assertEqual(eviction_policy.Terms('shelve', 30, True),
+                         self.terms(restore=True))
+
+    def test_a_flavor_that_asks_to_be_migrated(self):
+        self.assertEqual(
+            eviction_policy.Terms('shelve', 30, False, migrate=True),
+            self.terms(action='migrate'))
+        # It is shelved where it cannot be moved: then it comes back.
+        self.assertTrue(self.terms(action='migrate', restore=True).restore)
+        self.options.actions = ['stop', 'shelve']
+        self.assertEqual(eviction_policy.Terms('stop', 30, False),
+                         self.terms(action='migrate', restore=True))
+
+    def victim(self, action):
+        return records.make_victim(server(action=action), self.options)
+
+    def test_who_is_migrated_first(self):
+        for actions, asking, others in (
+                (['migrate', 'stop'], True, True),
+                (['stop', 'migrate'], True, False),
+                (['stop'], False, False), ([], False, False)):
+            self.options.actions = actions
+            for action, expected in (('migrate', asking), ('stop', others),
+                                     ('', others)):
+                self.assertEqual(expected, eviction_policy.is_migrated_first(
+                    self.victim(action).action, self.options),
+                    (actions, action))
+
+    def test_the_last_resort_of_a_victim(self):
+        self.options.actions = ['shelve', 'stop', 'migrate']
+        for action, expected in (('migrate', 'shelve'), ('stop', 'stop'),
+                                 ('', 'shelve')):
+            self.assertEqual(expected, eviction_policy.last_resort(
+                self.victim(action).action, self.options.actions))
+
+    def test_bounds(self):
+        for asked, given in ((0, 10), (9, 10), (60, 60), (9999, 60)):
+            self.assertEqual(given, self.terms(notice_s=asked).notice_s)
+        for action in ('delete', 'nonsense', ''):
+            self.assertEqual('shelve', self.terms(action=action).action)
+
+    def test_nothing_but_migrate(self):
+        self.options.actions = ['migrate']
+        self.assertEqual('delete', self.terms(action='stop').action)
+        self.assertEqual('delete', self.terms(action='migrate').action)
+
+    def test_states(self):
+        for action, vm_state, possible in (
+                ('shelve', 'suspended', True), ('shelve', 'error', False),
+                ('stop', 'error', True), ('stop', 'building', False),
+                # What its owner can bring it into is no refuge.
+                ('shelve', 'rescued', True), ('shelve', 'resized', True),
+                ('stop', 'paused', True), ('stop', 'suspended', True),
+                ('stop', 'rescued', True), ('stop', 'resized', True),
+                ('stop', 'shelved', True), ('stop', 'soft-delete', True),
+                ('shelve', 'soft-delete', True)):
+            self.assertEqual(not possible, bool(eviction_policy.why_not(
+                server(action=action, vm_state=vm_state), self.options)),
+                (action, vm_state))
+        self.options.actions = ['delete']
+        self.assertFalse(eviction_policy.why_not(server(vm_state='error'),
+                                                 self.options))
+
+    def test_leaving_nothing_behind(self):
+        self.options.actions = ['delete', 'shelve', 'stop']
+        for action, vm_state, left in (
+                ('delete', 'rescued', 'delete'),
+                ('shelve', 'active', 'shelve'),
+                ('shelve', 'rescued', 'shelve'),
+                ('stop', 'resized', 'shelve'),
+                ('stop', 'active', 'shelve'), ('stop', 'stopped', 'shelve'),
+                ('stop', 'error', 'delete')):
+            self.assertEqual(left, eviction_policy.vacating_action(
+                server(action=action, vm_state=vm_state), self.options),
+                (action, vm_state))
+
+    def test_what_a_stopped_server_keeps_is_not_counted_on(self):
+        """It meets the next action of the list, when chosen as in its end."""
+        self.options.actions = ['delete', 'stop', 'shelve']
+        plain, pinned = (server(action='stop', pinned=value)
+                         for value in (False, True))
+        self.assertEqual('stop', self.victim_of(plain).last_resort)
+        victim = self.victim_of(pinned)
+        self.assertEqual(('shelve', 'shelve'),
+                         (victim.action, victim.last_resort))
+        policy = policies.Policy(eligibility.Rules(),
+                                 tuple(self.options.actions), None)
+        held = {('rp', name): 1 for name in ('VCPU', 'VGPU', 'DISK_GB')}
+        self.assertEqual({('rp', 'VCPU'): 1}, policy.freed(plain, held))
+        self.assertEqual(held, policy.freed(pinned, held))
+
+    def test_where_nothing_but_stop_is_allowed(self):
+        policy = policies.Policy(eligibility.Rules(), ('stop',), None)
+        now = datetime.datetime(2026, 1, 2)
+        for pinned in (False, True):
+            self.assertEqual(not pinned, policy.may_give_way(
+                server(pinned=pinned), now))
+
+    def victim_of(self, item):
+        return records.make_victim(item, self.options)
+
+    def test_what_is_freed(self):
+        resources = {'VCPU': 1, 'DISK_GB': 10}
+        for action in ('delete', 'shelve'):
+            self.assertEqual(resources, core_actions.freed(resources, action))
+        self.assertEqual({'VCPU': 1}, core_actions.freed(resources, 'stop'))

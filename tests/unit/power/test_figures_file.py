@@ -1,0 +1,92 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What hosts deliver and draw, written by hand."""
+
+import pathlib
+
+import fixtures
+import testtools
+
+from nova_preempt.core import efficiency
+from nova_preempt.power import errors
+from nova_preempt.power import figures_file
+
+
+class TestFigures(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.path = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path, 'figures.yaml')
+
+    def load(self, text, max_watts=50000.0):
+        self.path.write_text(text)
+        return figures_file.load(str(self.path), max_watts)
+
+    def assert_wrong(self, expected, text):
+        exc = self.assertRaises(errors.HostsFileError, self.load, text)
+        self.assertEqual(f'{self.path}: {expected}', str(exc))
+
+    def test_load(self):
+        found = self.load('''
+            node1: {flops: 1.2e12, watts: 350, idle_watts: 110.5}
+            node2: {flops: 1.5e+12, watts: 16}
+            node3: {idle_watts: 0}
+            node4: {}
+            ''')
+        self.assertEqual({
+            'node1': efficiency.Figures(1.2e12, 350.0, 110.5),
+            'node2': efficiency.Figures(1.5e12, 16.0),
+            'node3': efficiency.Figures(idle_watts=0.0),
+            'node4': efficiency.Figures()}, found)
+
+    def test_of_nothing(self):
+        self.assertEqual({}, self.load(''))
+
+    def test_what_is_wrong_of_a_number(self):
+        for text, expected in (
+                ('watts: 350W', "watts: '350W' is not a number"),
+                ('watts: .nan', 'watts: nan is not a number'),
+                ('flops: .inf', 'flops: inf is not a number'),
+                ('flops: -.inf', 'flops: -inf is not a number'),
+                ('flops: true', 'flops: True is not a number'),
+                ('flops: [1]', 'flops: [1] is not a number'),
+                ('flops:', 'flops: None is not a number'),
+                ('flops: 0', 'flops: 0 is not above 0'),
+                ('watts: -1.5', 'watts: -1.5 is not above 0'),
+                ('idle_watts: -1', 'idle_watts: -1 is below 0'),
+                ('watts: 1e7', ('watts: 10000000.0 is more than '
+                                '[energy]max_plausible_watts, 50000'))):
+            self.assert_wrong(f'host a: {expected}', f'a:\n  {text}')
+        self.assert_wrong(
+            'host a: idle_watts: 90 is more than watts, 80, which is at full '
+            'load', 'a: {watts: 80, idle_watts: 90}')
+        self.assert_wrong('host a: flops: ' + '9' * 400 + ' is not a number',
+                          'a: {flops: ' + '9' * 400 + '}')
+
+    def test_all_that_is_wrong_at_once(self):
+        self.assert_wrong(
+            'host a: watts: 0 is not above 0; '
+            "host b: flops: 'many' is not a number",
+            'b: {flops: many}\na: {watts: 0}')
+
+    def test_what_is_wrong_of_the_form(self):
+        for text in ('[a, b]', 'a: 7', 'a: {wats: 7}', 'a: [', '7: {}'):
+            exc = self.assertRaises(errors.HostsFileError, self.load, text)
+            self.assertIn(str(self.path), str(exc))
+        self.assert_wrong("host a: Additional properties are not allowed "
+                          "('wats' was unexpected)", 'a: {wats: 7}')
+
+    def test_without_a_file(self):
+        exc = self.assertRaises(errors.HostsFileError, figures_file.load,
+                                str(self.path))
+        self.assertIn(str(self.path), str(exc))

@@ -1,0 +1,205 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The file of hosts: what is wrong in it is told with its place."""
+
+import string
+import traceback
+
+import hypothesis
+from hypothesis import strategies
+
+from nova_preempt.power import errors
+from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import yaml12
+from tests.unit.core import support
+from tests.unit.power import base
+
+NAMES = strategies.text(string.ascii_letters + string.digits + '._-:',
+                        min_size=1)
+
+
+class TestFile(base.PowerTestCase):
+
+    def load(self, content):
+        return power_hosts.HostsFile(self.write('hosts.yaml', content))
+
+    def test_what_belongs_to_a_host(self):
+        hosts = self.load("""
+node1:
+  driver: command
+  command: {on: 'a b', off: [c, '{host}']}
+  source_names: {kwapi: probe.17}
+node2: {}
+""")
+        self.assertEqual('command', hosts.driver('node1', 'redfish'))
+        self.assertEqual({'on': 'a b', 'off': ['c', '{host}']},
+                         hosts.section('node1', 'command'))
+        self.assertEqual('probe.17', hosts.source_name('node1', 'kwapi'))
+        self.assertEqual('node1', hosts.source_name('node1', 'gnocchi'))
+        self.assertEqual({'command': 'node1'}, hosts.drivers())
+        for name in ('node2', 'node3'):
+            self.assertEqual('redfish', hosts.driver(name, 'redfish'))
+            self.assertEqual({}, hosts.section(name, 'command'))
+
+    def test_what_yaml_1_1_takes_for_something_else(self):
+        hosts = self.load("""
+off:
+  standby:
+    mac: 52:54:00:12:34:56
+  command:
+    on: [sleep, '5']
+    off: yes
+""")
+        self.assertEqual('52:54:00:12:34:56',
+                         hosts.section('off', 'standby')['mac'])
+        self.assertEqual({'on': ['sleep', '5'], 'off': 'yes'},
+                         hosts.section('off', 'command'))
+        for text, value in (('1.2e12', 1.2e12), ('350', 350), ('-.5', -0.5),
+                            ('true', True), ('', None), ('~', None),
+                            ('1:30', '1:30'), ('2026-11-20', '2026-11-20'),
+                            ('.inf', float('inf')), ('no', 'no')):
+            self.assertEqual({'a': value}, yaml12.load(f'a: {text}'), text)
+
+    def test_none_and_empty(self):
+        for hosts in (power_hosts.HostsFile(), self.load('')):
+            self.assertEqual({}, hosts.section('a', 'redfish'))
+
+    def test_mistakes(self):
+        path = self.directory / 'hosts.yaml'
+        for content, message in (
+                ('a: [', 'line 1, column 5: no YAML: expected the node'),
+                ('- a', "['a'] is not of type 'object'"),
+                ('a:', "host a: None is not of type 'object'"),
+                ('7: {}', 'a host name is not a string'),
+                ('a: {drivr: x}', "host a: Additional properties are not"),
+                ('a: {drivr: x}', "('drivr' was unexpected)"),
+                ('a: {driver: 5}', 'host a: driver: 5 is not of type'),
+                ('a: {redfish: {address: bmc}}',
+                 "host a: redfish.address: 'bmc' does not match"),
+                ('a: {redfish: {system: "1"}}',
+                 "host a: redfish.system: '1' does not match"),
+                ('a: {redfish: {password: 12345}}',
+                 'host a: redfish.password: is not a string'),
+                ('a: {standby: {mac: 52-54}}',
+                 "host a: standby.mac: '52-54' does not match"),
+                ('a: {command: {on: 5}}',
+                 'host a: command.on: 5 is of the wrong kind'),
+                ('a: {command: {on: []}}',
+                 'host a: command.on: [] is of the wrong kind')):
+            exc = self.assertRaises(errors.HostsFileError, self.load, content)
+            self.assertIn(f'{path}: ', str(exc))
+            self.assertIn(message, str(exc))
+            self.assertNotIn('12345', str(exc))
+
+    def test_passwords_stay_out_of_mistakes(self):
+        for content in (
+                'a: {redfish: [{password: hush}]}', 'a: {redfish: hush}',
+                'a: {redfish: {address: "me:hush@bmc"}}',
+                'a: {command: {on: [ipmitool, -P, hush, 5]}}',
+                'a: {command: {on: {password: hush}}}',
+                '- {redfish: {password: hush}}',
+                'a: {driver: {password: hush}}'):
+            exc = self.assertRaises(errors.HostsFileError, self.load, content)
+            self.assertNotIn('hush', str(exc), content)
+        exc = self.assertRaises(errors.HostsFileError, power_hosts.command,
+                                'ipmitool -P "hush', 'n1')
+        self.assertNotIn('hush', str(exc))
+
+    def test_passwords_stay_out_of_what_is_no_yaml(self):
+        for value in ('hush: x: y', '"hush', '*hush', '!hush', "!hu'hush",
+                      '&hush &hush x', '%hush', '"\\hush"', '[hush', '@hush',
+                      '`hush', '{hush: [}', '|hush', "'hush' hush",
+                      '\thush', 'hush\x07', '"hush\\xhush"',
+                      '!<tag:hush', '&a hush\nb: *hush'):
+            content = f'a:\n  redfish:\n    password: {value}\n'
+            with self.subTest(value):
+                exc = self.assertRaises(errors.HostsFileError, self.load,
+                                        content)
+                told = ''.join(traceback.format_exception(exc))
+                self.assertNotIn('hush', told.partition('Error: ')[2])
+                self.assertIn(f"{self.directory / 'hosts.yaml'}: ", str(exc))
+                self.assertNotIn('hush', str(exc))
+
+    def test_options_that_may_hold_passwords_are_secret(self):
+        for group, names in (
+                ('preemption_engine', ('backend_url',)),
+                ('energy', ('prometheus_url', 'kwapi_url', 'gnocchi_url',
+                            'ironic_url', 'redfish_password', 'command_on',
+                            'command_off', 'command_force_off',
+                            'command_status', 'standby_suspend',
+                            'standby_wake', 'standby_status'))):
+            for name in names:
+                self.assertTrue(
+                    self.conf._groups[group]._opts[name]['opt'].secret, name)
+
+    def test_all_mistakes_are_told(self):
+        exc = self.assertRaises(errors.HostsFileError, self.load,
+                                'a: {driver: 5}\nb: {driver: 6}')
+        self.assertIn('host a: driver: 5', str(exc))
+        self.assertIn('host b: driver: 6', str(exc))
+
+    def test_no_file(self):
+        exc = self.assertRaises(errors.HostsFileError, power_hosts.HostsFile,
+                                '/nothing/hosts.yaml')
+        self.assertIn('/nothing/hosts.yaml', str(exc))
+
+
+class TestTemplates(base.PowerTestCase):
+
+    def test_fields(self):
+        for text, expected in (
+                ('https://{short}-bmc', 'https://n1-bmc'),
+                ('{host}:{short}', 'n1.example.org:n1'),
+                ('', ''), ("awk '{print $1}'", "awk '{print $1}'")):
+            self.assertEqual(expected,
+                             power_hosts.expand(text, 'n1.example.org'))
+
+    def test_unknown_field(self):
+        exc = self.assertRaises(errors.HostsFileError, power_hosts.expand,
+                                'https://{hots}', 'n1')
+        self.assertIn('unknown field in braces', str(exc))
+        self.assertIn('known are {host} and {short}', str(exc))
+
+    def test_arguments_stay_out_of_messages(self):
+        for text, name in (('--password=hush{x}', 'n1'), ('{hush}', 'n1'),
+                           ('hush{host}', '-n1')):
+            exc = self.assertRaises(errors.HostsFileError,
+                                    power_hosts.expand, text, name)
+            self.assertNotIn('hush', str(exc))
+
+    def test_names_that_would_be_something_else(self):
+        for name in ('-oProxyCommand=x', 'a b', 'a/b', 'a@b', 'a;b', '', '$a',
+                     'a\n'):
+            self.assertRaises(errors.HostsFileError, power_hosts.expand,
+                              'ssh {host}', name)
+            # They harm nobody where they are not used.
+            self.assertEqual('ssh a', power_hosts.expand('ssh a', name))
+
+    def test_commands(self):
+        for value in ('ssh "{host}" \'echo a b\'',
+                      ['ssh', '{host}', 'echo a b']):
+            self.assertEqual(['ssh', 'n1', 'echo a b'],
+                             power_hosts.command(value, 'n1'))
+        self.assertRaises(errors.HostsFileError, power_hosts.command,
+                          'echo "', 'n1')
+
+    @support.LAW
+    @hypothesis.given(NAMES, strategies.lists(
+        strategies.sampled_from(('ssh', '{host}', 'a{short}b', 'x y'))))
+    def test_a_name_never_makes_more_arguments(self, name, value):
+        try:
+            arguments = power_hosts.command(value, name)
+        except errors.HostsFileError:
+            self.assertIn(name[0], '.-:')
+            return
+        self.assertEqual(len(value), len(arguments))
+        self.assertNotIn('-', [argument[:1] for argument in arguments])

@@ -1,0 +1,174 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts are free of the servers of a reservation when it has ended."""
+
+from nova_preempt import exceptions
+from nova_preempt.cloud import nova_api
+from nova_preempt.db import reservation_rows as rows
+from tests.unit.reservation import life
+from tests.unit.reservation.life import HOUR_S
+
+
+class TestAtTheEnd(life.ChoresTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.add_host('h1')
+
+    def run_it(self, **values):
+        self.reserve('h1', start_s=0, **values)
+        self.look()
+        self.look()
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def end_it(self):
+        self.pass_time((self.get().end_at - self.now).total_seconds())
+
+    def test_deletes_its_servers_only(self):
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1', takes_s=20)
+        self.look()
+        self.assertEqual([], self.cloud.asked)
+        self.end_it()
+        self.cloud.boot('alien', 'h1')
+        self.cloud.boot('spot', 'h1', preemptible=True)
+        self.look()
+        self.assertIsNone(self.get().released_at)
+        self.look_until(20)
+        self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
+        self.assertEqual((rows.ENDED, self.now),
+                         (self.get().status, self.get().released_at))
+        self.assertEqual(1, self.logger.output.count('Server alien'))
+        self.assertNotIn('Server spot', self.logger.output)
+
+    def test_shelves(self):
+        self.run_it(end_action='shelve')
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.end_it()
+        self.look_until(30)
+        self.assertEqual([('shelve', 'mine'), ('shelve_offload', 'mine')],
+                         self.cloud.asked)
+        self.assertIsNotNone(self.get().released_at)
+
+    def test_again_and_again_but_not_for_ever(self):
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1', stubborn=True)
+        self.end_it()
+        self.look_until(595, 10)
+        self.assertEqual(60 * [('force_delete', 'mine')], self.cloud.asked)
+        self.assertEqual(rows.ENDED, self.get().status)
+        self.look_until(5)
+        self.assertEqual((rows.ERROR, self.now),
+                         (self.get().status, self.get().released_at))
+        self.assertEqual('servers did not leave in 600 s: mine (active) on '
+                         'h1', self.get().reason)
+        self.assertEqual('error', self.told()[-1])
+
+    def test_servers_that_nova_cannot_shelve(self):
+        self.run_it(end_action='shelve')
+        self.cloud.boot('mine', 'h1', reservation='r1', vm_state='rescued')
+        self.end_it()
+        self.look_until(600)
+        self.assertEqual([], self.cloud.asked)
+        self.assertEqual(rows.ERROR, self.get().status)
+
+    def test_cancelled(self):
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.reservations.update('r1', status=rows.CANCELLED)
+        self.look_until(10)
+        self.assertEqual((rows.CANCELLED, {'h1': rows.READY}),
+                         (self.get().status, self.statuses()))
+        self.assertIsNotNone(self.get().released_at)
+        self.assertEqual(set(), self.cloud.on('h1'))
+        self.assertEqual(('end', rows.CANCELLED, None),
+                         self.events.told[-1])
+
+    def test_the_next_one_waits_for_it(self):
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1', takes_s=30)
+        self.reserve('h1', uuid='r2', start_s=HOUR_S)
+        self.look_until(HOUR_S - 1)
+        self.assertEqual([], self.cloud.asked)
+        self.look_until(1)
+        self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
+        self.look_until(35)
+        self.assertEqual(rows.ACTIVE, self.get('r2').status)
+        self.assertEqual(('h1',), self.get('r2').held)
+
+    def test_services_that_are_away(self):
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.end_it()
+        self.cloud.away = True
+        self.assertRaises(nova_api.NovaError, self.look)
+        # It ended in time all the same.
+        self.assertEqual(('end', rows.ENDED, 0.0), self.events.told[-1])
+        self.cloud.away = False
+        self.look_until(20)
+        self.assertIsNotNone(self.get().released_at)
+
+    def test_one_that_is_being_scheduled_at_the_end(self):
+        """It has space on the host, and is on none yet."""
+        self.run_it()
+        self.cloud.coming['late'] = 'r1'
+        self.cloud.foreign['h1'].add('late')
+        self.end_it()
+        self.look_until(60)
+        self.assertIsNone(self.get().released_at)
+        self.cloud.boot('late', 'h1', reservation='r1')
+        self.cloud.foreign.clear()
+        self.look_until(10)
+        self.assertEqual([('force_delete', 'late')], self.cloud.asked)
+        self.assertIsNotNone(self.get().released_at)
+
+    def test_one_that_comes_after_all_seemed_to_be_gone(self):
+        self.run_it()
+        self.end_it()
+        self.look()
+        self.assertIsNotNone(self.get().released_at)
+        self.cloud.boot('late', 'h1', reservation='r1')
+        self.look_until(10)
+        self.assertEqual(set(), self.cloud.on('h1'))
+
+    def test_one_of_several_that_it_was_asked_for_with(self):
+        self.cloud.add_host('h2')
+        self.run_it()
+        self.reserve('h2', uuid='r2', start_s=0, duration_s=9 * 3600)
+        self.look()
+        self.cloud.boot('a', 'h1', reservation=('r2', 'r1'))
+        self.cloud.boot('b', 'h2', reservation=('r1', 'r2'))
+        self.end_it()
+        self.look_until(30)
+        self.assertEqual({'b'}, set(self.cloud.servers))
+
+    def test_it_stays_where_the_next_one_is_on_the_same_host(self):
+        self.run_it()
+        self.cloud.boot('a', 'h1', reservation=('r1', 'r2'))
+        self.reserve('h1', uuid='r2', start_s=life.HOUR_S)
+        self.look_until(life.HOUR_S - 5)
+        self.end_it()
+        self.look_until(30)
+        self.assertEqual({'a'}, set(self.cloud.servers))
+        self.assertEqual([rows.ENDED, rows.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'r2')])
+
+    def test_what_is_over_for_long_is_deleted(self):
+        self.run_it()
+        self.end_it()
+        self.look()
+        self.pass_time(89 * 86400)
+        self.look()
+        self.get()
+        self.pass_time(2 * 86400)
+        self.look()
+        self.assertRaises(exceptions.ReservationNotFound, self.get)

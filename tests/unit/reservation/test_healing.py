@@ -1,0 +1,222 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that die are replaced."""
+
+from nova_preempt import exceptions
+from nova_preempt.db import reservation_rows as rows
+from tests.unit.reservation import life
+from tests.unit.reservation.life import HOUR_S
+
+
+class TestDeadHosts(life.ChoresTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+
+    def test_replaced_after_a_grace(self):
+        for down in ({'state': 'down'}, {'status': 'disabled'}, None):
+            self.reserve('h1', uuid=str(down))
+            if down is None:
+                del self.cloud.hosts['h1']
+            else:
+                self.cloud.add_host('h1', **down)
+            self.look_until(115)
+            self.assertEqual(('h1',), self.get(str(down)).held)
+            self.look_until(5)
+            found = self.get(str(down))
+            self.assertNotEqual(('h1',), found.held)
+            self.assertEqual(rows.PENDING, found.status)
+            self.reservations.update(str(down), status=rows.CANCELLED)
+            self.cloud.add_host('h1')
+            self.look()
+        self.assertEqual([], self.told())
+        self.assertIn('host h1 is gone', self.logger.output)
+
+    def test_a_restart_is_no_death(self):
+        self.reserve('h1')
+        for _ in range(3):
+            self.cloud.add_host('h1', state='down')
+            self.look_until(100)
+            self.cloud.add_host('h1')
+            self.look_until(100)
+        self.assertEqual({'h1': rows.ASSIGNED}, self.statuses())
+
+    def test_while_it_is_active(self):
+        self.reserve('h1', start_s=0)
+        self.look_until(5)
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.cloud.boot('spot', 'h2', preemptible=True, notice_s=30)
+        self.cloud.boot('n', 'h3')
+        self.cloud.add_host('h1', state='down')
+        self.look_until(120)
+        self.assertEqual(('h2',), self.get().held)
+        self.look_until(60)
+        self.assertEqual({'h1': rows.LOST, 'h2': rows.READY},
+                         self.statuses())
+        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual({'mine'}, self.cloud.on('h1'))
+        self.assertIn('Servers on it are not moved', self.logger.output)
+        # Its servers are cleared away from lost hosts too.
+        self.pass_time(HOUR_S)
+        self.look_until(10)
+        self.assertEqual(set(), self.cloud.on('h1'))
+
+    def test_own_servers_on_a_new_host(self):
+        """They may come before the host is empty."""
+        self.reserve('h1', start_s=0)
+        self.look_until(5)
+        self.cloud.add_host('h1', state='down')
+        self.cloud.boot('n', 'h3')
+        self.cloud.boot('spot', 'h2', preemptible=True, takes_s=30)
+        self.look_until(120)
+        self.cloud.boot('mine', 'h2', reservation='r1')
+        self.look_until(60)
+        self.assertEqual({'mine'}, self.cloud.on('h2'))
+        self.assertEqual({'h1': rows.LOST, 'h2': rows.READY},
+                         self.statuses())
+
+    def test_degraded_and_repaired(self):
+        self.reserve('h1', 'h2', 'h3')
+        self.cloud.add_host('h3', state='down')
+        self.look_until(120)
+        found = self.get()
+        self.assertEqual((rows.DEGRADED, ('h1', 'h2')),
+                         (found.status, found.held))
+        self.assertEqual('1 of 3 hosts are missing: the compute service of '
+                         'host h3 is down', found.reason)
+        self.look_until(HOUR_S)
+        self.assertEqual(['degraded', 'start'], self.told())
+        self.cloud.add_host('h4')
+        self.look_until(5)
+        found = self.get()
+        self.assertEqual((rows.ACTIVE, ('h1', 'h2', 'h4'), ''),
+                         (found.status, found.held, found.reason))
+
+    def test_as_ranked(self):
+        self.options.ranking = 'name'
+        self.reconciler = self.make_reconciler()
+        self.cloud.add_host('h0', flops_per_watt=1.0)
+        self.cloud.add_host('h9', flops_per_watt=9.0)
+        self.reserve('h2')
+        self.cloud.add_host('h2', state='down')
+        self.look_until(125)
+        self.assertEqual(('h0',), self.get().held)
+
+    def test_somebody_is_faster(self):
+        self.reserve('h1', host_properties=[
+            'in', '$hypervisor_hostname', 'h1', 'h2'])
+        self.cloud.add_host('h1', state='down')
+        real = self.reservations.replace_host
+
+        def replace_host(uuid, old, new=None, reason='', public=''):
+            if new is not None:
+                raise exceptions.NoHostsForReservation('taken')
+            return real(uuid, old, new, reason, public)
+
+        self.reservations.replace_host = replace_host
+        self.look_until(125)
+        self.assertEqual((rows.DEGRADED, ()),
+                         (self.get().status, self.get().held))
+
+
+class TestManyAtOnce(life.ChoresTestCase):
+
+    NAMES = tuple(f'h{number}' for number in range(10))
+
+    def setUp(self):
+        super().setUp()
+        for name in self.NAMES:
+            self.cloud.add_host(name)
+
+    def set_state(self, names, **values):
+        for name in names:
+            self.cloud.add_host(name, **values)
+
+    def test_one_cause_strips_no_reservation(self):
+        """A message bus that is away for three minutes."""
+        self.reserve('h1', 'h2', start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        for values in ({'state': 'down'}, {'status': 'disabled'}):
+            self.set_state(self.NAMES, **values)
+            self.look_until(180)
+            self.assertEqual(('h1', 'h2'), self.get().held)
+            # They come back one after the other.
+            for name in reversed(self.NAMES):
+                self.set_state([name])
+                self.look_until(10)
+            self.assertEqual(('h1', 'h2'), self.get().held)
+        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(1, self.logger.output.count(
+            'No host is taken from any reservation: 10 of 10 hosts are'))
+
+    def test_who_stays_down_is_replaced_after_its_grace(self):
+        self.reserve('h1')
+        self.set_state(self.NAMES, state='down')
+        self.look_until(200)
+        self.set_state(self.NAMES)
+        self.set_state(['h1'], state='down')
+        self.look_until(110)
+        self.assertEqual(('h1',), self.get().held)
+        self.look_until(30)
+        self.assertNotEqual(('h1',), self.get().held)
+
+    def test_an_engine_that_is_blind_replaces_nobody(self):
+        self.reserve('h1')
+        self.blind = 'the message bus is away'
+        self.set_state(['h1'], state='down')
+        self.look_until(300)
+        self.assertEqual(('h1',), self.get().held)
+        self.assertIn('the message bus is away', self.logger.output)
+        self.blind = ''
+        self.look_until(130)
+        self.assertNotEqual(('h1',), self.get().held)
+
+    def test_hosts_of_a_dark_cell_are_not_gone(self):
+        self.reserve('h1')
+        self.cloud.dark = frozenset(('h1', 'h2'))
+        del self.cloud.hosts['h1']
+        self.look_until(300)
+        self.assertEqual(('h1',), self.get().held)
+
+    def lose(self, *hosts):
+        """Let an active reservation with a server on h1 lose that host."""
+        self.reserve(*hosts, start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.set_state(['h1'], status='disabled')
+        self.look_until(150)
+        self.assertNotIn('h1', self.get().held)
+        self.set_state(['h1'])
+
+    def test_a_host_comes_back_with_its_servers(self):
+        self.lose('h1')
+        self.look_until(5)
+        self.assertEqual(('h1',), self.get().held)
+        self.assertEqual(rows.READY, self.statuses()['h1'])
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_beside_the_new_one_if_that_is_in_use(self):
+        self.lose('h1')
+        new, = self.get().held
+        self.cloud.boot('mine too', new, reservation='r1')
+        self.look_until(5)
+        self.assertEqual({'h1', new}, set(self.get().held))
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_not_if_it_is_anothers_now(self):
+        self.lose('h1')
+        self.reserve('h1', uuid='r2', start_s=3000)
+        self.look_until(5)
+        self.assertNotIn('h1', self.get().held)

@@ -1,0 +1,380 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts are empty when a reservation starts."""
+
+import datetime
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core import model
+from nova_preempt.db import changes
+from nova_preempt.db import models
+from nova_preempt.db import reservation_rows as rows
+from nova_preempt.handover import eviction_policy
+from nova_preempt.reservation import reconciler
+from tests.unit.reservation import life
+from tests.unit.reservation.life import HOUR_S
+from tests.unit.reservation.life import LEAD_S
+
+
+class TestBeforeTheStart(life.ChoresTestCase):
+
+    def test_nothing_to_do(self):
+        self.assertEqual(reconciler.IDLE_S, self.look())
+        # Nova is not even asked.
+        self.cloud.away = True
+        self.assertEqual(reconciler.IDLE_S, self.look())
+
+    def test_preemptible_servers_stay_until_their_notice(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('short', 'h1', preemptible=True, notice_s=30,
+                        takes_s=120)
+        self.cloud.boot('long', 'h1', preemptible=True, notice_s=300,
+                        takes_s=120)
+        self.reserve('h1')
+        start = self.get().start_at
+        self.look_until(HOUR_S)
+        self.assertEqual(
+            {'long': 450, 'short': 180},
+            {uuid: (start - when).total_seconds()
+             for uuid, when in self.cloud.noticed.items()})
+        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+
+    def test_those_with_the_same_notice_end_together(self):
+        self.cloud.add_host('h1')
+        for uuid in ('a', 'b', 'c'):
+            self.cloud.boot(uuid, 'h1', preemptible=True, notice_s=30)
+        self.cloud.boot('d', 'h1', preemptible=True, task_state='resizing')
+        self.reserve('h1', start_s=100)
+        self.look()
+        self.look()
+        self.assertEqual([('reservation', 'a', 'b', 'c')], self.cloud.asked)
+
+    def test_normal_servers_are_moved(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('n', 'h1', takes_s=300)
+        self.cloud.boot('s', 'h1', vm_state='stopped')
+        self.reserve('h1')
+        self.look_until(HOUR_S - LEAD_S - 1)
+        self.assertEqual([], self.cloud.asked)
+        self.look_until(LEAD_S + 1)
+        self.assertEqual(
+            [('live_migrate', 'n'), ('cold_migrate', 's'),
+             ('confirm_resize', 's')], self.cloud.asked)
+        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual('stopped', self.cloud.servers['s'].vm_state)
+
+    def test_what_cannot_be_moved_is_tried_again(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('n', 'h1', movable=False)
+        self.reserve('h1', start_s=LEAD_S)
+        self.look_until(60)
+        self.assertEqual(3 * [('live_migrate', 'n')], self.cloud.asked)
+        self.assertEqual(1, self.logger.output.count(
+            'Server n cannot be moved: No valid host'))
+        self.cloud.servers['n'].movable = True
+        self.look_until(LEAD_S - 60)
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_newcomers_are_noticed(self):
+        """A host that was empty is looked at until the start."""
+        self.cloud.add_host('h1')
+        self.reserve('h1')
+        self.look_until(HOUR_S - 600)
+        self.assertEqual({'h1': rows.READY}, self.statuses())
+        self.cloud.boot('late', 'h1', preemptible=True, notice_s=30)
+        self.look()
+        self.assertEqual({'h1': rows.EMPTYING}, self.statuses())
+        self.look_until(600)
+        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+
+    def test_what_only_placement_knows(self):
+        """A server that is being built, or a move that is not confirmed."""
+        self.cloud.add_host('h1')
+        self.cloud.foreign['h1'].add('building')
+        self.reserve('h1')
+        self.look_until(HOUR_S - 1)
+        self.assertEqual(rows.PENDING, self.get().status)
+        self.look_until(1)
+        self.assertEqual((rows.DEGRADED, ()),
+                         (self.get().status, self.get().held))
+        self.assertIn('host h1 is not empty: allocations of building',
+                      self.get().reason)
+        self.assertEqual(['degraded'], self.told())
+
+    def test_another_host_in_its_place(self):
+        for name in ('h1', 'h2', 'h3', 'h4'):
+            self.cloud.add_host(name)
+        self.cloud.boot('n', 'h1', movable=False)
+        self.cloud.boot('n2', 'h2')
+        self.cloud.boot('p', 'h3', preemptible=True)
+        self.reserve('h4', uuid='other', start_s=0, duration_s=9 * HOUR_S)
+        self.reserve('h1')
+        self.look_until(HOUR_S - 1)
+        self.assertEqual(('h1',), self.get().held)
+        self.look_until(200)
+        self.assertEqual(('h3',), self.get().held)
+        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertIn('host h1 is not empty: servers n (No valid host)',
+                      next(host.reason for host in self.get().hosts))
+        self.assertIn('n', self.cloud.on('h1'))
+
+    def test_an_empty_host_is_preferred(self):
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+        self.cloud.boot('n', 'h1', movable=False)
+        self.cloud.boot('p', 'h2', preemptible=True)
+        self.reserve('h1')
+        self.look_until(HOUR_S + 10)
+        self.assertEqual(('h3',), self.get().held)
+        self.assertEqual({'p'}, self.cloud.on('h2'))
+        (_event, status, late_s), = self.events.told
+        self.assertEqual(rows.ACTIVE, status)
+        self.assertLessEqual(late_s, 2 * reconciler.IDLE_S)
+
+    def test_the_only_host_is_tried_again_but_not_all_the_time(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, takes_s=460)
+        self.reserve('h1', start_s=0)
+        self.look_until(450)
+        self.assertEqual(['degraded'] * 2, self.told())
+        self.look_until(30)
+        self.assertEqual(['degraded'] * 2 + ['start'], self.told())
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_properties_are_those_asked_for(self):
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+        self.cloud.boot('n', 'h1', movable=False)
+        self.reserve('h1', host_properties=[
+            'in', '$hypervisor_hostname', 'h1', 'h3'])
+        self.look_until(HOUR_S + 10)
+        self.assertEqual(('h3',), self.get().held)
+
+    def test_what_a_server_was_promised_holds(self):
+        """And nobody beside it ends in vain."""
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, uptime_s=60,
+                        minimum_runtime_s=86400)
+        self.cloud.boot('beside', 'h1', preemptible=True)
+        self.cloud.boot('n', 'h1')
+        self.reserve('h1', start_s=0, duration_s=600)
+        self.look_until(300)
+        self.assertEqual([], self.cloud.asked)
+        self.assertEqual((rows.DEGRADED, ()),
+                         (self.get().status, self.get().held))
+        self.assertIn('promised to run for 86340 s more', self.get().reason)
+
+    def test_it_may_end_once_the_promise_is_kept(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, uptime_s=0,
+                        minimum_runtime_s=60)
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.assertEqual([], self.cloud.asked)
+        self.cloud.servers['p'].uptime_s = 60
+        self.look()
+        self.assertEqual([('reservation', 'p')], self.cloud.asked)
+
+    def test_a_locked_server_stays(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
+        self.cloud.boot('own', 'h1', preemptible=True, locked_by='owner')
+        self.reserve('h1', start_s=0)
+        self.look_until(200)
+        self.assertEqual([], self.cloud.asked)
+        self.assertIn('own, p (it is locked)',
+                      self.get().hosts[0].reason)
+
+    def test_another_host_in_time_for_one_that_will_not_be_empty(self):
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
+        self.cloud.boot('q', 'h2', preemptible=True)
+        self.reserve('h1')
+        self.look_until(HOUR_S + 5)
+        self.assertEqual(('h2',), self.get().held)
+        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+
+    def test_budgets_count(self):
+        self.cloud.add_host('h1')
+        for uuid in ('a', 'b', 'c'):
+            self.cloud.boot(uuid, 'h1', preemptible=True)
+        self.cloud.caps = (model.Cap(frozenset('abc'), 2),)
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.assertEqual([('reservation', 'a', 'b')], self.cloud.asked)
+        self.assertEqual([{'reservation_id': 'r1', 'project_id': 'p',
+                           'user_id': ''}], self.cloud.recorded)
+
+    def test_servers_of_a_reservation_that_ends_too_late(self):
+        """It has lost the host, and its servers are still there."""
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.reserve('h1', uuid='long', start_s=0, duration_s=9 * HOUR_S)
+        self.look()
+        self.cloud.boot('theirs', 'h1', reservation='long')
+        self.reservations.replace_host('long', 'h1', None, 'was down')
+        self.reserve('h1', start_s=LEAD_S)
+        self.look_until(LEAD_S + 5)
+        self.assertEqual(('h2',), self.get().held)
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_it_says_so_where_there_is_no_other_host(self):
+        self.cloud.add_host('h1')
+        self.reserve('h1', uuid='long', start_s=0, duration_s=9 * HOUR_S)
+        self.look()
+        self.cloud.boot('theirs', 'h1', reservation='long')
+        self.reservations.replace_host('long', 'h1', None, 'was down')
+        self.reserve('h1', start_s=0)
+        self.look_until(60)
+        self.assertEqual(rows.DEGRADED, self.get().status)
+        self.assertIn('servers of another reservation theirs (whose end is ',
+                      self.get().reason)
+        self.assertEqual('1 of 1 hosts are missing: a host could not be '
+                         'emptied', self.get().public_reason)
+
+    def test_who_lands_there_after_the_start(self):
+        self.cloud.add_host('h1')
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.cloud.boot('late', 'h1', takes_s=10)
+        self.cloud.boot('spot', 'h1', preemptible=True)
+        self.look_until(20)
+        self.assertEqual({'mine'}, self.cloud.on('h1'))
+        self.assertEqual((rows.ACTIVE, {'h1': rows.READY}),
+                         (self.get().status, self.statuses()))
+        self.assertEqual(1, self.logger.output.count(
+            'Server late is on host h1, which reservation r1 has'))
+
+    def test_active_once_its_hosts_are_on_and_up(self):
+        for values in ({'asleep': True}, {'state': 'down'}):
+            self.cloud.add_host('h1', **values)
+            uuid = str(values)
+            self.reserve('h1', uuid=uuid, start_s=0)
+            self.look_until(60)
+            self.assertEqual((rows.PENDING, ('h1',)),
+                             (self.get(uuid).status, self.get(uuid).held))
+            self.cloud.add_host('h1')
+            self.look_until(5)
+            self.assertEqual(rows.ACTIVE, self.get(uuid).status)
+            self.reservations.update(uuid, status=rows.CANCELLED)
+
+    def test_one_host_that_placement_fails_for(self):
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.reserve('h1', uuid='r1', start_s=0)
+        self.reserve('h2', uuid='r2', start_s=0)
+        self.cloud.unreadable = {'h1'}
+        self.look_until(60)
+        self.assertEqual([rows.PENDING, rows.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'r2')])
+        self.cloud.unreadable = set()
+        self.look_until(5)
+        self.assertEqual(rows.ACTIVE, self.get('r1').status)
+
+    def test_a_dark_cell_stops_its_own_hosts_only(self):
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name)
+        self.cloud.dark = frozenset(('h1',))
+        self.reserve('h1', uuid='r1', start_s=0)
+        self.reserve('h2', uuid='r2', start_s=0)
+        self.look_until(300)
+        self.assertEqual([rows.PENDING, rows.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'r2')])
+        self.cloud.dark = frozenset()
+        self.look_until(5)
+        self.assertEqual(rows.ACTIVE, self.get('r1').status)
+
+    def test_an_engine_that_restarts_confirms_what_it_has_moved(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('s', 'h1', vm_state='stopped')
+        self.reserve('h1', start_s=LEAD_S)
+        # It dies before Nova is done.
+        self.reconciler._migration.follow = lambda: None
+        self.reconciler.run()
+        self.assertEqual('resized', self.cloud.servers['s'].vm_state)
+        self.cloud.asked.clear()
+        self.reconciler = self.make_reconciler()
+        self.look_until(LEAD_S + 5)
+        self.assertEqual([('confirm_resize', 's')], self.cloud.asked)
+        self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_while_reservations_are_off(self):
+        """Those that have started go on to their end; no other begins."""
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+        self.reserve('h1', uuid='active', start_s=0)
+        self.look()
+        self.cloud.boot('mine', 'h1', reservation='active')
+        self.enabled = False
+        self.cloud.boot('p', 'h2', preemptible=True)
+        self.cloud.boot('n', 'h2')
+        self.reserve('h2', uuid='pending', start_s=60)
+        self.cloud.add_host('h1', state='down')
+        self.look_until(HOUR_S - 15)
+        self.assertEqual([], self.cloud.asked)
+        self.assertEqual(
+            [(rows.ACTIVE, ('h1',)), (rows.PENDING, ('h2',))],
+            [(self.get(uuid).status, self.get(uuid).held)
+             for uuid in ('active', 'pending')])
+        self.assertEqual(1, self.logger.output.count(
+            'Reservation pending does not begin: [reservation]enabled'))
+        self.look_until(15)
+        self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
+        self.assertEqual(rows.ENDED, self.get('active').status)
+
+    # Not shrunk: an example is half an hour of a life.
+    @hypothesis.settings(max_examples=8,
+                         phases=[hypothesis.Phase.generate])
+    @hypothesis.given(
+        servers=st.lists(st.tuples(
+            st.integers(0, 300), st.integers(0, 120)), max_size=6),
+        normal=st.lists(st.integers(0, LEAD_S - 30), max_size=3),
+        restarts=st.lists(st.integers(1, 1800), max_size=3))
+    def test_hosts_are_empty_at_the_start(self, servers, normal, restarts):
+        """Whatever notice servers have, and whenever the engine restarts.
+
+        :param servers: [(notice_s, how long the end takes then)]
+        :param normal: how long moves take
+        :param restarts: how many seconds before the start
+        """
+        self.now += datetime.timedelta(days=1)
+        with self.database._writer() as session:
+            changes.raise_generation(session, reservations=[
+                item.uuid for item in self.reservations.list()])
+            for model in (models.ReservationHost, models.Reservation):
+                session.query(model).delete()
+        self.events.told.clear()
+        self.begin()
+        self.cloud.add_host('h1')
+        for number, (notice_s, takes_s) in enumerate(servers):
+            self.cloud.boot(f'p{number}', 'h1', preemptible=True,
+                            notice_s=notice_s, takes_s=takes_s)
+        for number, takes_s in enumerate(normal):
+            self.cloud.boot(f'n{number}', 'h1', takes_s=takes_s)
+        self.reserve('h1', start_s=1801)
+        passed = 0
+        for before_s in sorted(restarts, reverse=True):
+            self.look_until(1801 - before_s - passed)
+            passed = 1801 - before_s
+            self.reconciler = self.make_reconciler()
+        self.look_until(1801 - passed)
+        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual(set(), self.cloud.on('h1'))
+        start = self.get().start_at
+        for number, (notice_s, _takes_s) in enumerate(servers):
+            early_s = (start - self.cloud.noticed[f'p{number}']
+                       ).total_seconds() - notice_s
+            self.assertLessEqual(early_s, 120 + eviction_policy.MARGIN_S)

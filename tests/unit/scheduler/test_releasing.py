@@ -1,0 +1,169 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Space that others give up already, and who waits for it."""
+
+import datetime
+import types
+import unittest
+from unittest import mock
+
+from oslo_utils import timeutils
+
+from nova_preempt import db
+from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import plans
+from nova_preempt.db import api as db_api
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import releasing
+from tests.unit.core.scheduling import world
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+class SurplusTestCase(unittest.TestCase):
+    """A full host of 4 VCPU; the victim v1 still has 2, v2 would cost 20."""
+
+    def setUp(self):
+        self.now = 0.0
+        patch = mock.patch.object(timeutils, 'utcnow', return_value=NOW)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.claimed = {'d'}
+        self.options = types.SimpleNamespace(
+            actions=['delete'], maximum_notice_s=300,
+            termination_timeout_s=120, poll_interval_s=1)
+        self.surplus = releasing.ReleaseWaiter(
+            types.SimpleNamespace(get_claimed_uuids=lambda: self.claimed),
+            self.options, lambda: self.now, self.sleep)
+        self.world = world.World()
+        self.world.add('node', {'VCPU': 4, 'DISK_GB': 40}, {}, {
+            uuid: (20, {'VCPU': 2, 'DISK_GB': 20}) for uuid in ('v1', 'v2')},
+            uuid='rp')
+        self.allocations = self.world.hosts['rp'].allocations
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def decision(self, *victims, **values):
+        return db.Decision(**{
+            'uuid': 'd', 'server_uuid': 's', 'status': db_api.CLAIMED,
+            'provider_uuid': 'rp', 'victims': victims, **values})
+
+    def best(self, *decisions, wanted=2, **resources):
+        """The first plan of a request, None if there is none.
+
+        It can wait for 60 s.
+        """
+        self.world.hosts['rp'].generation += 1
+        self.world.longest_notice_s = 60
+        self.resources = {'VCPU': wanted, **resources}
+        found = plans.Search(
+            self.world.answers(), model.Request.of(self.resources),
+            self.world.policy, world.NOW, excluded=['v1'])
+        found.release(self.surplus.releasing(decisions))
+        return next(found.ranked(()), None)
+
+
+class TestLeaving(SurplusTestCase):
+
+    def test_joined(self):
+        """Lesson 5: nobody ends for space that is being freed."""
+        option = self.best(self.decision(db.Victim('v1')))
+        self.assertEqual((('d',), 0), (option.joins, option.cost_us))
+        self.assertEqual(['v1'], [server.uuid for server in option.victims])
+
+    def test_nobody_is_ending(self):
+        option = self.best()
+        self.assertEqual((), option.joins)
+        self.assertEqual(['v2'], [server.uuid for server in option.victims])
+
+    def test_more_than_is_given_up(self):
+        self.assertIsNone(self.best(self.decision(db.Victim('v1')),
+                                    wanted=3))
+
+    def test_it_does_not_hold_it_any_more(self):
+        self.allocations['v1'] = {'VCPU': 1}
+        self.allocations['normal'] = {'VCPU': 1}
+        self.assertEqual((), self.best(self.decision(db.Victim('v1'))).joins)
+
+    def test_not_claimed(self):
+        for status in (db_api.INTENT, db_api.ROLLING_BACK):
+            self.assertEqual((), self.best(self.decision(
+                db.Victim('v1'), status=status)).joins)
+
+    def test_not_twice(self):
+        decision = self.decision(db.Victim('v1'))
+        self.assertEqual({}, self.surplus.releasing([decision], {'d'}))
+
+    def test_a_stopped_server_keeps_its_disk(self):
+        stops = self.decision(db.Victim('v1', action='stop'))
+        self.assertEqual(('d',), self.best(stops).joins)
+        self.assertEqual((), self.best(stops, DISK_GB=20).joins)
+
+    def test_a_victim_that_is_kept(self):
+        self.assertEqual((), self.best(self.decision(
+            db.Victim('v1', status=db_api.KEPT))).joins)
+
+    def test_notice(self):
+        """What is left of it, against the 60 s that the request has."""
+        for left_s, joins in ((60, ('d',)), (61, ())):
+            self.assertEqual(joins, self.best(self.decision(db.Victim(
+                'v1', notice_s=300, deadline=NOW + datetime.timedelta(
+                    seconds=left_s)))).joins)
+
+    def test_an_end_of_the_engine(self):
+        """It has no provider and no surplus in its record."""
+        option = self.best(self.decision(
+            db.Victim('v1', allocations={'rp': {'resources': {'VCPU': 2}}}),
+            server_uuid='', provider_uuid='', record={'why': 'age'}))
+        self.assertEqual(('d',), option.joins)
+
+    def test_others_wait_for_it(self):
+        decision = self.decision(db.Victim('v1'))
+        option = self.best(decision)
+        self.assertRaises(releasing.CapacityReleasing,
+                          self.surplus.join, option, self.resources)
+        self.assertEqual((), self.best(decision).joins)
+        self.assertFalse(self.surplus.join(option, self.resources),
+                         'it is given twice')
+
+
+class TestWaiting(SurplusTestCase):
+
+    def wait(self, whole_s):
+        with self.assertRaises(releasing.CapacityReleasing) as caught:
+            self.surplus.join(self.best(self.decision(db.Victim('v1'))),
+                              self.resources)
+        self.surplus.wait(caught.exception, deadline.Deadline(
+            core_deadline.Times(whole_s, 0), lambda: self.now))
+        self.assertEqual((), self.surplus.waiting('rp'))
+
+    def test_until_it_is_done(self):
+        real = self.sleep
+
+        def sleep(seconds):
+            real(seconds)
+            if self.now >= 30:
+                self.claimed = set()
+
+        self.surplus._sleep = sleep
+        self.wait(1000)
+        self.assertEqual(30, self.now)
+
+    def test_no_longer_than_it_can_take(self):
+        self.wait(1000)
+        self.assertEqual(420, self.now)
+
+    def test_no_longer_than_the_request_has(self):
+        self.wait(50)
+        self.assertEqual(50, self.now)

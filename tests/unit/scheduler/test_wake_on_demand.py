@@ -1,0 +1,241 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How a request waits for hosts; whom it waits for, see the functional tests.
+"""
+
+from unittest import mock
+
+from nova import exception
+from oslo_utils import timeutils
+
+from nova_preempt import exceptions
+from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core.energy import demand as core
+from nova_preempt.db import energy as db_energy
+from nova_preempt.db import promises
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import patience
+from nova_preempt.scheduler import wake_on_demand
+from tests.unit.power import base
+from tests.unit.power import world
+
+
+class Spec:
+    """A request for as many cores."""
+
+    def __init__(self, vcpus=2):
+        self.flavor = mock.Mock(vcpus=vcpus)
+        self.used = False
+
+    def __deepcopy__(self, memo):
+        assert not self.used
+        return Spec(self.flavor.vcpus)
+
+
+class TestDemand(world.WorldTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.waiting = base.Waiting()
+        self.engine = mock.Mock()
+        self.engine.wake_hosts.return_value = {'hosts': ['a'], 'boot_s': 300}
+        self.demand = wake_on_demand.WakeOnDemand(
+            self.conf, self.db, None, self.engine, None,
+            self.waiting.clock, self.waiting.sleep)
+        self.limit = self.make_limit(1740)
+        self.places = patience.Places()
+        self.room = {'a': 1, 'b': 1}
+        patch = mock.patch.object(self.demand, '_candidates',
+                                  lambda context, spec: dict(self.room))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.asleep('a', 'b')
+        self.free = False
+
+    def make_limit(self, seconds):
+        return deadline.Deadline(core_deadline.Times(seconds, 0),
+                                 self.waiting.clock)
+
+    def asleep(self, *names):
+        for name in names:
+            self.assertTrue(self.to(name, 'asleep', ('on',)))
+
+    def to(self, name, state, before=db_energy.STATES):
+        return db_energy.set_power(self.db, name, state, base.NOW.replace(
+            tzinfo=None), from_states=before)
+
+    def place(self, spec):
+        """As Nova, it changes the request."""
+        self.assertFalse(spec.used)
+        spec.used = True
+        if not self.free:
+            raise exception.NoValidHost(reason='There is no room.')
+        return 'there'
+
+    def serve(self, servers=('s1',)):
+        with patience.Patience(self.limit, self.places) as mine:
+            return self.demand.serve(None, Spec(), list(servers), self.place,
+                                     mine)
+
+    def refused(self):
+        return str(self.assertRaises(exception.NoValidHost, self.serve))
+
+    def up_in(self, seconds, name='a', free=True):
+        def boot():
+            self.to(name, 'on')
+            self.free = free
+
+        self.waiting.at[self.waiting.now_s + seconds] = boot
+
+    def test_room_at_once(self):
+        self.free = True
+        self.assertEqual('there', self.serve())
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_waits(self):
+        self.up_in(200)
+        self.assertEqual('there', self.serve(['s1', 's2']))
+        self.engine.wake_hosts.assert_called_once_with(
+            None, 's1', 2, {'a': 1, 'b': 1})
+        self.assertEqual([('s1', 2, 200.0), ('s2', 2, 200.0)], [
+            (wake.server_uuid, wake.cores, wake.boot_s)
+            for wake in db_energy.get_wakes(self.db)])
+
+    def test_time_is_up(self):
+        self.assertEqual(
+            'No valid host was found. There is no room. Capacity is on its '
+            'way: hosts are being powered on, which takes about 300 s; it '
+            'has waited 600 s. Try again later.',
+            self.refused())
+        self.assertEqual(1600, self.waiting.now_s)
+
+    def test_no_longer_than_the_conductor_waits(self):
+        self.limit = self.make_limit(40)
+        self.refused()
+        self.assertEqual(1040, self.waiting.now_s)
+
+    def test_what_it_took_before_counts(self):
+        """Victims that did not end, say, before a host is woken."""
+        def place(spec):
+            self.waiting.now_s += 500
+            raise exception.NoValidHost(reason='There is no room.')
+
+        self.limit = self.make_limit(700)
+        self.place = place
+        self.refused()
+        self.assertEqual(1700, self.waiting.now_s)
+
+    def test_too_many_wait_already(self):
+        """The hosts are woken all the same."""
+        self.places = patience.Places(1)
+        self.places.take()
+        self.assertIn('Capacity is on its way', self.refused())
+        self.assertEqual(1000, self.waiting.now_s)
+        self.engine.wake_hosts.assert_called_once()
+
+    def test_its_place_is_free_afterwards(self):
+        self.places = patience.Places(1)
+        self.refused()
+        self.assertTrue(self.places.take())
+
+    def test_nova_says_nothing_more(self):
+        def place(spec):
+            raise exception.NoValidHost(reason='')
+
+        self.place = place
+        self.set(demand_wait_s=0)
+        self.assertEqual(
+            'No valid host was found. Capacity is on its way: hosts are '
+            'being powered on, which takes about 300 s; try again then.',
+            self.refused())
+
+    def test_does_not_wait(self):
+        self.set(demand_wait_s=0)
+        self.assertIn('Capacity is on its way', self.refused())
+        self.assertEqual(1000, self.waiting.now_s)
+
+    def test_none_could_serve_it(self):
+        self.room = {}
+        self.assertNotIn('Capacity', self.refused())
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_none_is_woken(self):
+        self.engine.wake_hosts.return_value = {'hosts': [], 'boot_s': 0}
+        self.assertNotIn('Capacity', self.refused())
+
+    def test_nobody_answers(self):
+        self.engine.wake_hosts.side_effect = exceptions.NoAnswer('no')
+        self.assertNotIn('Capacity', self.refused())
+
+    def test_not_wanted(self):
+        for option in ('enabled', 'demand_wakes'):
+            self.set(**{option: False})
+            self.refused()
+            self.set(**{option: True})
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_one_that_does_not_help_is_not_asked_again(self):
+        answers = {'a': ['a'], 'b': ['b']}
+
+        def wake(context, request, servers, hosts):
+            name = min(hosts)
+            self.up_in(100, name, free=name == 'b')
+            return {'hosts': answers[name], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        self.assertEqual('there', self.serve())
+        self.assertEqual(1200, self.waiting.now_s)
+        self.assertEqual([['a', 'b'], ['b']], [
+            sorted(call.args[3])
+            for call in self.engine.wake_hosts.call_args_list])
+
+    def test_one_that_fails(self):
+        def wake(context, request, servers, hosts):
+            if self.engine.wake_hosts.call_count == 1:
+                self.waiting.at[self.waiting.now_s + 50] = (
+                    lambda: self.to('a', 'failed'))
+                return {'hosts': ['a'], 'boot_s': 300}
+            self.up_in(100, 'b')
+            return {'hosts': ['b'], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        self.assertEqual('there', self.serve())
+
+    def test_one_that_is_still_shutting_down(self):
+        self.to('a', 'sleeping')
+        self.up_in(200)
+        self.assertEqual('there', self.serve())
+        self.assertEqual(1, self.engine.wake_hosts.call_count)
+
+    def test_what_was_promised_is_let_go(self):
+        def wake(context, request, servers, hosts):
+            promises.make(self.db, request, lambda others: [
+                core.Promise(request, 'a', 1, 2)], timeutils.utcnow(), 600)
+            return {'hosts': ['a'], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        self.refused()
+        # The host is to wake all the same: capacity is on its way.
+        self.assertEqual(1, len(promises.get(self.db, base.NOW.replace(
+            year=2000, tzinfo=None))))
+        self.up_in(200)
+        self.assertEqual('there', self.serve())
+        self.assertEqual([], promises.get(self.db, base.NOW.replace(
+            year=2000, tzinfo=None)))
+
+    def test_waits_for_all(self):
+        self.engine.wake_hosts.return_value = {'hosts': ['a', 'b'],
+                                               'boot_s': 300}
+        self.up_in(100, 'a', free=False)
+        self.up_in(150, 'b')
+        self.assertEqual('there', self.serve())
+        self.assertEqual(1, self.engine.wake_hosts.call_count)
