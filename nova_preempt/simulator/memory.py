@@ -22,6 +22,7 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Inventory, Provider, Refusal
 from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import port
 
@@ -142,7 +143,7 @@ class MemoryCloud:
             undo.append((host.remove, (new,)))
             return True
 
-        found = cycles.place(cycle, self.offered(cycle), claim, len(uuids))
+        found = loop.place(cycle, self.offered(cycle), claim, len(uuids))
         if found is None:
             for act, arguments in reversed(undo):
                 act(*arguments)

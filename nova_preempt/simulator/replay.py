@@ -20,6 +20,7 @@ import contextlib
 import dataclasses
 
 from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import port
 
 #: The questions of core.scheduling.port.Cloud.
@@ -187,7 +188,7 @@ def again(record):
     claims = _Claims(record.claims)
     if record.orders:
         with contextlib.suppress(_Over):
-            cycles.place(cycle, record.orders[0][0], claims.claim,
+            loop.place(cycle, record.orders[0][0], claims.claim,
                          len(record.orders))
     rest = replay.rest()
     if rest:

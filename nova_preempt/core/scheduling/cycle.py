@@ -13,7 +13,7 @@
 """One pass of one request: where its servers go, and who ends for them.
 
 The steps are those of Nova's scheduler, which drives them by its hooks as a
-plain loop does elsewhere (place()):
+plain loop does elsewhere (loop.place()):
 
 1. offer(): which hosts that need victims are looked at beside those with
    room;
@@ -28,8 +28,7 @@ Nothing is done here but asked for and answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import datetime
 import itertools
 
@@ -43,27 +42,12 @@ from nova_preempt.core.scheduling.plans import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Trial
 from nova_preempt.core.scheduling.port import Unanswered
+from nova_preempt.core.scheduling.record import Considered
+from nova_preempt.core.scheduling.record import consider
 
 #: What the cloud has said of servers, and of who has room, is asked anew
 #: before a claim if it is older, in seconds.
 LATEST_S = 1
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Considered:
-    """A host that could serve a request, for the record."""
-
-    host: str
-    name: str
-    victims: tuple[str, ...] = ()
-    cost_us: int = 0
-    optimal: bool = True
-    steps: int = 0
-
-    @property
-    def key(self) -> tuple[bool, int, str, str]:
-        """What the best of them comes first by: room, then least cost."""
-        return (bool(self.victims), self.cost_us, self.name, self.host)
 
 
 class Cycle:
@@ -193,7 +177,10 @@ class Cycle:
     def considered(self) -> list[Considered]:
         """The hosts that order() returned last, the best first."""
         return sorted(
-            (self._consider(*item) for item in self._considering.items()),
+            (
+                consider(uuid, self._names[uuid], plan)
+                for uuid, plan in self._considering.items()
+            ),
             key=lambda item: item.key,
         )
 
@@ -263,19 +250,6 @@ class Cycle:
             self._ranked is not None
             and not self._skipping
             and min(costs) <= self._last_cost
-        )
-
-    def _consider(self, host: str, plan: Plan | None) -> Considered:
-        name = self._names[host]
-        if plan is None or not plan.victims or plan.joins:
-            return Considered(host, name)
-        return Considered(
-            host,
-            name,
-            tuple(server.uuid for server in plan.victims),
-            plan.cost_us,
-            plan.victim_set.optimal,
-            plan.victim_set.steps,
         )
 
     # -- hosts that need victims, in batches -----------------------------
@@ -482,39 +456,3 @@ class Cycle:
         # It may be looked at again for the next server of the request.
         self._ranked = None
         return gone
-
-
-def place(
-    cycle: Cycle,
-    hosts: Sequence[tuple[str, str]],
-    claim: Callable[[str, Plan | None], bool],
-    count: int = 1,
-) -> list[tuple[str, Plan | None]] | None:
-    """Place the servers of a request, as Nova's scheduler does.
-
-    :param hosts: (uuid, name) of those with room, and of those offered
-    :param claim: takes a host, with the victims of a plan or without; tells
-        whether it could
-    :returns: where each one goes and who ends for it; None if not all of
-        them found a host, whose claims are the caller's to take back
-    """
-    placed: list[tuple[str, Plan | None]] = []
-    for index in range(count):
-        ordered = cycle.order(hosts, index)
-        for uuid in ordered:
-            plan = cycle.plan_of(uuid)
-            if plan is not None and plan.victims:
-                if not plan.joins:
-                    plan = cycle.confirm(uuid)
-                if plan is None or not claim(uuid, plan):
-                    cycle.lost(uuid)
-                    continue
-            elif not claim(uuid, None):
-                continue
-            placed.append((uuid, plan))
-            cycle.claimed(uuid)
-            hosts = [(uuid, cycle.name_of(uuid)) for uuid in ordered]
-            break
-        else:
-            return None
-    return placed

@@ -10,12 +10,45 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""In words, why a host and its victims were chosen."""
+"""What was considered, and in words why a host and its victims were chosen."""
 
 from __future__ import annotations
 
+import dataclasses
+
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling.plans import Plan
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Considered:
+    """A host that could serve a request, for the record."""
+
+    host: str
+    name: str
+    victims: tuple[str, ...] = ()
+    cost_us: int = 0
+    optimal: bool = True
+    steps: int = 0
+
+    @property
+    def key(self) -> tuple[bool, int, str, str]:
+        """What the best of them comes first by: room, then least cost."""
+        return (bool(self.victims), self.cost_us, self.name, self.host)
+
+
+def consider(host: str, name: str, plan: Plan | None) -> Considered:
+    """Return a host as it is considered with a plan, or without victims."""
+    if plan is None or not plan.victims or plan.joins:
+        return Considered(host, name)
+    return Considered(
+        host,
+        name,
+        tuple(server.uuid for server in plan.victims),
+        plan.cost_us,
+        plan.victim_set.optimal,
+        plan.victim_set.steps,
+    )
 
 
 def why(host: str, plan: Plan, runner_up: tuple[str, int] | None) -> str:

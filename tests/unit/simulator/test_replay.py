@@ -14,7 +14,7 @@
 import unittest
 
 from nova_preempt.core.model import Request
-from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import loop
 from nova_preempt.simulator import replay
 from tests.unit.core.scheduling import world
 
@@ -31,7 +31,7 @@ class TestReplay(unittest.TestCase):
             world.NOW)
         self.record = cycle.record
         self.world.begin(cycle)
-        self.placed = cycles.place(cycle, self.world.offered(cycle),
+        self.placed = loop.place(cycle, self.world.offered(cycle),
                                    self.claim, 2)
 
     def claim(self, uuid, plan):
