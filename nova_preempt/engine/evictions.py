@@ -22,6 +22,7 @@ from oslo_log import log as logging
 
 from nova_preempt import pauses
 from nova_preempt import requester
+from nova_preempt.cloud import parallel
 from nova_preempt.core import ending
 from nova_preempt.db import api as db_api
 from nova_preempt.engine import stepper
@@ -81,9 +82,9 @@ class Evictions:
             status=db_api.CLAIMED, owner=preemption.owner.acquire(),
             host=servers[0].host, cost_us=cost_us, reason=reason,
             request_id=asked_by.get('request_id', ''),
-            victims=tuple(
-                self._make_victim(server, operation, cost_us, restore, leave)
-                for server in servers),
+            victims=tuple(parallel.call(
+                lambda server: self._make_victim(
+                    server, operation, cost_us, restore, leave), servers)),
             record={'operation': operation, 'why': reason,
                     'asked_by': asked_by})
         preemption.claims.active.add(decision.uuid)

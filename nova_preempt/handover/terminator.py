@@ -27,6 +27,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
@@ -157,6 +158,7 @@ class Work:
                     end = self._begin(decision, victim)
                     self._pending[victim.server_uuid] = end
                     self._ends.append(end)
+            self._give_notice()
         except BaseException:
             self.close()
             raise
@@ -211,7 +213,7 @@ class Work:
     def _begin(self, decision, victim):
         options = self._options
         for_good = decision.operation in ending.FOR_GOOD
-        end = _End(
+        return _End(
             decision, victim,
             ending.Terms(
                 decision.host,
@@ -223,28 +225,37 @@ class Work:
                 for_good=for_good, timeout_s=options.termination_timeout_s,
                 migrate_timeout_s=options.migrate_timeout_s),
             ending.Progress(self._monotonic() + victim.notice_s))
-        if victim.notice_s:
-            self._give_notice(end)
-        return end
 
-    def _give_notice(self, end):
-        """Tell the guest; it ends all the same if that cannot be done."""
+    def _give_notice(self):
+        """Tell those that have a time of notice, all at once."""
+        told = [end for end in self._ends if end.victim.notice_s]
+        deadlines = [self._note_notice(end) for end in told]
+        parallel.call(lambda item: self._tell(*item),
+                      list(zip(told, deadlines, strict=True)))
+
+    def _note_notice(self, end):
         decision, victim = end.decision, end.victim
         deadline = timeutils.utcnow() + datetime.timedelta(
             seconds=victim.notice_s)
+        # The others are written down first: no guest ends before the time
+        # that it is told.
+        end.note(notice_until=self._monotonic() + victim.notice_s)
         self._terminator.db.update_victim(
             decision.uuid, victim.server_uuid, db_api.NOTICED,
             deadline=deadline)
-        victim = dataclasses.replace(victim, deadline=deadline,
-                                     status=db_api.NOTICED)
-        self._terminator.events.notice(decision, victim)
+        self._terminator.events.notice(decision, dataclasses.replace(
+            victim, deadline=deadline, status=db_api.NOTICED))
+        return deadline
+
+    def _tell(self, end, deadline):
+        """Tell the guest; it ends all the same if that cannot be done."""
         try:
             self._terminator.nova.set_notice(
-                victim.server_uuid, victim.action, end.resort, deadline,
-                decision.operation, decision.uuid)
+                end.uuid, end.victim.action, end.resort, deadline,
+                end.decision.operation, end.decision.uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
-                        {'uuid': victim.server_uuid, 'exc': exc})
+                        {'uuid': end.uuid, 'exc': exc})
 
     # -- whether it is wanted ----------------------------------------------
 

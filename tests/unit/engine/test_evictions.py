@@ -18,6 +18,7 @@ from unittest import mock
 import testtools
 
 from nova_preempt import pauses
+from nova_preempt.cloud import placement
 from nova_preempt.cloud import servers
 from nova_preempt.db import api as db_api
 from nova_preempt.engine import evictions
@@ -126,6 +127,36 @@ class TestEnds(testtools.TestCase):
         self.assertEqual([(uuid, 'lost')], self.given_back)
         self.assertEqual([uuid], self.terminator.closed)
         self.assertEqual(set(), self.preemption.claims.active)
+
+
+class TestManyVictims(testtools.TestCase):
+
+    def test_their_allocations_are_not_read_one_by_one(self):
+        """Nobody has notice before the last has been read."""
+        together = threading.Barrier(4, timeout=WAIT_S)
+
+        def get_consumer(uuid):
+            together.wait()
+            return placement.Consumer(uuid, {uuid: {'resources': {}}})
+
+        preemption = mock.Mock()
+        preemption.placement.get_consumer.side_effect = get_consumer
+        preemption.claims.active = set()
+        made = evictions.Evictions(preemption, 1)
+        self.addCleanup(made.close)
+        made._stepper = mock.Mock(spec=stepper.Stepper)
+        with mock.patch.object(
+                evictions.records, 'make_victim',
+                side_effect=lambda server, *_args: db_api.Victim(
+                    server.uuid, 'project', 'user', 'small')):
+            made.begin_all([make_server(number) for number in range(4)],
+                           'test', 'why')
+        decision, = preemption.db.create_decision.call_args.args
+        self.assertEqual(
+            [(f's{number}', {f's{number}': {'resources': {}}})
+             for number in range(4)],
+            [(victim.server_uuid, victim.allocations)
+             for victim in decision.victims])
 
 
 class TestStepper(testtools.TestCase):

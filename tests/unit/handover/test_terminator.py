@@ -12,6 +12,7 @@
 """Ending victims, in a time of the tests' own."""
 
 import collections
+import threading
 import types
 import unittest
 from unittest import mock
@@ -563,3 +564,31 @@ class TestTerminator(unittest.TestCase):
         looks = self.poller.get.call_count
         self.assertEqual(set(), self.end(self.cloud({'a': 50}), 'a'))
         self.assertLess(self.poller.get.call_count - looks, 80)
+
+    def test_guests_are_told_at_once(self):
+        together = threading.Barrier(3, timeout=10)
+        cloud = self.cloud({'a': 0, 'b': 0, 'c': 0})
+        told = cloud.set_notice
+
+        def set_notice(*args):
+            together.wait()
+            told(*args)
+
+        cloud.set_notice = set_notice
+        self.end(cloud, 'a', 'b', 'c', notice_s=30)
+        self.assertEqual({'a', 'b', 'c'}, set(cloud.shown))
+
+    def test_none_ends_before_it_was_told_it_would(self):
+        """Also where writing down that the others have notice takes time."""
+        cloud = self.cloud({'a': 0, 'b': 0})
+        noticed = []
+
+        def update_victim(_uuid, server_uuid, status, **_values):
+            if status == api.NOTICED:
+                noticed.append((server_uuid, self.clock.now + 30))
+                self.clock.now += 5
+
+        self.db.update_victim.side_effect = update_victim
+        self.end(cloud, 'a', 'b', notice_s=30)
+        for uuid, until in noticed:
+            self.assertGreaterEqual(cloud.asked[uuid][0][0], until)
