@@ -40,7 +40,7 @@ from oslo_config import cfg
 import sqlalchemy as sa
 
 import nova_preempt.conf
-from nova_preempt.core import host_query
+from nova_preempt.core.reservation import host_query
 from nova_preempt.db import api
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows

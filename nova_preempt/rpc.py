@@ -146,7 +146,7 @@ class EngineClient(_Client):
     def find_hosts(self, context, host_properties):
         """The hosts with these properties that can be reserved.
 
-        :param host_properties: a query, see nova_preempt.core.host_query
+        :param host_properties: a query, see core.reservation.host_query
         :returns: [{'name', 'flops_per_watt': float or None, 'vacant': bool}]
             of enabled hosts that are up, in order of their names
         :raises InvalidReservation: the query cannot be understood

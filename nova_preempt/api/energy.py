@@ -19,8 +19,8 @@ import webob.exc
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import views
-from nova_preempt.core import efficiency
-from nova_preempt.core import savings
+from nova_preempt.core.energy import efficiency
+from nova_preempt.core.energy import savings
 from nova_preempt.db import energy as db_energy
 
 #: The source of figures that [energy]figures_file has, at least one of them.

@@ -22,7 +22,7 @@ from nova_preempt.api import policy
 from nova_preempt.api import reservable
 from nova_preempt.api import reservation_views as views
 from nova_preempt.api import validation
-from nova_preempt.core import host_query
+from nova_preempt.core.reservation import host_query
 from nova_preempt.reservation import schedule
 
 # Characters of a name that nobody has.

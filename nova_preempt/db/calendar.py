@@ -17,7 +17,7 @@ import threading
 
 import sqlalchemy as sa
 
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.db import changes
 from nova_preempt.db import leases
 from nova_preempt.db import models

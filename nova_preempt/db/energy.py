@@ -57,7 +57,7 @@ class HostPower:
 
 @dataclasses.dataclass(frozen=True)
 class HostFigures:
-    """What a host delivers and draws; see core.efficiency.Figures."""
+    """What a host delivers and draws; see core.energy.efficiency.Figures."""
 
     host: str
     flops: float | None
@@ -79,7 +79,7 @@ class HostReading:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The whole cloud at a time; see core.savings.Sample.
+    """The whole cloud at a time; see core.energy.savings.Sample.
 
     :param hosts_on: with those that are booting
     :param hosts_busy: with servers, for the forecast
@@ -168,7 +168,7 @@ def forget_power(database, hosts):
 def note_idle(database, idle, now, max_gap_s):
     """Count for how many intervals in a row hosts have been idle.
 
-    core.power.check_idle(), kept over restarts.
+    core.energy.power.check_idle(), kept over restarts.
 
     :param idle: the names of those that are ON and idle; all others are not
     :param max_gap_s: with more since the last time it was not in a row

@@ -13,7 +13,7 @@
 
 import sqlalchemy as sa
 
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
 

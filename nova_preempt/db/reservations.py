@@ -26,7 +26,7 @@ from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt import exceptions
-from nova_preempt.core import calendar as core
+from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import calendar as db_calendar
 from nova_preempt.db import changes
 from nova_preempt.db import models
@@ -191,7 +191,7 @@ class Reservations:
 
         :param reservation: a Reservation without times and hosts
         :param choose: given the db.calendar.Calendar, returns a
-            core.calendar.Found, None if there is none
+            core.reservation.calendar.Found, None if there is none
         :param check: given the Found and the open Reservations of the
             project, raises what it has against it
         :returns: the Reservation as granted

@@ -20,8 +20,8 @@ from nova import objects
 from nova import servicegroup
 from oslo_log import log as logging
 
-from nova_preempt.core import occupancy
 from nova_preempt.core.energy import steps
+from nova_preempt.core.reservation import occupancy
 
 LOG = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class ComputeHosts:
         return occupancy.is_empty(self.occupants(host))
 
     def occupants(self, host):
-        """The core.occupancy.Occupants of a ComputeHost, asked now."""
+        """The occupancy.Occupants of a ComputeHost, asked now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
         cell = self._get_cells()[host.cell_uuid]
         with nova_context.target_cell(nova_context.get_admin_context(),

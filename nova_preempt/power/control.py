@@ -18,7 +18,7 @@ import math
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.core import power as core
+from nova_preempt.core.energy import power as core
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises

@@ -26,7 +26,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import db
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import errors
 from nova_preempt.power import figures_file as figures_file

@@ -13,7 +13,7 @@
 
 import math
 
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file
 

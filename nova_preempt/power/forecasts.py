@@ -16,7 +16,7 @@ import datetime
 from nova import exception
 import stevedore
 
-from nova_preempt.core import forecast as core
+from nova_preempt.core.energy import forecast as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import reservation_rows as rows
 

@@ -31,8 +31,8 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import occupancy
 from nova_preempt.core.energy import steps as core
+from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import errors

@@ -24,7 +24,7 @@ import math
 from oslo_log import log as logging
 
 from nova_preempt import requester
-from nova_preempt.core import drain
+from nova_preempt.core.reservation import drain
 from nova_preempt.db import api as db_api
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import migration as moving

@@ -17,9 +17,9 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt.core import calendar
-from nova_preempt.core import healing
-from nova_preempt.core import host_query
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import healing
+from nova_preempt.core.reservation import host_query
 from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Healing:
     :param events: a
         nova_preempt.reservation.notifications.ReservationNotifications
     :param options: [reservation] of the configuration
-    :param ranking: a core.calendar.Ranking
+    :param ranking: a core.reservation.calendar.Ranking
     :param clock: returns now, naive and in UTC
     :param sight: returns why this engine cannot tell whether hosts are up,
         '' if it can

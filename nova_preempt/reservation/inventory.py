@@ -26,8 +26,8 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import providers as provider_cache
-from nova_preempt.core import host_query
 from nova_preempt.core.energy import steps
+from nova_preempt.core.reservation import host_query
 from nova_preempt.reservation import properties
 
 LOG = logging.getLogger(__name__)

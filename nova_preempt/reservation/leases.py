@@ -25,7 +25,7 @@ import time
 from oslo_log import log as logging
 import stevedore
 
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 
 LOG = logging.getLogger(__name__)
 

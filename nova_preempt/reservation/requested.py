@@ -17,7 +17,7 @@ import json
 
 from nova_preempt import exceptions
 from nova_preempt.conf import reservation as conf_reservation
-from nova_preempt.core import host_query
+from nova_preempt.core.reservation import host_query
 from nova_preempt.db import reservation_rows as rows
 
 # A start that has passed by less than this is now: clocks differ, and a
@@ -34,7 +34,7 @@ _LAST = datetime.datetime.fromisoformat('9000-01-01')
 class Request:
     """What is asked for; see the API for what may be missing.
 
-    :ivar host_properties: a query, see nova_preempt.core.host_query
+    :ivar host_properties: a query, see core.reservation.host_query
     :ivar start_time: the earliest start, naive and in UTC
     :ivar end_time: the latest end, naive and in UTC
     """

@@ -24,7 +24,7 @@ from oslo_utils import uuidutils
 import stevedore
 
 from nova_preempt import exceptions
-from nova_preempt.core import calendar as core
+from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.reservation import limits
@@ -221,7 +221,7 @@ class _Search:
         self._emptied_s = now_s + options.evacuation_lead_s
 
     def find(self, calendar):
-        """A core.calendar.Found, None if there is none."""
+        """A core.reservation.calendar.Found, None if there is none."""
         return self._find(calendar, self.wanted.window_end_s)
 
     def find_or_fail(self, calendar):
@@ -295,7 +295,7 @@ def _check_open(reservation):
 
 @functools.cache
 def load_ranking(name):
-    """The ranking of this name, see nova_preempt.core.calendar.
+    """The ranking of this name, see nova_preempt.core.reservation.calendar.
 
     :raises ValueError: there is none
     """

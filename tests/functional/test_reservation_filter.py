@@ -18,7 +18,7 @@ from nova.conf import CONF
 import sqlalchemy as sa
 
 from nova_preempt import db as database
-from nova_preempt.core import calendar as core
+from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema

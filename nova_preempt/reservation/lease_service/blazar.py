@@ -25,7 +25,7 @@ from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
 from nova_preempt.conf import reservation_blazar
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 
 VERSION = '1.0'
 

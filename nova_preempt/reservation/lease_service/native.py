@@ -13,7 +13,7 @@
 
 from nova_preempt import db
 from nova_preempt import exceptions
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.db import calendar
 from nova_preempt.db import leases
 from nova_preempt.db import reservations

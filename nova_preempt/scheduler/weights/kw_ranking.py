@@ -16,7 +16,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 
 import nova_preempt.conf
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import figure_cache
 from nova_preempt.scheduler import weights as ours
 

@@ -31,7 +31,7 @@ from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
 import nova_preempt.conf
-from nova_preempt.core import host_query
+from nova_preempt.core.reservation import host_query
 from nova_preempt.db import api as db_api
 from nova_preempt.db import clock
 from nova_preempt.db import reservable

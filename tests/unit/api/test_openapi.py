@@ -18,7 +18,7 @@ import hypothesis
 import schemathesis
 from schemathesis.specs.openapi import checks
 
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from tests.unit.api import base
 
 OPERATIONS = (

@@ -30,7 +30,7 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cmd import status
 import nova_preempt.conf
-from nova_preempt.core import calendar as core
+from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import sqlalchemy as sa
 
 from nova_preempt import exceptions
-from nova_preempt.core import calendar as core
+from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import calendar
 from nova_preempt.db import changes
 from nova_preempt.db import leases

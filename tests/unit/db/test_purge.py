@@ -17,7 +17,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.core import calendar
+from nova_preempt.core.reservation import calendar
 from nova_preempt.db import api
 from nova_preempt.db import hints
 from nova_preempt.db import models

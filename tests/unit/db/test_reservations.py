@@ -20,7 +20,7 @@ from unittest import mock
 from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
-from nova_preempt.core import calendar as core
+from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import calendar
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows

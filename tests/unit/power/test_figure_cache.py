@@ -24,7 +24,7 @@ import testtools
 
 from nova_preempt import db
 import nova_preempt.conf
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from nova_preempt.db import energy
 from nova_preempt.db import schema
 from nova_preempt.power import figure_cache

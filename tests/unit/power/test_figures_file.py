@@ -16,7 +16,7 @@ import pathlib
 import fixtures
 import testtools
 
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import errors
 from nova_preempt.power import figures_file
 

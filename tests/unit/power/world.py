@@ -16,7 +16,7 @@ import datetime
 
 from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
-from nova_preempt.core import occupancy
+from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import schema
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import control

@@ -24,7 +24,7 @@ import testtools
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
-from nova_preempt.core import calendar
+from nova_preempt.core.reservation import calendar
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db

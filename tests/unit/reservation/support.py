@@ -13,7 +13,7 @@
 
 import types
 
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import leases
 
 

@@ -23,7 +23,7 @@ from oslo_config import cfg
 
 import nova_preempt.conf
 from nova_preempt.conf import reservation_blazar
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation.lease_service import blazar
 from tests.unit.reservation import support
 

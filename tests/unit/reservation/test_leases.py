@@ -15,7 +15,7 @@ import threading
 import unittest
 from unittest import mock
 
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import leases
 from tests.unit.reservation import support
 

@@ -22,8 +22,8 @@ from oslo_config import cfg
 
 from nova_preempt import db
 import nova_preempt.conf
-from nova_preempt.core import calendar as core
-from nova_preempt.core import leases as core_leases
+from nova_preempt.core.reservation import calendar as core
+from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.db import leases
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations

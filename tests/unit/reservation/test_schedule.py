@@ -23,7 +23,7 @@ from oslo_config import cfg
 
 from nova_preempt import exceptions
 from nova_preempt.conf import reservation as conf_reservation
-from nova_preempt.core import host_query
+from nova_preempt.core.reservation import host_query
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import schedule

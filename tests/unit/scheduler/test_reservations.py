@@ -23,7 +23,7 @@ from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import ram
 
 from nova_preempt.cloud import request
-from nova_preempt.core import leases as core
+from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import reservation_admission

@@ -14,10 +14,10 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import occupancy
 from nova_preempt.core.energy import steps
 from nova_preempt.core.energy.steps import Act
 from nova_preempt.core.energy.steps import Power
+from nova_preempt.core.reservation import occupancy
 
 LIMITS = steps.Limits(10, 300, 60, 900, 3600, boots=2)
 

@@ -16,8 +16,8 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import drain
 from nova_preempt.core import model
+from nova_preempt.core.reservation import drain
 
 KINDS = {'o': drain.Kind.OWN, 'r': drain.Kind.OTHERS,
          'p': drain.Kind.PREEMPTIBLE, 'n': drain.Kind.NORMAL}

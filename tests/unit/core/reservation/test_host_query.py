@@ -22,8 +22,8 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import host_query
-from nova_preempt.core.host_query import InvalidQuery
+from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation.host_query import InvalidQuery
 from tests.unit.core.support import LAW
 
 HOST = {

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import unittest
 
-from nova_preempt.core import calendar
-from nova_preempt.core.calendar import ReservableHost
-from nova_preempt.core.calendar import Window
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation.calendar import ReservableHost
+from nova_preempt.core.reservation.calendar import Window
 
 #: The example of 004-d.
 HOSTS = (

@@ -18,7 +18,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import leases
+from nova_preempt.core.reservation import leases
 from tests.unit.core.support import LAW
 from tests.unit.reservation import support
 

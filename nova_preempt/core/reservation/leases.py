@@ -25,7 +25,7 @@ import dataclasses
 import datetime
 import math
 
-from nova_preempt.core import calendar
+from nova_preempt.core.reservation import calendar
 
 PENDING = "pending"
 ACTIVE = "active"

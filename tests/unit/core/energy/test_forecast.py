@@ -17,7 +17,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import forecast
+from nova_preempt.core.energy import forecast
 from tests.unit.core.support import LAW
 
 NOW_S = 1_700_000_000

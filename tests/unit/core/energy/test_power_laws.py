@@ -19,7 +19,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import power
+from nova_preempt.core.energy import power
 from tests.unit.core.support import LAW
 
 AGGREGATES = 'xyz'

@@ -23,10 +23,10 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import calendar
-from nova_preempt.core.calendar import Interval
-from nova_preempt.core.calendar import ReservableHost
-from nova_preempt.core.calendar import Window
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation.calendar import Interval
+from nova_preempt.core.reservation.calendar import ReservableHost
+from nova_preempt.core.reservation.calendar import Window
 from tests.unit.core.support import LAW
 
 END_S = 24

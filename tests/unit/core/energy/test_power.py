@@ -14,7 +14,7 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import power
+from nova_preempt.core.energy import power
 
 
 def host(name, *, on=True, idle=5, busy=False, **values):

@@ -16,7 +16,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import efficiency
+from nova_preempt.core.energy import efficiency
 from tests.unit.core.support import LAW
 
 Figures = efficiency.Figures

@@ -16,7 +16,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import savings
+from nova_preempt.core.energy import savings
 from tests.unit.core.support import LAW
 
 Sample = savings.Sample

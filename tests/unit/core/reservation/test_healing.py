@@ -14,7 +14,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import healing
+from nova_preempt.core.reservation import healing
 
 BRAKE = healing.Brake(20, 2)
 
