@@ -17,8 +17,6 @@ stand under. Those of preemptible servers can stand under another one
 claims, and put right afterwards where others have claimed.
 """
 
-import contextlib
-import contextvars
 import dataclasses
 import time
 
@@ -34,43 +32,6 @@ RECHECK_S = 3600
 
 # How many servers are looked at in one go.
 BATCH = 500
-
-_CURRENT = contextvars.ContextVar('nova_preempt_allocation_project',
-                                  default='')
-
-
-@contextlib.contextmanager
-def claiming_under(project_id):
-    """Within, this thread claims for this project ('': for the server's)."""
-    token = _CURRENT.set(project_id)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
-def client(placement_client):
-    """Nova's Placement client, as this thread shall see it."""
-    project_id = _CURRENT.get()
-    if not project_id:
-        return placement_client
-    return _Client(placement_client, project_id)
-
-
-class _Client:
-
-    def __init__(self, placement_client, project_id):
-        self._client = placement_client
-        self._project_id = project_id
-
-    def __getattr__(self, name):
-        return getattr(self._client, name)
-
-    def claim_resources(self, context, consumer_uuid, alloc_request,
-                        project_id, user_id, *args, **kwargs):
-        return self._client.claim_resources(
-            context, consumer_uuid, alloc_request, self._project_id, user_id,
-            *args, **kwargs)
 
 
 class Corrector:

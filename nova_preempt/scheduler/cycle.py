@@ -18,7 +18,6 @@ Placement, sorts hosts and claims, and hands each step to the core
 carried out by the claims.
 """
 
-import contextvars
 import functools
 
 from oslo_log import log as logging
@@ -31,13 +30,6 @@ from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
 
 LOG = logging.getLogger(__name__)
-
-_CURRENT = contextvars.ContextVar('nova_preempt_cycle', default=None)
-
-
-def current():
-    """The cycle of the request that this thread works on, or None."""
-    return _CURRENT.get()
 
 
 class SchedulingCycle:
@@ -80,12 +72,10 @@ class SchedulingCycle:
             lambda: self.operation, act)
 
     def __enter__(self):
-        self._token = _CURRENT.set(self)
         return self
 
     def __exit__(self, *exc_info):
         self.stop_choosing()
-        _CURRENT.reset(self._token)
 
     def stop_choosing(self):
         """The claims are made, or not: let other threads choose."""

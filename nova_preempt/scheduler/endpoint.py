@@ -27,6 +27,7 @@ from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import request_context
 
 CONF = nova.conf.CONF
 
@@ -96,7 +97,8 @@ class QueryEndpoint:
             request.rank(spec_obj),
             _Answering(self._preemption.patience(waits=False)))
         try:
-            with cycle:
+            with cycle, request_context.working_on(
+                    request_context.RequestContext(cycle)):
                 self._manager.dry_run(context, spec_obj, [server_uuid])
         except _Answer as answer:
             return self._chosen(cycle, answer.state)

@@ -40,21 +40,20 @@ from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
-from nova_preempt.scheduler import cycle as cycles
+from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
 from nova_preempt.scheduler import filters
-from nova_preempt.scheduler import headroom_guard
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import report as cycle_report
+from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import states
 from nova_preempt.scheduler import unified_limits
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import wake_on_demand
 from nova_preempt.scheduler import weights
-from nova_preempt.scheduler.client import PreemptingClient
 from nova_preempt.scheduler.weights import kw_ranking
 
 CONF = nova.conf.CONF
@@ -78,11 +77,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     @property
     def placement_client(self):
-        client = allocation_project.client(
+        return placement_clients.PlacementClient(
             self._client or report.report_client_singleton())
-        if cycles.current() is None:
-            return headroom_guard.client(client)
-        return PreemptingClient(client)
 
     @placement_client.setter
     def placement_client(self, client):
@@ -217,9 +213,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         try:
             with self.quotas.admitted(
                     context, spec_obj, instance_uuids, preemptible=True
-            ), allocation_project.claiming_under(
-                    CONF.preemption_quota.allocation_project_id
-            ), headroom_guard.leaving(self.preemption.headroom):
+            ), request_context.working_on(request_context.RequestContext(
+                headroom=self.preemption.headroom or None,
+                project_id=CONF.preemption_quota.allocation_project_id)):
                 selections = select(spec_obj)
         except exception.NoValidHost as exc:
             if hinted:
@@ -276,7 +272,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     # -- where Nova's scheduling is joined -------------------------------
 
     def _schedule(self, context, spec_obj, instance_uuids, *args, **kwargs):
-        cycle = cycles.current()
+        cycle = request_context.current().cycle
         if cycle is None:
             return super()._schedule(context, spec_obj, instance_uuids, *args,
                                      **kwargs)
@@ -306,16 +302,17 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 self._cleanup_allocations(context, cycle.free_claims)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
-        cycle = cycles.current()
-        if cycle is None:
+        current = request_context.current()
+        if current.cycle is None:
             return super()._get_sorted_hosts(
-                spec_obj, headroom_guard.outside_headroom(host_states), index)
-        return cycle.sorted_hosts(super()._get_sorted_hosts, spec_obj,
-                                  host_states, index)
+                spec_obj, states.outside_headroom(
+                    host_states, current.headroom), index)
+        return current.cycle.sorted_hosts(super()._get_sorted_hosts, spec_obj,
+                                          host_states, index)
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):
-        cycle = cycles.current()
+        cycle = request_context.current().cycle
         if cycle is not None:
             hosts = cycle.alternates(hosts)
         return super()._get_alternate_hosts(selected_hosts, spec_obj, hosts,
@@ -323,18 +320,18 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _consume_selected_host(self, selected_host, spec_obj,
                                instance_uuid=None):
-        cycle = cycles.current()
+        cycle = request_context.current().cycle
         if cycle is not None:
             if self.preemption.headroom and not states.mark_of(
                     selected_host).victims:
                 self.preemption.headroom.placed(
-                    selected_host.uuid, headroom_guard.claimed(selected_host))
+                    selected_host.uuid, states.claimed(selected_host))
             cycle.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,
                                        instance_uuid=instance_uuid)
 
     def _cleanup_allocations(self, context, instance_uuids):
-        cycle = cycles.current()
+        cycle = request_context.current().cycle
         if cycle is not None and instance_uuids:
             # Those that took victims are taken back in _schedule, together
             # with what their victims had.

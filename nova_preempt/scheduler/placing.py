@@ -27,6 +27,7 @@ from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import preemption as preemptions
 from nova_preempt.scheduler import releasing
+from nova_preempt.scheduler import request_context
 
 LOG = logging.getLogger(__name__)
 
@@ -66,7 +67,8 @@ class Placing:
                      else None)
             cycle = self.cycle(context, spec_obj, instance_uuids, patience)
             try:
-                with cycle:
+                with cycle, request_context.working_on(
+                        request_context.RequestContext(cycle)):
                     selections = select(spec_obj)
             except releasing.CapacityReleasing as exc:
                 patience.waited |= exc.decision_uuids

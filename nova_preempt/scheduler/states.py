@@ -87,6 +87,33 @@ def on_trial(state, trial):
     return view
 
 
+def claimed(state):
+    """{class: amount} that a server of the request takes on a host."""
+    for claim_request in state.allocation_candidates[:1]:
+        item = claim_request['allocations'].get(state.uuid)
+        if item is not None:
+            return item['resources']
+    return {}
+
+
+def outside_headroom(states, headroom):
+    """The hosts that a preemptible request may take.
+
+    :param headroom: a nova_preempt.headroom.Headroom, None if nothing has to
+        stay free
+    """
+    if headroom is None:
+        return states
+    hosts, closed = [], []
+    for state in states:
+        (closed if headroom.is_closed(state.uuid, claimed(state))
+         else hosts).append(state)
+    if closed:
+        LOG.info('Closed to preemptible servers, to keep headroom free: %s',
+                 ', '.join(state.nodename for state in closed))
+    return hosts
+
+
 def _uuids(servers):
     return tuple(server.uuid for server in servers)
 

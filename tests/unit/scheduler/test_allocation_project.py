@@ -19,30 +19,6 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.scheduler import allocation_project
 
 
-class TestClient(unittest.TestCase):
-
-    def claim(self):
-        real = mock.Mock()
-        client = allocation_project.client(real)
-        client.claim_resources('context', 'uuid', {}, 'own', 'user',
-                               allocation_request_version='1.36')
-        client.get('/x')
-        real.get.assert_called_once_with('/x')
-        (args, kwargs), = real.claim_resources.call_args_list
-        self.assertEqual({'allocation_request_version': '1.36'}, kwargs)
-        self.assertEqual(('context', 'uuid', {}, 'user'),
-                         args[:3] + args[4:])
-        return args[3]
-
-    def test_only_within(self):
-        self.assertEqual('own', self.claim())
-        with allocation_project.claiming_under('other'):
-            self.assertEqual('other', self.claim())
-            with allocation_project.claiming_under(''):
-                self.assertEqual('own', self.claim())
-        self.assertEqual('own', self.claim())
-
-
 class FakePlacement:
 
     def __init__(self, **projects):

@@ -1,0 +1,108 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What Nova's Placement client does for which request."""
+
+import threading
+import unittest
+from unittest import mock
+
+from nova_preempt.scheduler import client
+from nova_preempt.scheduler import request_context
+from nova_preempt.scheduler.request_context import RequestContext
+
+REQUEST = {'allocations': {'rp': {'resources': {'VCPU': 1}}}}
+
+
+class Headroom:
+    """One that lets nobody claim, or everybody."""
+
+    is_open = False
+
+    def claim(self, allocations, real_claim):
+        return self.is_open and real_claim()
+
+
+class TestPlacementClient(unittest.TestCase):
+
+    def setUp(self):
+        self.real = mock.Mock()
+        self.real.claim_resources.return_value = 'claimed'
+        self.real.get_allocation_candidates.return_value = 'offered'
+        self.client = client.PlacementClient(self.real)
+
+    def claim(self):
+        return self.client.claim_resources(
+            'context', 'uuid', REQUEST, 'own', 'user',
+            allocation_request_version='1.36')
+
+    def assert_claimed_for(self, project_id):
+        self.real.claim_resources.assert_called_once_with(
+            'context', 'uuid', REQUEST, project_id, 'user',
+            allocation_request_version='1.36')
+        self.real.reset_mock()
+
+    def test_other_calls_are_novas(self):
+        self.client.get('/x')
+        self.real.get.assert_called_once_with('/x')
+
+    def test_none_of_our_business(self):
+        self.assertEqual('offered', self.client.get_allocation_candidates(
+            'context', 'resources'))
+        self.assertEqual('claimed', self.claim())
+        self.assert_claimed_for('own')
+
+    def test_project(self):
+        with request_context.working_on(RequestContext(project_id='other')):
+            self.assertEqual('claimed', self.claim())
+            self.assert_claimed_for('other')
+            with request_context.working_on(RequestContext()):
+                self.claim()
+                self.assert_claimed_for('own')
+            self.claim()
+            self.assert_claimed_for('other')
+        self.claim()
+        self.assert_claimed_for('own')
+
+    def test_headroom(self):
+        headroom = Headroom()
+        with request_context.working_on(RequestContext(
+                headroom=headroom, project_id='other')):
+            self.assertFalse(self.claim())
+            self.real.claim_resources.assert_not_called()
+            headroom.is_open = True
+            self.assertEqual('claimed', self.claim())
+        self.assert_claimed_for('other')
+
+    def test_cycle(self):
+        cycle = mock.Mock()
+        cycle.claim.side_effect = lambda real_claim, *args: real_claim()
+        with request_context.working_on(RequestContext(cycle)):
+            self.assertIs(cycle.offer.return_value,
+                          self.client.get_allocation_candidates(
+                              'context', 'resources'))
+            self.assertEqual('claimed', self.claim())
+            self.real.get_allocation_candidates.return_value = None
+            self.assertIsNone(self.client.get_allocation_candidates(
+                'context', 'resources'))
+        cycle.offer.assert_called_once_with('resources', 'offered')
+        cycle.claim.assert_called_once_with(mock.ANY, 'uuid', REQUEST, 'own',
+                                            'user')
+        self.assert_claimed_for('own')
+
+    def test_another_thread(self):
+        found = []
+        with request_context.working_on(RequestContext(project_id='other')):
+            thread = threading.Thread(
+                target=lambda: found.append(request_context.current()))
+            thread.start()
+            thread.join()
+        self.assertEqual([RequestContext()], found)
