@@ -15,11 +15,14 @@ Hosts go by their node names. Times are naive and UTC. As everywhere here a
 transaction begins with a write.
 """
 
+import collections
 import dataclasses
 import datetime
+import math
 
 import sqlalchemy as sa
 
+from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.db import models
 from nova_preempt.db import retries
@@ -168,39 +171,41 @@ def forget_power(database, hosts):
 def note_idle(database, idle, now, max_gap_s):
     """Count for how many intervals in a row hosts have been idle.
 
-    core.energy.power.check_idle(), kept over restarts.
-
     :param idle: the names of those that are ON and idle; all others are not
-    :param max_gap_s: with more since the last time it was not in a row
+    :param max_gap_s: see core.energy.power.count_idle
     :returns: {host: intervals}
     """
     idle = set(idle)
     table = models.HostPower
-    begin = now - datetime.timedelta(seconds=max_gap_s)
     with database._writer() as session:
-        # What follows this is seen by nobody before it is complete.
-        session.execute(
-            sa.update(table)
-            .where(table.idle_intervals > 0)
-            .where((table.noted_at < begin) | table.noted_at.is_(None))
-            .values(idle_intervals=0))
-        before = dict(session.execute(
-            sa.select(table.host, table.idle_intervals)).tuples().all())
-        left = [host for host, intervals in before.items()
-                if intervals and host not in idle]
-        for names in _batches(left):
-            session.execute(sa.update(table).where(table.host.in_(names))
-                            .values(idle_intervals=0))
-        for names in _batches(idle):
-            session.execute(
-                sa.update(table).where(table.host.in_(names))
-                .values(idle_intervals=table.idle_intervals + 1,
-                        noted_at=now))
+        # Nobody changes those that count before the new counts are there.
+        session.execute(sa.update(table).where(table.idle_intervals > 0)
+                        .values(idle_intervals=table.idle_intervals))
+        noted = {
+            host: power.Noted(intervals, _age_s(noted_at, now))
+            for host, intervals, noted_at in session.execute(sa.select(
+                table.host, table.idle_intervals, table.noted_at))}
+        counts = power.count_idle(noted, idle, max_gap_s)
+        by_count = collections.defaultdict(list)
+        for host, item in noted.items():
+            if host in idle or item.intervals:
+                by_count[counts.get(host, 0)].append(host)
+        for count, hosts in sorted(by_count.items()):
+            values = {'idle_intervals': count}
+            if count:
+                values['noted_at'] = now
+            for names in _batches(hosts):
+                session.execute(sa.update(table).where(table.host.in_(names))
+                                .values(**values))
         session.add_all(
-            table(host=host, state=ON, since=now, idle_intervals=1,
-                  noted_at=now)
-            for host in sorted(idle) if host not in before)
-    return {host: before.get(host, 0) + 1 for host in idle}
+            table(host=host, state=ON, since=now, noted_at=now,
+                  idle_intervals=counts[host])
+            for host in sorted(idle - noted.keys()))
+    return counts
+
+
+def _age_s(time, now):
+    return math.inf if time is None else (now - time).total_seconds()
 
 
 # -- figures and readings --------------------------------------------------

@@ -132,16 +132,28 @@ def due(starts: Iterable[Start], per_minute: int,
     return tuple(start.name for start in ordered[:last])
 
 
-def check_idle(intervals: Mapping[str, int],
-               idle: Collection[str]) -> dict[str, int]:
-    """Note which hosts are idle.
+@dataclasses.dataclass(frozen=True)
+class Noted:
+    """How often in a row a host was noted as idle.
 
-    :param intervals: what this returned the last time
-    :param idle: the names of hosts that are idle now
-    :returns: how often in a row each of them was; whoever has left off
-        begins anew
+    :param age_s: how long ago that was the last time
     """
-    return {name: intervals.get(name, 0) + 1 for name in idle}
+
+    intervals: int
+    age_s: float = 0.0
+
+
+def count_idle(noted: Mapping[str, Noted], idle: Collection[str],
+               max_gap_s: float) -> dict[str, int]:
+    """For how many intervals in a row, this one among them, hosts are idle.
+
+    :param noted: of each host the last time
+    :param idle: the names of hosts that are idle now; all others begin anew
+    :param max_gap_s: with more since the last time it was not in a row
+    """
+    return {name: 1 + (noted[name].intervals if name in noted
+                       and noted[name].age_s <= max_gap_s else 0)
+            for name in idle}
 
 
 def required_hosts(hosts: Iterable[PowerHost], forecast: float,

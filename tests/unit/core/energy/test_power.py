@@ -12,6 +12,7 @@
 """What is powered on and off: the published cases, corrected, and ours."""
 
 import dataclasses
+import math
 import unittest
 
 from nova_preempt.core.energy import power
@@ -25,18 +26,28 @@ def hosts(names, **values):
     return [host(name, **values) for name in names]
 
 
-class TestCheckIdle(unittest.TestCase):
+class TestCountIdle(unittest.TestCase):
 
     def test_004_j_leaving_idle_begins_anew(self):
         intervals, counted = {}, []
         for idle in (1, 1, 1, 0, 1):
-            intervals = power.check_idle(intervals, {'a'} if idle else set())
+            intervals = power.count_idle(
+                {name: power.Noted(count, 60)
+                 for name, count in intervals.items()},
+                {'a'} if idle else set(), 90)
             counted.append(intervals.get('a'))
         self.assertEqual([1, 2, 3, None, 1], counted)
 
     def test_each_host_counts_for_itself(self):
+        noted = {'a': power.Noted(3), 'b': power.Noted(9)}
         self.assertEqual({'a': 4, 'c': 1},
-                         power.check_idle({'a': 3, 'b': 9}, ['a', 'c']))
+                         power.count_idle(noted, ['a', 'c'], 90))
+
+    def test_a_gap_begins_anew(self):
+        noted = {'a': power.Noted(3, 90), 'b': power.Noted(3, 90.5),
+                 'c': power.Noted(3, math.inf)}
+        self.assertEqual({'a': 4, 'b': 1, 'c': 1},
+                         power.count_idle(noted, 'abc', 90))
 
 
 class TestPublished(unittest.TestCase):
