@@ -20,6 +20,7 @@ import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exc
 
+from nova_preempt.core import capacity
 from nova_preempt.core import model
 
 # 1.36 is what Nova claims with (SAME_SUBTREE_VERSION). It has forbidden
@@ -191,15 +192,16 @@ class Placement:
             'limit': _ROOMS, 'resources': ','.join(
                 f'{name}:{amount}'
                 for name, amount in sorted(resources.items()))})
-        room = {}
+        parts = {}
         summaries = self._call('get', url).json()['provider_summaries']
         for uuid, summary in summaries.items():
-            free = room.setdefault(
-                summary.get('root_provider_uuid') or uuid, {})
-            for name, item in summary['resources'].items():
-                free[name] = (free.get(name, 0) + item['capacity']
-                              - item['used'])
-        return room
+            has = summary['resources']
+            parts.setdefault(
+                summary.get('root_provider_uuid') or uuid, []).append(
+                capacity.less(
+                    {name: item['capacity'] for name, item in has.items()},
+                    {name: item['used'] for name, item in has.items()}))
+        return {uuid: capacity.total(free) for uuid, free in parts.items()}
 
     def post_allocations(self, consumers):
         """Make these the allocations of these consumers, all or none.

@@ -48,6 +48,18 @@ def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
     return found
 
 
+def less(
+    amounts: Mapping[Key, int], taken: Mapping[Key, int]
+) -> dict[Key, int]:
+    """Return what is left of amounts, below 0 where more is taken."""
+    return total((amounts, {key: -each for key, each in taken.items()}))
+
+
+def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
+    """Return whether no more is wanted than is free."""
+    return all(free.get(key, 0) >= amount for key, amount in wanted.items())
+
+
 def by_class(amounts: SlotAmounts) -> dict[str, int]:
     """Return amounts by resource class, whichever provider they are of."""
     return total({name: amount} for (_, name), amount in amounts.items())

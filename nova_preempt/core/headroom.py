@@ -40,9 +40,7 @@ def parse(text: str) -> dict[str, tuple[int, bool]]:
 
 def free(provider: Provider) -> dict[str, int]:
     """{class: what is not used}, below 0 where more is used than there is."""
-    used = provider.used
-    return {name: inventory.capacity - used.get(name, 0)
-            for name, inventory in provider.inventories.items()}
+    return {name: provider.free(name) for name in provider.inventories}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,11 +15,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 import dataclasses
+import enum
 
-#: The longest pause between two tries, in seconds.
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Resources
+
 LONGEST_S = 3600
 
-Resources = Mapping[str, int]
+#: How long one that was asked to come counts as coming without a look, and
+#: how long it is between two looks at one.
+LOOK_S = 60
+
+_COMING = frozenset(("unshelving", "spawning"))
+
+
+class Turn(enum.Enum):
+    """What is to be done about one that is to come back."""
+
+    ASKED = "asked"  # was asked to come; its next try is later
+    NOW = "now"  # may be asked to come
+    TOO_LATE = "too late"  # there was no room for it for too long
+
+
+class Sight(enum.Enum):
+    """What a look at one shows."""
+
+    GONE = "gone"  # its owner has deleted it
+    BACK = "back"
+    COMING = "coming"
+    BUSY = "busy"  # something else is being done with it
+    SHELVED = "shelved"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +59,38 @@ def pause_s(interval_s: int, tries: int) -> int:
     """How long after a try the next one is, with so many tries before it."""
     # Beyond that many doublings the longest is reached whatever it began at.
     return min(LONGEST_S, interval_s << min(tries, 12))
+
+
+def turn(
+    tries: int, to_next_s: float, ended_s: float, timeout_s: float
+) -> Turn:
+    """Say whose turn it is.
+
+    :param tries: how often it was asked to come
+    :param to_next_s: how long it is until its next try, if it was
+    :param ended_s: how long ago it has given way
+    :param timeout_s: for how long room is looked for
+    """
+    if tries and to_next_s > 0:
+        return Turn.ASKED
+    return Turn.NOW if ended_s < timeout_s else Turn.TOO_LATE
+
+
+def is_just_asked(tries: int, to_next_s: float, interval_s: int) -> bool:
+    """Whether it was asked to come so lately that Nova may not show it."""
+    return pause_s(interval_s, tries - 1) - to_next_s <= LOOK_S
+
+
+def seen(status: str | None, task_state: str | None) -> Sight:
+    """Say what Nova shows.
+
+    :param status: None if there is no such server
+    """
+    if status is None:
+        return Sight.GONE
+    if task_state is not None:
+        return Sight.COMING if task_state in _COMING else Sight.BUSY
+    return Sight.SHELVED if status == "SHELVED_OFFLOADED" else Sight.BACK
 
 
 def choose(
@@ -71,10 +128,7 @@ def choose(
 
 def _take(free: dict[str, dict[str, int]], resources: Resources) -> bool:
     for host in sorted(free):
-        has = free[host]
-        if all(has.get(name, 0) >= amount
-               for name, amount in resources.items()):
-            for name, amount in resources.items():
-                has[name] -= amount
+        if capacity.fits(resources, free[host]):
+            free[host] = capacity.less(free[host], resources)
             return True
     return False

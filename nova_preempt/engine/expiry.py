@@ -11,11 +11,10 @@
 # under the License.
 """Servers whose time is over: at a maximum run time, or after retention."""
 
-import datetime
-
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.core import expiry as core
 from nova_preempt.db import api as db_api
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
@@ -42,12 +41,15 @@ class Expiry:
         if preemption.pauses.why(pauses.PREEMPTION):
             return
         now = preemption.clock()
+        actions = preemption.conf.actions
+        of_all_s = preemption.conf.maximum_runtime_s
         for server in preemption.servers.servers():
-            limit_s = server.maximum_runtime_s
-            if limit_s is None:
-                limit_s = preemption.conf.maximum_runtime_s
-            if limit_s and eviction_policy.is_over(
-                    server, limit_s, preemption.conf, now):
+            limit_s = core.limit_s(server.maximum_runtime_s, of_all_s)
+            # Most servers have none, and the rest takes a while.
+            if limit_s and core.is_over(
+                    server, limit_s,
+                    eviction_policy.get_action(server, actions),
+                    server.uptime_us(now)):
                 self._end(server, limit_s)
 
     def _end(self, server, limit_s):
@@ -62,11 +64,11 @@ class Expiry:
         """Delete victims that were stopped long enough ago."""
         if self._preemption.pauses.why(pauses.PREEMPTION):
             return
-        kept = datetime.timedelta(
-            seconds=self._preemption.conf.stop_retention_s)
+        retention_s = self._preemption.conf.stop_retention_s
         for decision_uuid, victim in self._preemption.db.get_victims(
                 db_api.STOPPED):
-            if timeutils.utcnow() - victim.ended_at < kept:
+            stopped = timeutils.utcnow() - victim.ended_at
+            if core.is_kept(stopped.total_seconds(), retention_s):
                 continue
             if self._preemption.nova.get(victim.server_uuid) is None:
                 self._preemption.db.update_victim(

@@ -18,15 +18,11 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.core import capacity
 from nova_preempt.core import returns as core
 from nova_preempt.db import api as db_api
 
 LOG = logging.getLogger(__name__)
-
-# How often it is looked whether one for which there is no room, or that has
-# been asked to come, still waits for it.
-_LOOK_S = 60
-_COMING = ('unshelving', 'spawning')
 
 
 class Restorer:
@@ -58,48 +54,48 @@ class Restorer:
                            in self._looked_at.items() if uuid in victims}
         coming, waiting = [], []
         for decision_uuid, victim in victims.values():
-            if victim.tries and now < victim.next_try_at:
-                if self._is_coming(decision_uuid, victim, now):
-                    coming.append(victim)
-            elif self._may_come(decision_uuid, victim, now):
+            turn = core.turn(victim.tries, self._to_next_s(victim, now),
+                             (now - victim.ended_at).total_seconds(),
+                             self._options.restore_timeout_s)
+            if turn is core.Turn.NOW:
                 waiting.append(victim)
+            elif turn is core.Turn.TOO_LATE:
+                self._leave(decision_uuid, victim)
+            elif self._is_coming(decision_uuid, victim, now):
+                coming.append(victim)
         room, waiting = self._find_room(waiting, victims)
         if waiting:
             self._ask(waiting, coming, room, victims, now)
 
     # -- how far each is ---------------------------------------------------
 
+    def _to_next_s(self, victim, now):
+        if victim.next_try_at is None:
+            return 0
+        return (victim.next_try_at - now).total_seconds()
+
     def _is_coming(self, decision_uuid, victim, now):
         """Whether one that was asked not long ago is on its way."""
-        asked_at = victim.next_try_at - datetime.timedelta(
-            seconds=self._pause_s(victim.tries - 1))
-        is_new = (now - asked_at).total_seconds() <= _LOOK_S
-        if not is_new and not self._is_to_look(victim):
+        if not core.is_just_asked(
+                victim.tries, self._to_next_s(victim, now),
+                self._options.restore_interval_s) and (
+                not self._is_to_look(victim)):
             return False
-        server = self._look(decision_uuid, victim, waiting=False)
-        return server is not None and server.task_state in _COMING
+        return self._look(decision_uuid, victim) is core.Sight.COMING
 
-    def _may_come(self, decision_uuid, victim, now):
-        """Whether one that nobody has asked lately may be asked now."""
-        if now - victim.ended_at < datetime.timedelta(
-                seconds=self._options.restore_timeout_s):
-            return True
-        if self._look(decision_uuid, victim):
+    def _leave(self, decision_uuid, victim):
+        if self._look(decision_uuid, victim) is core.Sight.SHELVED:
             LOG.info('Server %s is left shelved: there was no room for too '
                      'long.', victim.server_uuid)
             self._close(decision_uuid, victim, db_api.LEFT)
-        return False
 
     def _is_to_look(self, victim):
         looked_at = self._looked_at.get(victim.server_uuid)
         return (looked_at is None
-                or self._monotonic() - looked_at >= _LOOK_S)
+                or self._monotonic() - looked_at >= core.LOOK_S)
 
-    def _look(self, decision_uuid, victim, waiting=True):
-        """The server as Nova shows it, None if it is not to come (any more).
-
-        :param waiting: only if it waits, and nothing is being done with it
-        """
+    def _look(self, decision_uuid, victim):
+        """What Nova shows of the server, a core Sight; None if nothing."""
         self._looked_at[victim.server_uuid] = self._monotonic()
         try:
             server = self._preemption.nova.get(victim.server_uuid)
@@ -107,14 +103,13 @@ class Restorer:
             LOG.warning('Cannot tell whether server %(uuid)s comes back: '
                         '%(exc)s', {'uuid': victim.server_uuid, 'exc': exc})
             return None
-        if server is None:
+        seen = core.seen(server and server.status,
+                         server and server.task_state)
+        if seen is core.Sight.GONE:
             self._close(decision_uuid, victim, db_api.GONE)
-        elif server.task_state is not None:
-            return None if waiting else server
-        elif server.status != 'SHELVED_OFFLOADED':
+        elif seen is core.Sight.BACK:
             self._is_back(decision_uuid, victim)
-            server = None
-        return server
+        return seen
 
     # -- whom to ask -------------------------------------------------------
 
@@ -147,7 +142,7 @@ class Restorer:
             for uuid in chosen:
                 item = waiting.pop(uuid)
                 decision_uuid, victim = victims[uuid]
-                if self._look(decision_uuid, victim):
+                if self._look(decision_uuid, victim) is core.Sight.SHELVED:
                     self._unshelve(decision_uuid, victim, now)
                     coming.append(item)
 
@@ -161,16 +156,14 @@ class Restorer:
         headroom.refresh()
         return room if headroom.has_room(resources) else {}
 
-    def _pause_s(self, tries):
-        return core.pause_s(self._options.restore_interval_s, tries)
-
     def _unshelve(self, decision_uuid, victim, now):
         # Before it is asked for, so that no failure makes it come at once.
         self._preemption.db.update_victim(
             decision_uuid, victim.server_uuid, db_api.SHELVED,
             tries=victim.tries + 1,
             next_try_at=now + datetime.timedelta(
-                seconds=self._pause_s(victim.tries)))
+                seconds=core.pause_s(
+                    self._options.restore_interval_s, victim.tries)))
         LOG.info('There may be room for server %s: unshelving it.',
                  victim.server_uuid)
         try:
@@ -193,8 +186,5 @@ class Restorer:
 
 def _needs(victim):
     """{class: amount} of what it had, wherever it had it."""
-    resources = {}
-    for item in victim.allocations.values():
-        for name, amount in item['resources'].items():
-            resources[name] = resources.get(name, 0) + amount
-    return resources
+    return capacity.total(item['resources']
+                          for item in victim.allocations.values())

@@ -111,17 +111,6 @@ def why_not(server, options):
         server, get_action(server, options.actions))
 
 
-def is_over(server, limit_s, options, now):
-    """Whether a server has run for its maximum of seconds, and can end.
-
-    No lock of its owner lengthens that, whoever's locks count otherwise.
-    """
-    return (server.vm_state in eligibility.RUNNING
-            and server.uptime_us(now) >= limit_s * 1_000_000
-            and not eligibility.Rules().why_not(
-                server, get_action(server, options.actions)))
-
-
 def vacating_action(server, options):
     """The action after which nothing of a server is left on its host.
 

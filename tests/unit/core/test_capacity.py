@@ -19,6 +19,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core import capacity
 from nova_preempt.core.capacity import by_class
 from nova_preempt.core.capacity import count
 from nova_preempt.core.capacity import missing
@@ -234,3 +235,32 @@ class TestCount(unittest.TestCase):
         self.assertEqual(0, count(Request.of({"VCPU": 1}), only, {}))
         self.assertEqual(0, count(Request.of({"VGPU": 1}), only, {}))
         self.assertEqual(0, count(Request.of({}), only, {}))
+
+
+class TestAmounts(unittest.TestCase):
+    def test_total(self) -> None:
+        self.assertEqual(
+            {"VCPU": 3, "DISK_GB": 5},
+            capacity.total([{"VCPU": 1}, {}, {"VCPU": 2, "DISK_GB": 5}]),
+        )
+
+    def test_less(self) -> None:
+        self.assertEqual(
+            {"VCPU": 3, "DISK_GB": -5, "VGPU": 0},
+            capacity.less(
+                {"VCPU": 4, "VGPU": 1}, {"VCPU": 1, "DISK_GB": 5, "VGPU": 1}
+            ),
+        )
+
+    def test_fits(self) -> None:
+        free = {"VCPU": 2, "VGPU": -1}
+        for wanted, expected in (
+            ({}, True),
+            ({"VCPU": 2}, True),
+            ({"VCPU": 3}, False),
+            ({"VCPU": 1, "DISK_GB": 1}, False),
+            ({"DISK_GB": 0}, True),
+            ({"VGPU": 0}, False),
+        ):
+            with self.subTest(wanted=wanted):
+                self.assertIs(expected, capacity.fits(wanted, free))

@@ -20,50 +20,11 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import returns as core
 from nova_preempt.db import api
 from nova_preempt.engine import restorer
 
 START = datetime.datetime(2026, 1, 1)
 SIZE = {'VCPU': 1}
-
-
-def shelved(*uuids, **resources):
-    return [core.Shelved(uuid, resources or SIZE) for uuid in uuids]
-
-
-class TestChoose(testtools.TestCase):
-
-    def test_as_many_as_there_is_room_for(self):
-        self.assertEqual(['a', 'b', 'c'], core.choose(
-            shelved(*'abcd'), [], {'h1': {'VCPU': 1}, 'h2': {'VCPU': 2}}, 9))
-
-    def test_no_more_than_may_come_at_once(self):
-        self.assertEqual(['a'], core.choose(
-            shelved(*'abcd'), shelved('x'), {'h1': {'VCPU': 9}}, 2))
-
-    def test_those_on_their_way_take_their_room_first(self):
-        self.assertEqual(['a'], core.choose(
-            shelved('a', 'b'), shelved('x'), {'h1': {'VCPU': 2}}, 9))
-
-    def test_one_without_room_lets_others_pass(self):
-        self.assertEqual(['small'], core.choose(
-            [*shelved('big', VCPU=4), *shelved('small')], [],
-            {'h1': {'VCPU': 3}}, 9))
-
-    def test_room_is_that_of_one_host(self):
-        self.assertEqual([], core.choose(
-            shelved('a', VCPU=2), [],
-            {'h1': {'VCPU': 1}, 'h2': {'VCPU': 1, 'PCPU': 8}}, 9))
-
-    def test_what_is_free_is_not_changed(self):
-        room = {'h1': {'VCPU': 2}}
-        core.choose(shelved('a'), [], room, 9)
-        self.assertEqual({'h1': {'VCPU': 2}}, room)
-
-    def test_pauses(self):
-        self.assertEqual([60, 120, 240, 3600, 3600], [
-            core.pause_s(60, tries) for tries in (0, 1, 2, 6, 10_000)])
 
 
 class TestReturns(testtools.TestCase):

@@ -1,0 +1,48 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Servers whose time is over: at a maximum run time, or after retention."""
+
+from __future__ import annotations
+
+from nova_preempt.core import eligibility
+
+
+def limit_s(of_flavor: int | None, of_all: int) -> int:
+    """How long a server may run, 0 for as long as it likes.
+
+    :param of_flavor: what its flavor says, None if nothing
+    :param of_all: what the operator says of all
+    """
+    return of_all if of_flavor is None else of_flavor
+
+
+def is_over(
+    server: eligibility.Server, limit_s: int, action: str, uptime_us: int
+) -> bool:
+    """Whether a server has run for as long as it may, and can end.
+
+    No lock of its owner lengthens that, whoever's locks count otherwise.
+
+    :param action: what its terms say: delete, shelve or stop
+    """
+    return (
+        limit_s > 0
+        and server.vm_state in eligibility.RUNNING
+        and uptime_us >= limit_s * 1_000_000
+        and not eligibility.Rules().why_not(server, action)
+    )
+
+
+def is_kept(stopped_s: float, retention_s: int) -> bool:
+    """Whether a victim that was stopped so long ago is not deleted yet."""
+    return stopped_s < retention_s

@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whose time is over."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core import expiry
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    vm_state: str = 'active'
+    task_state: str | None = None
+    locked_by: str = ''
+    minimum_runtime_s: int = 0
+
+
+def is_over(server=None, limit_s=100, uptime_s=100, action='delete'):
+    return expiry.is_over(server or Server(), limit_s, action,
+                          uptime_s * 1_000_000)
+
+
+class TestExpiry(unittest.TestCase):
+
+    def test_the_flavor_has_the_last_word(self):
+        self.assertEqual([5, 0, 7], [
+            expiry.limit_s(None, 5), expiry.limit_s(0, 5),
+            expiry.limit_s(7, 5)])
+
+    def test_once_it_has_run_for_so_long(self):
+        self.assertEqual([False, True, True], [
+            is_over(uptime_s=seconds) for seconds in (99, 100, 101)])
+
+    def test_without_a_limit_it_never_is(self):
+        self.assertFalse(is_over(limit_s=0))
+
+    def test_a_minimum_does_not_lengthen_it(self):
+        self.assertTrue(is_over(Server(minimum_runtime_s=1000)))
+
+    def test_states(self):
+        for vm_state, expected in (
+                ('paused', True), ('suspended', True), ('rescued', True),
+                ('resized', True), ('stopped', False), ('error', False),
+                ('shelved_offloaded', False), ('building', False)):
+            with self.subTest(vm_state):
+                self.assertIs(expected, is_over(Server(vm_state)))
+
+    def test_who_may_lengthen_it(self):
+        self.assertTrue(is_over(Server(locked_by='owner')))
+        self.assertFalse(is_over(Server(locked_by='admin')))
+
+    def test_not_while_something_is_done_with_it(self):
+        self.assertFalse(is_over(Server(task_state='rebooting')))
+
+    def test_stopped_victims_are_kept_for_a_while(self):
+        self.assertEqual([True, False, False], [
+            expiry.is_kept(seconds, 60) for seconds in (59, 60, 61)])

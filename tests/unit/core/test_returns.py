@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which shelved victims come back, in which order, and when."""
+
+import unittest
+
+from nova_preempt.core import returns
+
+SIZE = {'VCPU': 1}
+
+
+def shelved(*uuids, **resources):
+    return [returns.Shelved(uuid, resources or SIZE) for uuid in uuids]
+
+
+class TestChoose(unittest.TestCase):
+
+    def test_as_many_as_there_is_room_for(self):
+        self.assertEqual(['a', 'b', 'c'], returns.choose(
+            shelved(*'abcd'), [], {'h1': {'VCPU': 1}, 'h2': {'VCPU': 2}}, 9))
+
+    def test_no_more_than_may_come_at_once(self):
+        self.assertEqual(['a'], returns.choose(
+            shelved(*'abcd'), shelved('x'), {'h1': {'VCPU': 9}}, 2))
+
+    def test_those_on_their_way_take_their_room_first(self):
+        self.assertEqual(['a'], returns.choose(
+            shelved('a', 'b'), shelved('x'), {'h1': {'VCPU': 2}}, 9))
+
+    def test_one_without_room_lets_others_pass(self):
+        self.assertEqual(['small'], returns.choose(
+            [*shelved('big', VCPU=4), *shelved('small')], [],
+            {'h1': {'VCPU': 3}}, 9))
+
+    def test_room_is_that_of_one_host(self):
+        self.assertEqual([], returns.choose(
+            shelved('a', VCPU=2), [],
+            {'h1': {'VCPU': 1}, 'h2': {'VCPU': 1, 'PCPU': 8}}, 9))
+
+    def test_what_is_free_is_not_changed(self):
+        room = {'h1': {'VCPU': 2}}
+        returns.choose(shelved('a'), [], room, 9)
+        self.assertEqual({'h1': {'VCPU': 2}}, room)
+
+
+class TestTurn(unittest.TestCase):
+
+    def test_whose_turn_it_is(self):
+        for tries, to_next_s, ended_s, expected in (
+                (0, 0, 10, returns.Turn.NOW),
+                # Nobody has asked it, whatever is written of a next time.
+                (0, 50, 10, returns.Turn.NOW),
+                (1, 50, 10, returns.Turn.ASKED),
+                (1, 0, 10, returns.Turn.NOW),
+                (1, -5, 99, returns.Turn.NOW),
+                (1, -5, 100, returns.Turn.TOO_LATE),
+                (0, 0, 100, returns.Turn.TOO_LATE),
+                # What was asked may still come.
+                (1, 50, 100, returns.Turn.ASKED)):
+            with self.subTest(tries=tries, to_next_s=to_next_s,
+                              ended_s=ended_s):
+                self.assertIs(expected, returns.turn(
+                    tries, to_next_s, ended_s, timeout_s=100))
+
+    def test_pauses(self):
+        self.assertEqual([60, 120, 240, 3600, 3600], [
+            returns.pause_s(60, tries) for tries in (0, 1, 2, 6, 10_000)])
+
+    def test_just_asked(self):
+        # The third try is followed by a pause of 240 s.
+        self.assertEqual([True, True, False, False], [
+            returns.is_just_asked(3, to_next_s, 60)
+            for to_next_s in (240, 180, 179, 1)])
+
+    def test_what_is_seen(self):
+        for status, task_state, expected in (
+                (None, None, returns.Sight.GONE),
+                ('SHELVED_OFFLOADED', None, returns.Sight.SHELVED),
+                ('SHELVED_OFFLOADED', 'unshelving', returns.Sight.COMING),
+                ('SHELVED_OFFLOADED', 'spawning', returns.Sight.COMING),
+                ('SHELVED_OFFLOADED', 'deleting', returns.Sight.BUSY),
+                ('ACTIVE', 'rebooting', returns.Sight.BUSY),
+                ('ACTIVE', None, returns.Sight.BACK),
+                ('ERROR', None, returns.Sight.BACK)):
+            with self.subTest(status=status, task_state=task_state):
+                self.assertIs(expected, returns.seen(status, task_state))
