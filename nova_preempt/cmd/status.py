@@ -226,6 +226,12 @@ class Checks(upgradecheck.UpgradeCommands):
                 '[preemption]max_waiting_requests is '
                 f'{options.max_waiting_requests}, not below [DEFAULT]'
                 f'executor_thread_pool_size, {threads}.')
+        waiting, threads = patience.get_crowd(self._conf)
+        if waiting >= threads:
+            return _warning(
+                'With [preemption]max_waiting_requests in each worker up to '
+                f'{waiting} requests wait in the schedulers of this host; '
+                f'the conductors of this host have {threads} threads.')
         return _success()
 
     def _check_headroom(self):

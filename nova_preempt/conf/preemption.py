@@ -302,17 +302,19 @@ last time it gets NoValidHost. Only requests that lost a race come here.
         default=32,
         min=0,
         help="""
-How many requests of one scheduler worker may wait at once: for the notice of
-preemptible servers, for space that others are giving up already, or for hosts
-that are being powered on. Those that come when so many wait may only end
-servers whose notice is 0 s; where that does not help they get NoValidHost at
-once, and can be sent again later. A request for many servers counts once.
+How many requests may wait at once in each worker of each scheduler, four times
+as many on a host with 4 workers: for the notice of preemptible servers, for
+space that others are giving up already, or for hosts that are being powered
+on. There is no bound for the cloud as a whole. Those that come when so many
+wait may only end servers whose notice is 0 s; where that does not help they
+get NoValidHost at once, and can be sent again later. A request for many
+servers counts once.
 
 Each one that waits holds a thread of the scheduler and one of the conductor
 that has asked for it. The default is half of ``[DEFAULT]
 executor_thread_pool_size``, 64: the other half is left for requests that find
 room at once. Raise both, in nova-conductor too, if more have to wait; a
-``headroom`` makes most of them find room at once instead. 0 has nobody wait.
+``headroom`` makes most find room at once instead. 0 has nobody wait.
 """),
     cfg.IntOpt(
         'termination_timeout_s',

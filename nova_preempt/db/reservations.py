@@ -33,6 +33,8 @@ from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import retries
 
+_DAY = datetime.timedelta(days=1)
+
 
 @dataclasses.dataclass(frozen=True)
 class Booking:
@@ -155,15 +157,6 @@ class Reservations:
         with self._db._reader() as session:
             return rows.fetch(session, query)
 
-    def count_created(self, project_id, since):
-        """How many a project has made since then, whatever became of them."""
-        row = models.Reservation
-        with self._db._reader() as session:
-            return session.execute(
-                sa.select(sa.func.count()).select_from(row)
-                .where(row.project_id == project_id)
-                .where(row.created_at > since)).scalar_one()
-
     def schedule_of(self, host=None):
         """{host: [Booking]} of all hosts, or of one, by start."""
         hosts, row = models.ReservationHost, models.Reservation
@@ -184,7 +177,7 @@ class Reservations:
     # -- granting and changing -------------------------------------------
 
     @retries.retried
-    def grant(self, reservation, choose, check=None):
+    def grant(self, reservation, choose, check=None, check_created=None):
         """Give a new reservation the hosts that are chosen for it.
 
         No two of these run at once, whoever runs them.
@@ -194,6 +187,8 @@ class Reservations:
             core.reservation.calendar.Found, None if there is none
         :param check: given the Found and the open Reservations of the
             project, raises what it has against it
+        :param check_created: given how many the project has made within 24
+            hours, whatever became of them, raises what it has against it
         :returns: the Reservation as granted
         :raises NoHostsForReservation: choose returned None
         """
@@ -203,6 +198,9 @@ class Reservations:
         with self._db._writer() as session:
             generation = changes.raise_generation(
                 session, reservations=(reservation.uuid,))
+            if check_created is not None:
+                check_created(_count_created(
+                    session, reservation.project_id, now - _DAY))
             calendar = self._calendar.read_before(session, generation)
             found = choose(calendar)
             if found is None:
@@ -452,3 +450,11 @@ def _of_project(session, project_id):
     row = models.Reservation
     return rows.fetch(session, sa.select(row).where(
         row.project_id == project_id, row.status.in_(rows.OPEN)))
+
+
+def _count_created(session, project_id, since):
+    row = models.Reservation
+    return session.execute(
+        sa.select(sa.func.count()).select_from(row)
+        .where(row.project_id == project_id)
+        .where(row.created_at > since)).scalar_one()

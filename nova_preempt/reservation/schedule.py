@@ -33,7 +33,6 @@ from nova_preempt.reservation import requested
 LIMITS = limits.LIMITS
 Request = requested.Request
 
-_DAY = datetime.timedelta(days=1)
 
 # So often a reservation that others change meanwhile is looked at again.
 _TRIES = 5
@@ -97,8 +96,6 @@ class Schedule:
         :raises NoHostsForReservation: there is no such time
         """
         search = self._search(context, project_id, request, details)
-        search.check_created(self.reservations.count_created(
-            project_id, self._clock() - _DAY))
         wanted = search.wanted
         end_s = wanted.window_end_s
         return self.reservations.grant(rows.Reservation(
@@ -109,7 +106,7 @@ class Schedule:
             window_start=rows.from_s(wanted.window_start_s),
             window_end=None if end_s is None else rows.from_s(end_s),
             end_action=wanted.end_action, before_end_s=wanted.before_end_s),
-            search.find_or_fail, search.check)
+            search.find_or_fail, search.check, search.check_created)
 
     def _search(self, context, project_id, request, details=True):
         self._check_enabled('made')
@@ -237,7 +234,7 @@ class _Search:
                                  found.end_s, others)
 
     def check_created(self, count):
-        """Refuse one more where the project has made so many lately."""
+        """Refuse one more where so many were made lately; see grant()."""
         self._limits.check('max_created_per_day', 1, count)
 
     def _find(self, calendar, window_end_s):

@@ -18,6 +18,8 @@ find room at once always find a thread too.
 
 import threading
 
+from oslo_concurrency import processutils
+
 from nova_preempt.scheduler import deadline
 
 
@@ -25,6 +27,19 @@ def get_threads(conf):
     """How many requests a process with this configuration works on at once.
     """
     return deadline.get_messaging_option(conf, 'executor_thread_pool_size')
+
+
+def get_crowd(conf):
+    """How many requests the workers of a host can have waiting together.
+
+    :returns: (that, how many threads the workers of a conductor there have),
+        both as this configuration has it
+    """
+    schedulers, conductors = (
+        group.workers or processutils.get_worker_count()
+        for group in (conf.scheduler, conf.conductor))
+    return (schedulers * conf.preemption.max_waiting_requests,
+            conductors * get_threads(conf))
 
 
 class Places:

@@ -19,6 +19,7 @@ import sys
 from unittest import mock
 
 import fixtures
+import nova.conf.conductor
 import nova.conf.paths
 import nova.conf.rpc
 import nova.conf.scheduler
@@ -42,8 +43,8 @@ class TestChecks(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.conf = cfg.ConfigOpts()
-        for module in (nova.conf.paths, nova.conf.rpc, nova.conf.scheduler,
-                       nova_preempt.conf):
+        for module in (nova.conf.conductor, nova.conf.paths, nova.conf.rpc,
+                       nova.conf.scheduler, nova_preempt.conf):
             module.register_opts(self.conf)
         self.conf([])
         folder = self.useFixture(fixtures.TempDir()).path
@@ -199,6 +200,14 @@ class TestChecks(testtools.TestCase):
         self.set(max_waiting_requests=64, group='preemption')
         self.assert_found('Longest notice', 'WARNING', '64')
         self.set(max_waiting_requests=63, group='preemption')
+        self.assertEqual({}, self.results())
+
+    def test_threads_of_the_conductor_for_those_who_wait(self):
+        """As many may wait in each worker of the scheduler."""
+        self.set(workers=4, group='scheduler')
+        self.set(workers=2, group='conductor')
+        self.assert_found('Longest notice', 'WARNING', 'up to 128 requests')
+        self.set(workers=3, group='conductor')
         self.assertEqual({}, self.results())
 
     def test_lease_service(self):

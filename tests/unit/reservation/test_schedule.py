@@ -92,6 +92,23 @@ class TestSchedule(test_api.TestSQLite):
             call(*args, **values)
         self.assertEqual(generation, self.schedule.reservations.generation())
 
+    def test_two_at_once_are_no_more_than_a_day_allows(self):
+        """Whoever has looked before another one was granted looks again."""
+        self.limit(max_created_per_day=1)
+        grant, other = self.schedule.reservations.grant, self.make()
+
+        def grant_later(*args):
+            self.schedule.reservations.grant = grant
+            other.create('context', 'p', 'u', schedule.Request(
+                duration_s=HOUR_S))
+            return grant(*args)
+
+        self.schedule.reservations.grant = grant_later
+        with self.assertRaisesRegex(exceptions.ReservationLimit,
+                                    'max_created_per_day'):
+            self.create()
+        self.assertEqual(1, len(self.schedule.reservations.list()))
+
     # -- whether at all --------------------------------------------------
 
     def test_off_until_an_operator_turns_them_on(self):
