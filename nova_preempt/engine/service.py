@@ -76,6 +76,15 @@ class Leadership:
                         masking.masked(exc, self._url))
             self._close()
             return False
+        except Exception as exc:  # noqa: BLE001 (whatever a library has)
+            # What a library makes of an address that it does not understand
+            # may quote any part of it.
+            LOG.error('Cannot tell which engine acts: [preemption_engine]'
+                      'backend_url cannot be used: %s', masking.masked(
+                          exc, self._url) if isinstance(exc, ImportError)
+                      else type(exc).__name__)
+            self._close()
+            return False
 
     def _connect(self):
         coordinator = coordination.get_coordinator(self._url, self._member)
@@ -96,9 +105,8 @@ class Leadership:
             if self._lock.acquired:
                 self._lock.release()
             coordinator.stop()
-        except coordination.ToozError as exc:
-            LOG.debug('While leaving: %s',
-                      masking.masked(exc, self._url))
+        except Exception as exc:  # noqa: BLE001 (it is left all the same)
+            LOG.debug('While leaving: %s', type(exc).__name__)
 
 
 class Engine:

@@ -12,6 +12,7 @@
 """Who acts, and what a failing task does to the others."""
 
 from unittest import mock
+import urllib.parse
 
 import fixtures
 import testtools
@@ -125,6 +126,18 @@ class TestLeadership(testtools.TestCase):
         self.assertIn('Cannot tell which engine acts: redis://***@r1: AUTH '
                       '*** is refused', logger.output)
         self.assertNotIn('sh@', logger.output)
+
+    def test_no_part_of_an_address_that_is_none_is_logged(self):
+        """A slash in a password has libraries quote what is before it."""
+        logger = self.useFixture(fixtures.FakeLogger())
+        self.useFixture(fixtures.MonkeyPatch(
+            'tooz.coordination.get_coordinator', mock.Mock(
+                side_effect=lambda url, _member: urllib.parse.urlparse(
+                    url).port)))
+        self.assertFalse(service.Leadership(
+            'redis://me:hush/hush@r1:6379', 'first').holds())
+        self.assertIn('backend_url cannot be used: ValueError', logger.output)
+        self.assertNotIn('hush', logger.output)
 
     def test_closing_never_fails(self):
         self.first.close()
