@@ -89,7 +89,7 @@ def measure(hosts, repetitions):
     with schedule.started(hosts, 0) as bench:
         scheduler = bench._schedulers.ours
         weighing = Weighing(scheduler)
-        weighing.learn(scheduler.preemption.db, bench._cloud.servers)
+        weighing.learn(scheduler.preemption.process.db, bench._cloud.servers)
         for ranking in ('efficiency', 'marginal'):
             bench._cloud.case.flags(group='energy', ranking=ranking)
             report(ranking, list(compare(bench, weighing, repetitions)))

@@ -74,9 +74,9 @@ class Waiting:
         self._scheduler = manager.PreemptibleSchedulerManager()
         self._scheduler.start_preemption()
         preemption = self._scheduler.preemption
-        preemption.nova = preemption.terminator.nova = FakeNova()
-        preemption.recovery._nova = FakeNova()
-        preemption.refresh()
+        preemption.handover.terminator.nova = FakeNova()
+        preemption.handover.recovery._nova = FakeNova()
+        preemption.known.refresh()
         cloud.tell(self._scheduler)
 
     def decide(self, server, spec_obj):
@@ -94,7 +94,7 @@ class Waiting:
 
     def end_all(self):
         """All victims are gone; nobody waits any longer."""
-        self._scheduler.preemption.terminator.watch = Gone()
+        self._scheduler.preemption.handover.terminator.watch = Gone()
 
     def preempt(self, request):
         """Wait for the notice of victims."""
@@ -116,7 +116,7 @@ class Waiting:
     def waiting(self):
         """How many requests wait: for a notice, or for somebody's surplus."""
         preemption = self._scheduler.preemption
-        return len(preemption.db.get_claimed_uuids()) + sum(
+        return len(preemption.process.db.get_claimed_uuids()) + sum(
             map(len, list(preemption.releasing._taken.values())))
 
 

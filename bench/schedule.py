@@ -87,7 +87,8 @@ class RetryScheduler(nova_manager.SchedulerManager):
         cloud.refresh(0)
         search = plans.Search(
             cloud, model.Request.of(resources.merged_resources()),
-            preemption.policy(), preemption.clock(), memo=preemption.memo)
+            preemption.known.policy(), preemption.process.clock(),
+            memo=preemption.memo)
         for victim in next(search.ranked()).victims:
             self.placement_client.delete_allocation_for_instance(
                 context, victim.uuid, force=True)
@@ -114,8 +115,8 @@ class Schedulers:
     def __init__(self, cloud):
         self.ours = manager.PreemptibleSchedulerManager()
         self.ours.start_preemption()
-        self.ours.preemption.terminator = FreeTerminator()
-        self.ours.preemption.refresh()
+        self.ours.preemption.handover.terminator = FreeTerminator()
+        self.ours.preemption.known.refresh()
         cloud.case.flags(group='filter_scheduler', **_nova_defaults())
         # The default, which the embedded cloud lowers.
         cloud.case.flags(group='preemption', max_age_s=5.0)
@@ -217,7 +218,7 @@ class Bench:
         victims = self._cloud.restore(selections[0][0])
         if bool(victims) != case.victims:
             raise SystemExit(f'{case.label}: {victims} victims')
-        preemption.refresh()
+        preemption.known.refresh()
         return times
 
     def compare(self, cases, repetitions):

@@ -40,11 +40,11 @@ import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.engine import endpoint
 from nova_preempt.engine import service
+from nova_preempt.handover import parts
 from nova_preempt.power import service as power_service
 from nova_preempt.reservation import endpoint as reservation_requests
 from nova_preempt.reservation import lifecycle
 from nova_preempt.reservation import sight
-from nova_preempt.scheduler import preemption
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -65,25 +65,29 @@ def get_cells():
             if not cell.is_cell0()}
 
 
-def make_engine(conf, cells=get_cells, clock=preemption.utcnow, driver=None,
+def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
                 sight=lambda: ''):
     """A nova_preempt.engine.service.Engine.
 
     :param driver: switches hosts; by default what [energy] says
     :param sight: returns why the engine cannot tell whether hosts are up
     """
-    parts = preemption.Preemption(
-        conf, conf.host, report.report_client_singleton, cells, clock)
-    parts.start()
+    found = parts.Parts(conf, conf.host, report.report_client_singleton,
+                        cells, clock)
+    process, clients = found.process, found.clients
+    process.start()
     options = conf[conf_engine.GROUP]
-    leadership = service.Leadership(options.backend_url, parts.owner.name)
-    power = power_service.Power(conf, parts, driver, leadership.holds)
+    leadership = service.Leadership(options.backend_url, process.owner.name)
+    power = power_service.Power(conf, process, clients, driver,
+                                leadership.holds)
     inventory = lifecycle.make_inventory(
-        conf, parts, efficiency=power.efficiencies, asleep=power.asleep)
+        conf, process, clients, found.known.servers,
+        efficiency=power.efficiencies, asleep=power.asleep)
     return service.Engine(
-        parts, options, inventory, leadership,
-        lambda ends: lifecycle.Lifecycle(conf, conf.host, parts, ends,
-                                         inventory, sight), power=power)
+        found, options, inventory, leadership,
+        lambda ends: lifecycle.Lifecycle(
+            conf, process, clients, found.known, ends, inventory, sight),
+        power=power)
 
 
 def make_server(conf, engine):
@@ -91,7 +95,8 @@ def make_server(conf, engine):
     return messaging.get_rpc_server(
         rpc.get_transport(conf),
         messaging.Target(topic=endpoint.TOPIC, server=conf.host),
-        [endpoint.EvictionEndpoint(engine.preemption, engine.evictions),
+        [endpoint.EvictionEndpoint(engine.parts.known.servers,
+                                   engine.evictions),
          reservation_requests.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints],
         executor='threading',
@@ -141,7 +146,7 @@ def main():
     LOG.info('nova-preempt-engine %s works.', CONF.host)
     engine.run()
     server.stop()
-    engine.preemption.close()
+    engine.parts.process.close()
     return 0
 
 

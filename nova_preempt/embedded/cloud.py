@@ -152,7 +152,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         started = super().start_service(name, host, cell_name, **kwargs)
         preemption = getattr(started.manager, 'preemption', None)
         if preemption:
-            self.addCleanup(preemption.close)
+            self.addCleanup(preemption.process.close)
         return started
 
     def _set_options(self):

@@ -25,21 +25,21 @@ SIMULATE = 'simulate'
 class EvictionEndpoint:
     """An RPC endpoint. Every engine serves it, also those that do not act.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param servers: a nova_preempt.cloud.servers.ServerCache
     :param ends: a nova_preempt.engine.evictions.Evictions
     """
 
     target = messaging.Target(version='1.0')
 
-    def __init__(self, preemption, ends):
-        self._preemption = preemption
+    def __init__(self, servers, ends):
+        self._servers = servers
         self._ends = ends
 
     @messaging.expected_exceptions(exceptions.PreemptError)
     def simulate(self, context, server_uuid, project_id, reason):
         """See nova_preempt.rpc.EngineClient."""
-        self._preemption.servers.refresh()
-        server = self._preemption.servers.get(server_uuid)
+        self._servers.refresh()
+        server = self._servers.get(server_uuid)
         if server is None:
             self._refuse_unknown(server_uuid, project_id)
         if project_id not in (None, server.project_id):
@@ -62,7 +62,7 @@ class EvictionEndpoint:
 
     def _refuse_unknown(self, uuid, project_id):
         """Say why a server is none of the preemptible ones."""
-        found = self._preemption.servers.find(uuid)
+        found = self._servers.find(uuid)
         if found is None or project_id not in (None, found.project_id):
             raise exceptions.ServerNotFound(f'There is no server {uuid}.')
         if not found.host:

@@ -38,13 +38,19 @@ _OFTEN = 100
 class Evictions:
     """Ends servers: all of them at once, however few threads there are.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param handover: a nova_preempt.handover.handover.Handover
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param budgets: a nova_preempt.handover.budgets.Budgets
     :param threads: how many ends are worked on at the same moment; none of
         them waits
     """
 
-    def __init__(self, preemption, threads):
-        self._preemption = preemption
+    def __init__(self, process, handover, placement, budgets, threads):
+        self._process = process
+        self._handover = handover
+        self._placement = placement
+        self._budgets = budgets
         self._open = set()        # uuids of the decisions
         self._stepper = stepper.Stepper(threads, 'ends')
 
@@ -75,11 +81,11 @@ class Evictions:
             be stopped, or cannot end on its terms in the state it is in, it
             is shelved if that is possible, and else deleted
         """
-        preemption = self._preemption
-        preemption.pauses.check(pauses.of_operation(operation))
+        process, handover = self._process, self._handover
+        process.pauses.check(pauses.of_operation(operation))
         decision = db_api.Decision(
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
-            status=db_api.CLAIMED, owner=preemption.owner.acquire(),
+            status=db_api.CLAIMED, owner=process.owner.acquire(),
             host=servers[0].host, cost_us=cost_us, reason=reason,
             request_id=asked_by.get('request_id', ''),
             victims=tuple(parallel.call(
@@ -87,13 +93,13 @@ class Evictions:
                     server, operation, cost_us, restore, leave), servers)),
             record={'operation': operation, 'why': reason,
                     'asked_by': asked_by})
-        preemption.claims.active.add(decision.uuid)
+        handover.claims.active.add(decision.uuid)
         try:
-            preemption.db.create_decision(
-                decision, **(preemption.budgets.guard(decision.victims)
+            process.db.create_decision(
+                decision, **(self._budgets.guard(decision.victims)
                              if within_budgets else {}))
         except Exception:
-            preemption.claims.active.discard(decision.uuid)
+            handover.claims.active.discard(decision.uuid)
             raise
         LOG.info('Server %(servers)s on host %(host)s ends: %(reason)s '
                  '(%(operation)s %(uuid)s; asked by %(asked_by)s)',
@@ -101,20 +107,20 @@ class Evictions:
                   'host': decision.host, 'reason': reason,
                   'operation': operation, 'uuid': decision.uuid,
                   'asked_by': requester.text(asked_by)})
-        preemption.events.start(decision)
-        self._stepper.add(_End(preemption, decision, self._open).step)
+        handover.events.start(decision)
+        self._stepper.add(_End(handover, decision, self._open).step)
         return decision.uuid
 
     def _make_victim(self, server, operation, cost_us, restore, leave):
-        preemption = self._preemption
-        victim = records.make_victim(server, preemption.conf, cost_us)
+        options = self._process.options
+        victim = records.make_victim(server, options, cost_us)
         action, resort = victim.action, victim.last_resort
         if leave:
             action = resort = eviction_policy.vacating_action(
-                server, preemption.conf)
+                server, options)
         elif operation in ending.FOR_GOOD:
             action = resort
-        consumer = preemption.placement.get_consumer(server.uuid)
+        consumer = self._placement.get_consumer(server.uuid)
         return dataclasses.replace(
             victim, action=action, last_resort=resort,
             allocations=consumer.allocations,
@@ -124,7 +130,7 @@ class Evictions:
 
     def ending(self, operation):
         """The db.Victims that are ending for this now."""
-        return [victim for decision in self._preemption.db.get_decisions(
+        return [victim for decision in self._process.db.get_decisions(
                     statuses=[db_api.CLAIMED])
                 if decision.operation == operation
                 for victim in decision.victims]
@@ -135,7 +141,7 @@ class Evictions:
 
     def why_not(self, server):
         """Why it cannot end now, '' if it can."""
-        return eviction_policy.why_not(server, self._preemption.conf)
+        return eviction_policy.why_not(server, self._process.options)
 
     def close(self):
         """Wait for nobody: what is open is for the next engine to repair."""
@@ -149,8 +155,8 @@ class _End:
         added and to be removed
     """
 
-    def __init__(self, preemption, decision, among):
-        self._preemption = preemption
+    def __init__(self, handover, decision, among):
+        self._handover = handover
         self._decision = decision
         self._work = None
         self._among = among
@@ -167,7 +173,7 @@ class _End:
                             for victim in self._decision.victims),
                          'exc': exc})
             try:
-                self._preemption.give_back([self._decision], str(exc))
+                self._handover.give_back([self._decision], str(exc))
             finally:
                 self._close()
             return None
@@ -178,16 +184,16 @@ class _End:
     def _step(self):
         if self._work is None:
             # Notice first, to all of them: who has none ends no earlier.
-            self._work = self._preemption.terminator.begin([self._decision])
+            self._work = self._handover.terminator.begin([self._decision])
             return 0
         if not self._work.step():
             # The more there are, the longer each look at all of them takes.
             return self._work.pause_s() * (1 + len(self._among) / _OFTEN)
-        self._preemption.settle([self._decision], self._work.ended)
+        self._handover.settle([self._decision], self._work.ended)
         return None
 
     def _close(self):
         if self._work is not None:
             self._work.close()
         self._among.discard(self._decision.uuid)
-        self._preemption.claims.active.discard(self._decision.uuid)
+        self._handover.claims.active.discard(self._decision.uuid)

@@ -27,23 +27,27 @@ MAXIMUM_RUNTIME = 'maximum_runtime'
 class Expiry:
     """Ends what has run, or was kept, for long enough.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param servers: a nova_preempt.cloud.servers.ServerCache
+    :param nova: a NovaAPI
     :param ends: a nova_preempt.engine.evictions.Evictions
     """
 
-    def __init__(self, preemption, ends):
-        self._preemption = preemption
+    def __init__(self, process, servers, nova, ends):
+        self._process = process
+        self._servers = servers
+        self._nova = nova
         self._ends = ends
 
     def end_old_servers(self):
         """Give notice to servers that have reached their maximum run time."""
-        preemption = self._preemption
-        if preemption.pauses.why(pauses.PREEMPTION):
+        process = self._process
+        if process.pauses.why(pauses.PREEMPTION):
             return
-        now = preemption.clock()
-        actions = preemption.conf.actions
-        of_all_s = preemption.conf.maximum_runtime_s
-        for server in preemption.servers.servers():
+        now = process.clock()
+        actions = process.options.actions
+        of_all_s = process.options.maximum_runtime_s
+        for server in self._servers.servers():
             limit_s = core.limit_s(server.maximum_runtime_s, of_all_s)
             # Most servers have none, and the rest takes a while.
             if limit_s and core.is_over(
@@ -62,18 +66,18 @@ class Expiry:
 
     def delete_stopped(self):
         """Delete victims that were stopped long enough ago."""
-        if self._preemption.pauses.why(pauses.PREEMPTION):
+        if self._process.pauses.why(pauses.PREEMPTION):
             return
-        retention_s = self._preemption.conf.stop_retention_s
-        for decision_uuid, victim in self._preemption.db.get_victims(
+        retention_s = self._process.options.stop_retention_s
+        for decision_uuid, victim in self._process.db.get_victims(
                 db_api.STOPPED):
             stopped = timeutils.utcnow() - victim.ended_at
             if core.is_kept(stopped.total_seconds(), retention_s):
                 continue
-            if self._preemption.nova.get(victim.server_uuid) is None:
-                self._preemption.db.update_victim(
+            if self._nova.get(victim.server_uuid) is None:
+                self._process.db.update_victim(
                     decision_uuid, victim.server_uuid, db_api.GONE)
                 continue
             LOG.info('Deleting server %s, which was stopped to give way.',
                      victim.server_uuid)
-            self._preemption.nova.force_delete(victim.server_uuid)
+            self._nova.force_delete(victim.server_uuid)

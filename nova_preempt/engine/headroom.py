@@ -29,23 +29,27 @@ HEADROOM = 'headroom'
 class HeadroomKeeper:
     """Ends preemptible servers until there is enough free.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param stuck: returns the uuids of victims that lately did not end
     :param ends: a nova_preempt.engine.evictions.Evictions
     """
 
-    def __init__(self, preemption, ends):
-        self._preemption = preemption
+    def __init__(self, process, known, stuck, ends):
+        self._process = process
+        self._known = known
+        self._stuck = stuck
         self._ends = ends
 
     def keep(self):
         """Give notice to as few and cheap servers as headroom needs."""
-        if self._preemption.pauses.why(pauses.PREEMPTION):
+        if self._process.pauses.why(pauses.PREEMPTION):
             return
-        for group in self._preemption.headroom.groups():
+        for group in self._known.headroom.groups():
             self._keep(group)
 
     def _keep(self, group):
-        preemption = self._preemption
+        known = self._known
         missing = group.missing(core.freeing(group, (
             {uuid: item['resources']
              for uuid, item in victim.allocations.items()}
@@ -53,12 +57,12 @@ class HeadroomKeeper:
         if not missing:
             return
         ending = {victim.server_uuid for decision
-                  in preemption.db.get_decisions(statuses=db_api.OPEN)
+                  in self._process.db.get_decisions(statuses=db_api.OPEN)
                   for victim in decision.victims}
         for server, cost_us in core.choose(
-                group, missing, preemption.servers.servers(),
-                preemption.policy(), preemption.clock(),
-                preemption.budgets.read(), ending | preemption.stuck()):
+                group, missing, known.servers.servers(),
+                known.policy(), self._process.clock(),
+                known.budgets.read(), ending | self._stuck()):
             LOG.info('%(group)s lacks %(missing)s of its headroom.',
                      {'group': group.name, 'missing': missing})
             try:

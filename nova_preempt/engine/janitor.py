@@ -25,20 +25,26 @@ LOG = logging.getLogger(__name__)
 class Janitor:
     """Repairs what two audits in a row have found.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param handover: a nova_preempt.handover.handover.Handover
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param servers: a nova_preempt.cloud.servers.ServerCache
+    :param database: a nova_preempt.db.Database
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param audits: a nova_preempt.handover.audit.Audit
     """
 
-    def __init__(self, preemption, ends, audits):
-        self._preemption = preemption
+    def __init__(self, handover, clients, servers, database, ends, audits):
+        self._handover = handover
+        self._clients = clients
+        self._servers = servers
+        self._db = database
         self._ends = ends
         self._audit = audits
         self._suspects = set()
 
     def repair_decisions(self):
         """Roll back what dead schedulers and engines have left."""
-        self._preemption.repair()
+        self._handover.repair()
 
     def clean(self):
         """Repair what is found for the second time."""
@@ -63,11 +69,11 @@ class Janitor:
 
     def _allocate(self, uuid):
         """Give a server the space that it uses, or end it."""
-        server = next(server for server in self._preemption.servers.servers()
+        server = next(server for server in self._servers.servers()
                       if server.uuid == uuid)
         resources, node_uuid = audit.expected_allocation(
-            self._preemption.get_cells(), server)
-        placement = self._preemption.placement
+            self._clients.get_cells(), server)
+        placement = self._clients.placement
         consumer = placement.get_consumer(uuid)
         try:
             placement.post_allocations([placement_api.Consumer(
@@ -87,9 +93,8 @@ class Janitor:
 
     def _free(self, uuid):
         """Free what we have allocated, or taken; the rest is not ours."""
-        database = self._preemption.db
-        if not (database.get_decisions(server_uuid=uuid)
-                or database.get_decisions(victim_uuid=uuid)):
+        if not (self._db.get_decisions(server_uuid=uuid)
+                or self._db.get_decisions(victim_uuid=uuid)):
             return False
-        self._preemption.placement.delete_allocations(uuid)
+        self._clients.placement.delete_allocations(uuid)
         return True

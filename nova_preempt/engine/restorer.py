@@ -33,12 +33,20 @@ class Restorer:
     never preempts. One that takes longer to come than until its next try
     keeps nobody waiting.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param database: a nova_preempt.db.Database
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param headroom: a nova_preempt.headroom.Headroom
+    :param events: a nova_preempt.handover.notifications.Notifications
     :param options: [preemption_engine] of the configuration
     """
 
-    def __init__(self, preemption, options, monotonic=time.monotonic):
-        self._preemption = preemption
+    def __init__(self, database, clients, headroom, events, options,
+                 monotonic=time.monotonic):
+        self._db = database
+        self._nova = clients.nova
+        self._placement = clients.placement
+        self._headroom = headroom
+        self._events = events
         self._options = options
         self._monotonic = monotonic
         self._looked_at = {}      # server uuid: when
@@ -48,7 +56,7 @@ class Restorer:
         now = timeutils.utcnow()
         victims = {
             victim.server_uuid: (decision_uuid, victim)
-            for decision_uuid, victim in self._preemption.db.get_victims(
+            for decision_uuid, victim in self._db.get_victims(
                 db_api.SHELVED) if victim.restore}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
@@ -98,7 +106,7 @@ class Restorer:
         """What Nova shows of the server, a core Sight; None if nothing."""
         self._looked_at[victim.server_uuid] = self._monotonic()
         try:
-            server = self._preemption.nova.get(victim.server_uuid)
+            server = self._nova.get(victim.server_uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Cannot tell whether server %(uuid)s comes back: '
                         '%(exc)s', {'uuid': victim.server_uuid, 'exc': exc})
@@ -130,7 +138,7 @@ class Restorer:
 
     def _ask(self, waiting, coming, room, victims, now):
         """Ask as many as may come; others for those that turn out not to."""
-        get_consumer = self._preemption.placement.get_consumer
+        get_consumer = self._placement.get_consumer
         coming = [
             core.Shelved(victim.server_uuid,
                          {} if get_consumer(victim.server_uuid).allocations
@@ -149,16 +157,15 @@ class Restorer:
     def _get_room(self, resources):
         """What is free on hosts with room for this; the scheduler has the
         last word."""
-        room = self._preemption.placement.get_room(resources)
+        room = self._placement.get_room(resources)
         if not room:
             return room
-        headroom = self._preemption.headroom
-        headroom.refresh()
-        return room if headroom.has_room(resources) else {}
+        self._headroom.refresh()
+        return room if self._headroom.has_room(resources) else {}
 
     def _unshelve(self, decision_uuid, victim, now):
         # Before it is asked for, so that no failure makes it come at once.
-        self._preemption.db.update_victim(
+        self._db.update_victim(
             decision_uuid, victim.server_uuid, db_api.SHELVED,
             tries=victim.tries + 1,
             next_try_at=now + datetime.timedelta(
@@ -167,20 +174,20 @@ class Restorer:
         LOG.info('There may be room for server %s: unshelving it.',
                  victim.server_uuid)
         try:
-            self._preemption.nova.unshelve(victim.server_uuid)
+            self._nova.unshelve(victim.server_uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Server %(uuid)s cannot come back yet: %(exc)s',
                         {'uuid': victim.server_uuid, 'exc': exc})
 
     def _is_back(self, decision_uuid, victim):
         LOG.info('Server %s is back.', victim.server_uuid)
-        self._preemption.nova.clear_notice(victim.server_uuid)
+        self._nova.clear_notice(victim.server_uuid)
         self._close(decision_uuid, victim, db_api.RESTORED)
-        decision = self._preemption.db.get_decision(decision_uuid)
-        self._preemption.events.restored(decision, victim)
+        decision = self._db.get_decision(decision_uuid)
+        self._events.restored(decision, victim)
 
     def _close(self, decision_uuid, victim, status):
-        self._preemption.db.update_victim(decision_uuid, victim.server_uuid,
+        self._db.update_victim(decision_uuid, victim.server_uuid,
                                           status)
 
 

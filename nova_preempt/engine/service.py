@@ -112,7 +112,7 @@ class Leadership:
 class Engine:
     """Runs every task at its time.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param parts: a nova_preempt.handover.parts.Parts
     :param options: [preemption_engine] of the configuration
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param leadership: a Leadership
@@ -121,16 +121,20 @@ class Engine:
     :param power: a nova_preempt.power.service.Power
     """
 
-    def __init__(self, preemption, options, inventory, leadership,
+    def __init__(self, parts, options, inventory, leadership,
                  make_lifecycle, monotonic=time.monotonic, power=None):
-        self.preemption = preemption
+        self.parts = parts
         self.inventory = inventory
         self._options = options
         self._leadership = leadership
         self._monotonic = monotonic
         self._stop = threading.Event()
         self.health = health.Health(monotonic)
-        self.evictions = evictions.Evictions(preemption, options.threads)
+        process, clients = parts.process, parts.clients
+        known, handover = parts.known, parts.handover
+        self.evictions = evictions.Evictions(
+            process, handover, clients.placement, known.budgets,
+            options.threads)
         self.power = power
         self.lifecycle = make_lifecycle(self.evictions)
         self._punctual = (
@@ -142,20 +146,26 @@ class Engine:
                 self.lifecycle.reconciler.run)),
             *(self._make_punctual(name, work)
               for name, work in (power.works if power else ())))
-        old = expiry.Expiry(preemption, self.evictions)
-        cleaner = janitor.Janitor(preemption, self.evictions, audit.Audit(
-            preemption.placement, preemption.servers, preemption.db,
-            preemption.get_cells, preemption.conf.intent_timeout_s))
+        old = expiry.Expiry(process, known.servers, clients.nova,
+                            self.evictions)
+        cleaner = janitor.Janitor(
+            handover, clients, known.servers, process.db, self.evictions,
+            audit.Audit(clients.placement, known.servers, process.db,
+                        clients.get_cells, process.options.intent_timeout_s))
+        keeper = headroom.HeadroomKeeper(process, known, handover.stuck,
+                                         self.evictions)
+        returns = restorer.Restorer(process.db, clients, known.headroom,
+                                    handover.events, options)
         # Those with a pause of their own have it here, in seconds.
         self._tasks = (
-            (cleaner.repair_decisions, preemption.conf.recovery_interval_s),
+            (cleaner.repair_decisions, process.options.recovery_interval_s),
             (cleaner.clean, options.audit_interval_s),
-            (preemption.refresh, 0),
+            (known.refresh, 0),
             (old.end_old_servers, 0),
             (old.delete_stopped, 0),
-            (headroom.HeadroomKeeper(preemption, self.evictions).keep, 0),
-            (restorer.Restorer(preemption, options).restore, 0),
-            (cycles.Cycles(preemption.db, options).look, CYCLES_S),
+            (keeper.keep, 0),
+            (returns.restore, 0),
+            (cycles.Cycles(process.db, options).look, CYCLES_S),
         )
         self._done_at = {}
 
@@ -166,7 +176,7 @@ class Engine:
 
     def _unless_paused(self, work):
         def run():
-            if self.preemption.pauses.why(pauses.RESERVATIONS):
+            if self.parts.process.pauses.why(pauses.RESERVATIONS):
                 return timer.RETRY_S
             return work()
 

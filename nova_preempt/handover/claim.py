@@ -28,7 +28,7 @@ class Claims:
     :param placement: a nova_preempt.cloud.placement.Placement
     :param db: a nova_preempt.db.Database
     :param owner: the nova_preempt.handover.owner.Owner of this process
-    :param budgets: a nova_preempt.scheduler.budgets.Budgets
+    :param budgets: a nova_preempt.handover.budgets.Budgets
     """
 
     def __init__(self, placement, db, owner, budgets):

@@ -31,39 +31,43 @@ class Power:
     """Tasks and endpoints of the engine.
 
     :param conf: nova.conf.CONF
-    :param parts: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param clients: a nova_preempt.cloud.clients.Clients
     :param driver: see switching.Switcher; by default what is configured
     :param leads: whether this engine is the one that acts, now
     :ivar works: [(name, function)], see nova_preempt.engine.timer
     :ivar endpoints: for its RPC server
     """
 
-    def __init__(self, conf, parts, driver=None, leads=lambda: True):
+    def __init__(self, conf, process, clients, driver=None,
+                 leads=lambda: True):
         options = conf[energy.GROUP]
-        hosts = compute_hosts.ComputeHosts(parts.placement, parts.get_cells)
-        self.figures = figure_cache.FigureCache(options, lambda: parts.db)
-        self._db = parts.db
-        self._pauses = parts.pauses
+        hosts = compute_hosts.ComputeHosts(clients.placement,
+                                           clients.get_cells)
+        self.figures = figure_cache.FigureCache(options, lambda: process.db)
+        self._db = process.db
+        self._pauses = process.pauses
         self.works = []
         self.endpoints = []
         self.switcher = None
         if options.enabled:
             self.switcher = switching.Switcher(
-                options, parts.db, parts.nova, hosts,
-                driver or power_driver.Drivers(conf), parts.clock, leads)
+                options, process.db, clients.nova, hosts,
+                driver or power_driver.Drivers(conf), process.clock, leads)
             self._pause_s = conf[conf_engine.GROUP].interval_s
             self.control = control.Control(
-                options, parts.db, hosts, self.switcher,
-                forecasts.Forecast(options, parts.db), self.efficiencies,
+                options, process.db, hosts, self.switcher,
+                forecasts.Forecast(options, process.db), self.efficiencies,
                 self._pause_s)
             self.endpoints.append(endpoint.PowerEndpoint(
-                self.control, self.switcher, parts.db, parts.pauses))
+                self.control, self.switcher, process.db, process.pauses))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
-                options, parts.db, hosts,
-                readings.Readings(conf, clock=parts.clock), self._idle_watts,
-                boot_delays.BootDelays(parts.db, parts.get_cells), parts.clock)
+                options, process.db, hosts,
+                readings.Readings(conf, clock=process.clock), self._idle_watts,
+                boot_delays.BootDelays(process.db, clients.get_cells),
+                process.clock)
             self._reading_s = options.reading_interval_s
             self.works.append(('power: readings', self._observe))
 

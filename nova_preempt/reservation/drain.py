@@ -72,7 +72,8 @@ def stays_s(server, options, now):
 class Drain:
     """Empties hosts.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param known: a nova_preempt.handover.knowledge.Knowledge
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param options: [reservation] of the configuration
     :param inventory: a nova_preempt.reservation.inventory.Inventory
@@ -80,9 +81,10 @@ class Drain:
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, preemption, ends, options, inventory, migration,
+    def __init__(self, process, known, ends, options, inventory, migration,
                  clock):
-        self._preemption = preemption
+        self._process = process
+        self._known = known
         self._ends = ends
         self._options = options
         self._inventory = inventory
@@ -94,16 +96,16 @@ class Drain:
 
     def lead_s(self, notice_s):
         """How long before a start a notice of this length is given."""
-        return eviction_policy.lead_s(notice_s, self._preemption.conf)
+        return eviction_policy.lead_s(notice_s, self._process.options)
 
     def _notice_s(self, server):
         return eviction_policy.notice_rule(
-            self._preemption.conf).length_s(server.notice_s)
+            self._process.options).length_s(server.notice_s)
 
     def longest_lead_s(self):
         """How long before a start there is anything to do."""
         return max(self._options.evacuation_lead_s,
-                   self.lead_s(self._preemption.conf.maximum_notice_s))
+                   self.lead_s(self._process.options.maximum_notice_s))
 
     def empty(self, reservation, host, running):
         """Do the next step for a host of a reservation.
@@ -115,7 +117,7 @@ class Drain:
         on_node = self._occupancy.on_node(host.name)
         residents = [self._resident(item, reservation, running)
                      for item in on_node]
-        servers = {item.uuid: self._preemption.servers.get(item.uuid)
+        servers = {item.uuid: self._known.servers.get(item.uuid)
                    for item in residents
                    if item.kind is drain.Kind.PREEMPTIBLE}
         step = drain.decide(
@@ -183,7 +185,7 @@ class Drain:
                 item.uuid, drain.Kind.OTHERS, busy=busy, stays_s=max(
                     (other.end_at - now).total_seconds()
                     for other in others))
-        server = (self._preemption.servers.get(item.uuid) if item.preemptible
+        server = (self._known.servers.get(item.uuid) if item.preemptible
                   else None)
         if server is None:
             return drain.Resident(
@@ -191,7 +193,7 @@ class Drain:
                 max(eviction_policy.MARGIN_S, self._options.evacuation_lead_s),
                 0.0 if moving.is_movable(item) else math.inf, busy,
                 bool(self._migration.why_not(item.uuid)))
-        options = self._preemption.conf
+        options = self._process.options
         return drain.Resident(
             item.uuid, drain.Kind.PREEMPTIBLE,
             self.lead_s(self._notice_s(server)),
@@ -205,7 +207,7 @@ class Drain:
                    if item.uuid in servers and not item.busy]
         if not servers:
             return ()
-        budgets = self._preemption.budgets.read()
+        budgets = self._known.budgets.read()
         return budgets.caps(servers) if budgets else ()
 
     def _give_notice(self, reservation, host, servers):
@@ -214,7 +216,7 @@ class Drain:
         Those with notices of the same length end as one decision.
         """
         groups = collections.defaultdict(list)
-        ending = self._preemption.db.get_ending() if servers else {}
+        ending = self._process.db.get_ending() if servers else {}
         for server in servers:
             if server.uuid not in ending:
                 groups[self._notice_s(server)].append(server)

@@ -30,26 +30,28 @@ from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
 
 
-def make_inventory(conf, preemption, **power):
+def make_inventory(conf, process, clients, servers, **power):
     """An Inventory.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param servers: a nova_preempt.cloud.servers.ServerCache
     :param power: what it is told of power: efficiency and asleep
     """
     def settings():
         return {host: (item.reservable, item.extra) for host, item
-                in reservable.get_hosts(preemption.db).items()}
+                in reservable.get_hosts(process.db).items()}
 
     def may_end(uuid):
-        server = preemption.servers.get(uuid)
+        server = servers.get(uuid)
         return server is None or not drain.stays_s(
-            server, preemption.conf, preemption.clock())
+            server, process.options, process.clock())
 
     return inventory.Inventory(
-        conf[conf_reservation.GROUP], preemption.nova, preemption.placement,
-        settings, lambda: reservable.get_hidden(preemption.db),
+        conf[conf_reservation.GROUP], clients.nova, clients.placement,
+        settings, lambda: reservable.get_hidden(process.db),
         lambda left: occupancy.Occupancy(
-            preemption.get_cells, preemption.servers, left),
+            clients.get_cells, servers, left),
         may_end=may_end, **power)
 
 
@@ -57,41 +59,41 @@ class Lifecycle:
     """Moves reservations on, each at its time.
 
     :param conf: nova.conf.CONF
-    :param host: the name of the host that this service runs on
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param process: a nova_preempt.handover.process.Process
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param known: a nova_preempt.handover.knowledge.Knowledge
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param hosts: an Inventory
     :param sight: see repairs.Repairs
     """
 
-    def __init__(self, conf, host, preemption, ends, hosts,
+    def __init__(self, conf, process, clients, known, ends, hosts,
                  sight=lambda: ''):
         options = conf[conf_reservation.GROUP]
 
         def clock():
-            return preemption.clock().replace(tzinfo=None)
+            return process.clock().replace(tzinfo=None)
 
-        self.reservations = db.Reservations(preemption.db, clock)
+        self.reservations = db.Reservations(process.db, clock)
         # One, so that what happened first is told first.
         self._telling = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix='reservation-events')
         tell = notifications.ReservationNotifications(
-            conf, host, self._telling.submit)
-        moves = migration.Migration(preemption.nova, hosts.occupancy,
-                                    db_moves.Moves(preemption.db), clock)
+            conf, conf.host, self._telling.submit)
+        moves = migration.Migration(clients.nova, hosts.occupancy,
+                                    db_moves.Moves(process.db), clock)
         self.lease_events = lease_events.LeaseEvents(
-            preemption.db, self.reservations, tell, clock,
+            process.db, self.reservations, tell, clock,
             lambda: options.enabled)
         self.reconciler = reconciler.Reconciler(
             self.reservations, self.lease_events, hosts,
-            drain.Drain(preemption, ends, options, hosts, moves,
-                        clock),
+            drain.Drain(process, known, ends, options, hosts, moves, clock),
             moves, healing.Healing(
                 self.reservations, hosts, tell, options,
                 schedule.load_ranking(options.ranking), clock, sight),
-            cleanup.Cleanup(self.reservations, preemption.nova, hosts, tell,
+            cleanup.Cleanup(self.reservations, clients.nova, hosts, tell,
                             options, clock),
-            retention.Retention(preemption.db, options, clock), clock,
+            retention.Retention(process.db, options, clock), clock,
             lambda: options.enabled)
 
     def close(self):

@@ -72,11 +72,11 @@ class Act:
         cycle.decisions.append(decision.uuid)
         try:
             with metrics.PHASES.labels('claim').time():
-                claim = preemption.claims.claim(plan, decision,
-                                                cycle.resources)
+                claim = preemption.handover.claims.claim(
+                    plan, decision, cycle.resources)
         except (db_api.LostDecision, db_exc.DBError):
             cycle.lost.append(decision.uuid)
             raise
         preemption.records.log(claim)
-        preemption.events.start(claim)
+        preemption.handover.events.start(claim)
         return claim

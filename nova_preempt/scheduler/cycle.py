@@ -134,13 +134,15 @@ class SchedulingCycle:
         self.cloud.asked_for(resources, len(summaries))
         preemption = self._preemption
         self.decision = core.Cycle(
-            self.cloud, model.Request.of(asked), preemption.policy(),
-            preemption.clock(), self._rank, self._excluded,
-            list_age_s=preemption.conf.max_age_s, memo=preemption.memo)
+            self.cloud, model.Request.of(asked), preemption.known.policy(),
+            preemption.process.clock(), self._rank, self._excluded,
+            list_age_s=preemption.process.options.max_age_s,
+            memo=preemption.memo)
         self.decision.found_room(room)
         requests = list(requests)
         summaries = dict(summaries)
-        for plan in self.decision.offer(any_victims=bool(preemption.servers)):
+        for plan in self.decision.offer(
+                any_victims=bool(preemption.known.servers)):
             if plan.host.uuid not in summaries:
                 requests.append(self.cloud.allocation_request(
                     plan.host.uuid))

@@ -93,7 +93,7 @@ class QueryEndpoint:
         server_uuid = spec_obj.instance_uuid
         cycle = cycles.SchedulingCycle(
             self._preemption, self._manager.host_manager, context, spec_obj,
-            lambda: 'create', self._preemption.stuck(), [server_uuid],
+            lambda: 'create', self._preemption.handover.stuck(), [server_uuid],
             request.rank(spec_obj),
             _Answering(self._preemption.patience(waits=False)))
         try:
@@ -142,7 +142,7 @@ class QueryEndpoint:
         Counts by what Placement has: traits and aggregates are respected,
         Nova's other filters are not asked.
         """
-        self._preemption.refresh()
+        self._preemption.known.refresh()
         answer = []
         for flavor in flavors:
             spec_obj = self._spec(context, flavor, project_id, None,
@@ -161,18 +161,19 @@ class QueryEndpoint:
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._manager.host_manager)
         preemption = self._preemption
-        policy = preemption.policy()
         wanted = model.Request.of(resources.merged_resources())
         cloud = nova_cloud.NovaCloud(
             preemption, self._manager.host_manager, context, spec_obj, [],
             lambda: 'create',
             _Answering(preemption.patience(waits=False)))
-        search = plans.Search(cloud, wanted, policy, preemption.clock(),
-                              excluded=preemption.stuck() | cloud.ending())
+        known = preemption.known
+        search = plans.Search(
+            cloud, wanted, known.policy(), preemption.process.clock(),
+            excluded=preemption.handover.stuck() | cloud.ending())
         counts = {}
-        for provider in preemption.providers.list(
+        for provider in known.providers.list(
                 request.provider_query(resources)):
-            state = preemption.providers.get(provider)
+            state = known.providers.get(provider)
             if state is None:
                 continue
             free, more = search.count(provider.name, (state,))

@@ -38,6 +38,8 @@ import nova_preempt.conf
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
+from nova_preempt.handover import handover
+from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import client as placement_clients
@@ -69,7 +71,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self._client = None
         # Called with a dict after each request that is not a rebuild.
         self.observers = []
-        self.clock = preemption.utcnow
+        self.clock = parts.utcnow
         self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler()
@@ -104,10 +106,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.preemption = preemption.Preemption(
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
-        self.preemption.observers = self.observers
-        self.preemption.start()
-        self.wake_on_demand = wake_on_demand.make(CONF, self.preemption,
-                                          lambda: self.host_manager)
+        self.preemption.process.start()
+        self.wake_on_demand = wake_on_demand.make(
+            CONF, self.preemption.process.db,
+            self.preemption.clients.placement, lambda: self.host_manager)
         self.placing = placing.Placing(self.preemption, self.host_manager,
                                        self._observe)
         self.start_quotas()
@@ -125,17 +127,18 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,
-                functools.partial(hints.get, self.preemption.db)),
-            quota_claims.QuotaClaims(self.preemption.db), self._over_quota)
+                functools.partial(hints.get, self.preemption.process.db)),
+            quota_claims.QuotaClaims(self.preemption.process.db),
+            self._over_quota)
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
-            self.preemption.placement, self.preemption.servers)
+            self.preemption.clients.placement, self.preemption.known.servers)
 
     @periodic_task.periodic_task(
         spacing=CONF.preemption.refresh_interval_s, run_immediately=True)
     def _refresh_preemptible_servers(self, context):
         if self.preemption is not None:
-            self.preemption.refresh()
+            self.preemption.known.refresh()
             self.corrector.run()
 
     @periodic_task.periodic_task(spacing=CONF.preemption.recovery_interval_s)
@@ -145,7 +148,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _repair(self):
         try:
-            self.preemption.repair()
+            self.preemption.handover.repair()
         except Exception:
             LOG.exception('Cannot repair preemptions that were left behind; '
                           'trying again every %s s.',
@@ -209,12 +212,12 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if hinted:
             # Before anything is built: a server that nobody knows to be
             # preemptible would never give way.
-            hints.add(self.preemption.db, instance_uuids)
+            hints.add(self.preemption.process.db, instance_uuids)
         try:
             with self.quotas.admitted(
                     context, spec_obj, instance_uuids, preemptible=True
             ), request_context.working_on(request_context.RequestContext(
-                headroom=self.preemption.headroom or None,
+                headroom=self.preemption.known.headroom or None,
                 project_id=CONF.preemption_quota.allocation_project_id)):
                 selections = select(spec_obj)
         except exception.NoValidHost as exc:
@@ -226,20 +229,21 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         return selections
 
     def _read_headroom(self):
-        max_age_s = self.preemption.conf.max_age_s
-        if self.preemption.headroom:
+        max_age_s = self.preemption.process.options.max_age_s
+        known = self.preemption.known
+        if known.headroom:
             # It tells where space was freed, which Placement does not.
-            self.preemption.servers.refresh(max_age_s)
-        self.preemption.headroom.refresh(max_age_s)
+            known.servers.refresh(max_age_s)
+        known.headroom.refresh(max_age_s)
 
     def _forget_hint(self, context, spec_obj, instance_uuids):
         """A server that was never placed needs no remembering."""
         new = [uuid for uuid in instance_uuids if request.get_operation(
             context, spec_obj, uuid) == 'create']
-        hints.remove(self.preemption.db, new)
+        hints.remove(self.preemption.process.db, new)
 
     def _may_preempt(self, context, spec_obj, instance_uuids):
-        conf = self.preemption.conf
+        conf = self.preemption.process.options
         if not conf.enabled or not conf.preempting_operations:
             return False
         if set(conf.preempting_operations) >= set(OPERATIONS):
@@ -280,10 +284,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             selections = super()._schedule(context, spec_obj, instance_uuids,
                                            *args, **kwargs)
             cycle.stop_choosing()
-            if cycle.claims and self.preemption.finish(
+            if cycle.claims and self.preemption.handover.finish(
                     cycle.claims,
                     cycle.patience.limit) == len(instance_uuids):
-                raise preemption.NotWanted
+                raise handover.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():
@@ -293,8 +297,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         """All or nothing: no server of the request keeps a claim."""
         cycle.stop_choosing()
         try:
-            self.preemption.take_back_lost(cycle.lost, str(exc))
-            self.preemption.give_back(cycle.claims, str(exc))
+            self.preemption.handover.take_back_lost(cycle.lost, str(exc))
+            self.preemption.handover.give_back(cycle.claims, str(exc))
         finally:
             if not isinstance(exc, exception.NoValidHost):
                 # For NoValidHost Nova has done it, for other errors it does
@@ -322,9 +326,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                instance_uuid=None):
         cycle = request_context.current().cycle
         if cycle is not None:
-            if self.preemption.headroom and not states.mark_of(
-                    selected_host).victims:
-                self.preemption.headroom.placed(
+            headroom = self.preemption.known.headroom
+            if headroom and not states.mark_of(selected_host).victims:
+                headroom.placed(
                     selected_host.uuid, states.claimed(selected_host))
             cycle.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,

@@ -87,17 +87,17 @@ class NovaCloud:
 
         Not even where hints are not allowed any more.
         """
-        reason = (self._preemption.pauses.why(pauses.PREEMPTION)
+        reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
                   or request.why_not_served(self._spec_obj, self._resources))
         if not reason and self._operation() != 'create' and hints.get(
-                self._preemption.db, self._server_uuids):
+                self._preemption.process.db, self._server_uuids):
             reason = 'it is preemptible itself, by a scheduler hint'
         return reason
 
     def refresh(self, max_age_s):
         # Once a look, and not once a server.
         self._longest_notice_s = self._act.patience.limit.longest_notice_s()
-        self._preemption.servers.refresh(max_age_s)
+        self._preemption.known.servers.refresh(max_age_s)
 
     def may_wait(self, notice_s):
         return notice_s <= self._longest_notice_s and (
@@ -105,13 +105,13 @@ class NovaCloud:
 
     @answers
     def listed(self, max_age_s):
-        nodes = self._preemption.servers.nodes()
+        nodes = self._preemption.known.servers.nodes()
         released = self.releasing()
         listed = []
-        for provider in self._preemption.providers.list(
+        for provider in self._preemption.known.providers.list(
                 request.provider_query(self._resources), max_age_s):
             if provider.name in nodes or provider.uuid in released:
-                known, fresh = self._preemption.providers.peek(provider)
+                known, fresh = self._preemption.known.providers.peek(provider)
                 listed.append(port.Listing(
                     provider.uuid, provider.name,
                     (known,) if known is not None else (), fresh))
@@ -119,18 +119,18 @@ class NovaCloud:
 
     @answers
     def read(self, host):
-        provider = self._preemption.providers.read(host)
+        provider = self._preemption.known.providers.read(host)
         return () if provider is None else (provider,)
 
     def servers_on(self, name):
-        return self._preemption.servers.on_node(name)
+        return self._preemption.known.servers.on_node(name)
 
     def server(self, uuid):
-        return self._preemption.servers.get(uuid)
+        return self._preemption.known.servers.get(uuid)
 
     def ending(self):
         self._act.begin_choosing()
-        self._decisions = self._preemption.db.get_decisions(
+        self._decisions = self._preemption.process.db.get_decisions(
             statuses=db_api.OPEN)
         return {victim.server_uuid for decision in self._decisions
                 for victim in decision.victims}
@@ -144,7 +144,7 @@ class NovaCloud:
             self._decisions, self._act.patience.waited)
 
     def budgets(self):
-        return self._preemption.budgets.read()
+        return self._preemption.known.budgets.read()
 
     def load(self, hosts):
         new = [uuid for uuid in hosts if uuid not in self.states]

@@ -22,10 +22,10 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core import refusals
 from nova_preempt.db import api as db_api
+from nova_preempt.handover import handover
 from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
-from nova_preempt.scheduler import preemption as preemptions
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import request_context
 
@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
-             preemptions.VictimsStuck, preemptions.NotWanted,
+             handover.VictimsStuck, handover.NotWanted,
              db_api.LostDecision, placement_api.PlacementError,
              db_exc.DBError, exceptions.Paused)
 
@@ -59,11 +59,11 @@ class Placing:
         :param patience: the nova_preempt.scheduler.patience.Patience
         :raises NoValidHost: there is none, whoever would end
         """
-        left = self._preemption.conf.max_attempts
+        left = self._preemption.process.options.max_attempts
         while True:
             # Nova changes the request that it works on; without preemptible
             # servers there is no second time to keep it for.
-            again = (copy.deepcopy(spec_obj) if self._preemption.servers
+            again = (copy.deepcopy(spec_obj) if self._preemption.known.servers
                      else None)
             cycle = self.cycle(context, spec_obj, instance_uuids, patience)
             try:
@@ -86,7 +86,7 @@ class Placing:
                     raise
                 raise error from exc
             finally:
-                self._preemption.claims.active.difference_update(
+                self._preemption.handover.claims.active.difference_update(
                     cycle.decisions)
             self._observe(context, instance_uuids, cycle, selections)
             return selections
@@ -98,7 +98,8 @@ class Placing:
             self._preemption, self._host_manager, context, spec_obj,
             lambda: request.get_operation(context, spec_obj,
                                           instance_uuids[0]),
-            request.protected_servers(spec_obj) | self._preemption.stuck(),
+            request.protected_servers(spec_obj)
+            | self._preemption.handover.stuck(),
             instance_uuids, request.rank(spec_obj),
             acting.Act(self._preemption, patience))
 
@@ -127,13 +128,13 @@ class Placing:
 
     def _why(self, cycle, exc):
         """A core.refusals.Why, None if preemption was not looked at."""
-        if isinstance(exc, preemptions.NotWanted):
+        if isinstance(exc, handover.NotWanted):
             return None
         if not isinstance(exc, exception.NoValidHost):
             return _WHY.get(type(exc), refusals.Why.SERVICE)
         if cycle.refusal:
             return cycle.why
-        if not cycle.has_begun or not self._preemption.servers:
+        if not cycle.has_begun or not self._preemption.known.servers:
             return None
         if cycle.conflicts:
             return (refusals.Why.TIME if cycle.patience.limit.is_over()
@@ -143,7 +144,7 @@ class Placing:
 
 
 _WHY = {deadline.TimeIsUp: refusals.Why.TIME,
-        preemptions.VictimsStuck: refusals.Why.STUCK}
+        handover.VictimsStuck: refusals.Why.STUCK}
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
@@ -161,4 +162,4 @@ def _is_lost_race(cycle, exc):
     """Whether it may go better another time."""
     if isinstance(exc, exception.NoValidHost):
         return cycle.conflicts > 0
-    return isinstance(exc, preemptions.VictimsStuck | db_api.LostDecision)
+    return isinstance(exc, handover.VictimsStuck | db_api.LostDecision)

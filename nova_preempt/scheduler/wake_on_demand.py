@@ -38,12 +38,9 @@ LOG = logging.getLogger(__name__)
 _POLL_S = 1.0
 
 
-def make(conf, parts, get_host_manager):
-    """A Demand of a scheduler.
-
-    :param parts: a nova_preempt.scheduler.preemption.Preemption
-    """
-    return WakeOnDemand(conf, parts.db, parts.placement,
+def make(conf, database, placement, get_host_manager):
+    """A WakeOnDemand of a scheduler; for the parameters see there."""
+    return WakeOnDemand(conf, database, placement,
                         rpc.EngineClient(rpc.get_transport(conf)),
                         get_host_manager)
 

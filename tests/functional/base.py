@@ -38,7 +38,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
 
     @property
     def db(self):
-        return self.scheduler.preemption.db
+        return self.scheduler.preemption.process.db
 
     def add_hosts(self, *names):
         for name in names:
@@ -133,7 +133,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
             lambda: self.now)
         self.addCleanup(engine.evictions.close)
         self.addCleanup(engine._leadership.close)
-        self.addCleanup(engine.preemption.close)
+        self.addCleanup(engine.parts.process.close)
         return engine
 
     def last_decision(self):

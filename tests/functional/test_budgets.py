@@ -36,7 +36,7 @@ class TestRepeats(base.PreemptionTestCase):
         self.api.post_server_action(cheap, {'unshelve': None})
         self.wait(cheap)
         self.set_uptime(cheap, 100, self.now)
-        self.scheduler.preemption.refresh()
+        self.scheduler.preemption.known.refresh()
         self.boot_normal('n2')
         self.assertEqual({dear}, self.last_victims())
         self.assertEqual(1000 * 10**6, self.last_decision().cost_us)

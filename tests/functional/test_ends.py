@@ -143,7 +143,7 @@ class TestNotice(EndsTestCase):
     def test_notice_is_taken_back(self):
         self.flags(termination_timeout_s=6, group='preemption')
         cheap, other = self.fill(**{'preemptible:notice_s': '1'})
-        nova = self.scheduler.preemption.nova
+        nova = self.scheduler.preemption.clients.nova
 
         def refuse(uuid):
             if uuid == cheap:
@@ -281,7 +281,7 @@ class TestActions(EndsTestCase):
         servers = [self.boot_normal(name)['id'] for name in 'ab']
         self.api.delete_server(servers[1])
         self.wait_gone(servers[1])
-        self.scheduler.preemption.outcomes.note()
+        self.scheduler.preemption.handover.outcomes.note()
         failed = self.boot('c', self.create_flavor('huge', 99, 1024, 10))
         self.assertRaises(cloud.CloudError, self.wait, failed)
         found = outcomes.Outcomes(self.db)._look({*servers, failed})[0]

@@ -119,7 +119,7 @@ class EnergyTestCase(base.PreemptionTestCase):
             lambda: self.now, self.machines)
         self.addCleanup(self.engine.evictions.close)
         self.addCleanup(self.engine._leadership.close)
-        self.addCleanup(self.engine.preemption.close)
+        self.addCleanup(self.engine.parts.process.close)
         self.addCleanup(self.engine.power.close)
 
     # -- time goes by ----------------------------------------------------
@@ -241,7 +241,7 @@ class TestSleep(EnergyTestCase):
 
     def test_server_that_slips_in(self):
         self.flags(minimum_hosts=3, group='energy')
-        nova = self.engine.preemption.nova
+        nova = self.engine.parts.clients.nova
         real = nova.disable_service
         servers = []
 
@@ -273,7 +273,7 @@ class TestSleep(EnergyTestCase):
         self.tick()
         # As of a scheduler that had looked before the service was disabled.
         consumer = '11111111-1111-4111-8111-111111111111'
-        self.engine.preemption.placement.post_allocations([
+        self.engine.parts.clients.placement.post_allocations([
             placement.Consumer(consumer, {self.providers()[host]: {
                 'resources': {'VCPU': 1}}}, None, 'p', 'u')])
         self.tick(60)
@@ -436,7 +436,8 @@ class TestWake(EnergyTestCase):
         self.tick()
         self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
         self.flags(minimum_hosts=1, group='energy')
-        with mock.patch.object(self.engine.preemption.nova, 'enable_service',
+        nova = self.engine.parts.clients.nova
+        with mock.patch.object(nova, 'enable_service',
                                side_effect=KeyboardInterrupt):
             self.minutes(5)
             host, = self.in_state(WAKING)

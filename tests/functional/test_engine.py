@@ -74,9 +74,9 @@ class TestReturns(EngineTestCase):
     def test_backs_off_and_gives_up(self):
         first, _second = self.shelve()
         unshelve = mock.Mock()
-        nova = self.engine.preemption.nova
+        nova = self.engine.parts.clients.nova
         with mock.patch.object(nova, 'unshelve', unshelve), \
-                mock.patch.object(self.engine.preemption.placement,
+                mock.patch.object(self.engine.parts.clients.placement,
                                   'get_room', return_value={
                                       'p': {'VCPU': 9, 'MEMORY_MB': 9999,
                                             'DISK_GB': 99}}):
@@ -172,7 +172,7 @@ class TestJanitor(EngineTestCase):
 
     def test_server_without_allocation(self):
         server = self.boot_spot('a', 'host1')
-        placement = self.engine.preemption.placement
+        placement = self.engine.parts.clients.placement
         placement.delete_allocations(server)
         self.clean(1)
         self.assertNotIn(server, self.allocations()['host1'])
@@ -182,7 +182,7 @@ class TestJanitor(EngineTestCase):
     def test_server_with_a_part_of_its_allocation(self):
         """As a crash leaves it while its space is being taken."""
         server = self.boot_spot('a', 'host1')
-        placement = self.engine.preemption.placement
+        placement = self.engine.parts.clients.placement
         consumer = placement.get_consumer(server)
         provider, = consumer.allocations
         placement.post_allocations([consumer.with_allocations(
@@ -198,7 +198,7 @@ class TestJanitor(EngineTestCase):
 
     def test_server_whose_space_was_taken(self):
         server = self.boot_spot('a', 'host1')
-        self.engine.preemption.placement.delete_allocations(server)
+        self.engine.parts.clients.placement.delete_allocations(server)
         normal = self.boot_normal(flavor=self.big)
         self.clean()
         self.wait_gone(server)
@@ -211,7 +211,7 @@ class TestJanitor(EngineTestCase):
         normal = self.boot_normal()['id']
         self.wait_gone(cheap)
         self.delete(normal)
-        placement = self.engine.preemption.placement
+        placement = self.engine.parts.clients.placement
         provider = self.providers()['host1']
         for uuid in (cheap, '11111111-1111-4111-8111-111111111111'):
             placement.post_allocations([placement_api.Consumer(

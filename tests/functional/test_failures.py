@@ -61,8 +61,8 @@ class TestKilledScheduler(base.PreemptionTestCase):
 
     def restart(self):
         # What the kernel does when a process ends.
-        self.scheduler.preemption.heartbeat.stop()
-        self.scheduler.preemption.owner._files._file.close()
+        self.scheduler.preemption.process.heartbeat.stop()
+        self.scheduler.preemption.process.owner._files._file.close()
         self.scheduler_service.stop()
         self.scheduler_service = self.start_service(
             'scheduler', host=self.scheduler_service.host)
@@ -87,20 +87,22 @@ class TestKilledScheduler(base.PreemptionTestCase):
         self.assertEqual(set(self.victims), self.alive())
 
     def test_after_the_swap(self):
-        self.boot_and_kill(self.scheduler.preemption.placement,
+        self.boot_and_kill(self.scheduler.preemption.clients.placement,
                            'post_allocations')
         self.assertNotIn(self.victims[0], self.allocations()['host1'])
         self.assert_rolled_back(db_api.ROLLED_BACK)
         self.assertEqual(set(self.victims), self.alive())
 
     def test_before_the_first_termination(self):
-        self.boot_and_kill(self.scheduler.preemption.nova, 'force_delete',
+        nova = self.scheduler.preemption.clients.nova
+        self.boot_and_kill(nova, 'force_delete',
                            after=False)
         self.assert_rolled_back(db_api.ROLLED_BACK)
         self.assertEqual(set(self.victims), self.alive())
 
     def test_after_the_first_of_two_terminations(self):
-        self.boot_and_kill(self.scheduler.preemption.nova, 'force_delete')
+        nova = self.scheduler.preemption.clients.nova
+        self.boot_and_kill(nova, 'force_delete')
         first, second = sorted(self.victims)
         self.wait_gone(first)
         self.restart()
@@ -112,14 +114,14 @@ class TestKilledScheduler(base.PreemptionTestCase):
     def test_work_of_a_live_scheduler_is_left_alone(self):
         # Nobody dies, and the machine may be slow.
         self.flags(rpc_response_timeout=60, long_rpc_timeout=120)
-        placement = self.scheduler.preemption.placement
+        placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
         repaired = []
 
         def post(consumers):
             real(consumers)
             if not repaired:
-                repaired.append(self.scheduler.preemption.repair())
+                repaired.append(self.scheduler.preemption.handover.repair())
 
         with mock.patch.object(placement, 'post_allocations',
                                side_effect=post):
@@ -128,14 +130,14 @@ class TestKilledScheduler(base.PreemptionTestCase):
         self.assert_consistent()
 
     def test_a_thread_that_died_is_cleaned_up_after(self):
-        self.boot_and_kill(self.scheduler.preemption.placement,
+        self.boot_and_kill(self.scheduler.preemption.clients.placement,
                            'post_allocations')
-        self.assertEqual(1, self.scheduler.preemption.repair())
+        self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()
         self.assertEqual(set(self.victims), self.alive())
 
     def test_nova_api_away_at_the_restart(self):
-        self.boot_and_kill(self.scheduler.preemption.placement,
+        self.boot_and_kill(self.scheduler.preemption.clients.placement,
                            'post_allocations')
         with mock.patch.object(nova_api.NovaAPI, 'get',
                                side_effect=nova_api.NovaError('away')):
@@ -146,7 +148,7 @@ class TestKilledScheduler(base.PreemptionTestCase):
                 self.db, 'get_open_decisions',
                 return_value=[(decision, 60.0) for decision, _age
                               in self.db.get_open_decisions()]):
-            self.assertEqual(1, self.scheduler.preemption.repair())
+            self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()
         self.assertEqual(set(self.victims), self.alive())
 
@@ -163,7 +165,7 @@ class TestLostRaces(base.PreemptionTestCase):
 
     def lose(self, times):
         """Somebody else changes the first victims just before the swap."""
-        placement = self.scheduler.preemption.placement
+        placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
         lost = []
 
@@ -206,7 +208,7 @@ class TestLostRaces(base.PreemptionTestCase):
         self.assertEqual(5, len(self.servers()))
 
     def test_outcome_of_the_swap_unknown(self):
-        placement = self.scheduler.preemption.placement
+        placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
 
         def post(consumers):
@@ -222,7 +224,7 @@ class TestLostRaces(base.PreemptionTestCase):
         with mock.patch.object(
                 self.db, 'get_open_decisions',
                 return_value=[(open_decisions[0][0], 60.0)]):
-            self.scheduler.preemption.repair()
+            self.scheduler.preemption.handover.repair()
         self.assert_consistent()
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
 
@@ -239,7 +241,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
         self.boot_spot('d', 'host2', 1000)
 
     def refuse(self, *uuids):
-        nova = self.scheduler.preemption.nova
+        nova = self.scheduler.preemption.clients.nova
         real = nova.force_delete
 
         def force_delete(uuid):
@@ -252,7 +254,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
 
     def make_haste(self):
         """A second of whoever ends servers takes a hundredth."""
-        terminator = self.scheduler.preemption.terminator
+        terminator = self.scheduler.preemption.handover.terminator
         for name, value in (
                 ('monotonic', lambda: 100 * time.monotonic()),
                 ('_sleep', lambda seconds: time.sleep(seconds / 100))):
@@ -281,7 +283,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
             if server['status'] == 'ACTIVE'})
 
     def test_victim_deleted_by_its_owner_meanwhile(self):
-        nova = self.scheduler.preemption.nova
+        nova = self.scheduler.preemption.clients.nova
         real = nova.force_delete
 
         def force_delete(uuid):
@@ -302,7 +304,7 @@ class TestPlacementAway(base.PreemptionTestCase):
         spot = self.boot_spot('a', 'host1')
         self.boot_spot('b', 'host1')
         with mock.patch.object(
-                self.scheduler.preemption.placement, 'list_providers',
+                self.scheduler.preemption.clients.placement, 'list_providers',
                 side_effect=placement_api.PlacementError('timeout')):
             server = self.boot('normal', self.small)
             self.wait_failed(server)
@@ -325,7 +327,7 @@ class TestPaused(base.PreemptionTestCase):
             (decision.status, decision.reason))
         pauses.resume(self.db, pauses.PREEMPTION)
         # It looks once a second.
-        self.scheduler.preemption.pauses._read_at = None
+        self.scheduler.preemption.process.pauses._read_at = None
         self.boot_normal()
         self.assertEqual({cheap}, self.last_victims())
         self.assert_consistent()

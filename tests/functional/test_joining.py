@@ -90,9 +90,10 @@ class TestJoining(JoiningTestCase):
     def test_ends_that_the_engine_has_begun(self):
         """For whatever reason: at a maximum run time, say."""
         engine = self.start_engine()
-        self.scheduler.preemption.refresh()
+        self.scheduler.preemption.known.refresh()
         engine.evictions.begin(
-            self.scheduler.preemption.servers.get(self.other), 'expire', 'age')
+            self.scheduler.preemption.known.servers.get(self.other),
+            'expire', 'age')
         self.wait_for(self.notices, 'notice')
         server = self.boot('normal', self.big)
         self.wait_for(self.waiting, 'it to wait')
@@ -144,7 +145,7 @@ class TestTakenBack(base.PreemptionTestCase):
 
     def test_rolled_back_by_another_just_before_the_swap(self):
         """The recovery of another scheduler saw nothing to take back."""
-        placement = self.scheduler.preemption.placement
+        placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
         closed = []
 
@@ -172,13 +173,13 @@ class TestTakenBack(base.PreemptionTestCase):
         preemption = self.scheduler.preemption
         self.flags(max_attempts=1, group='preemption')
         with mock.patch.object(
-                preemption.recovery, 'roll_back',
+                preemption.handover.recovery, 'roll_back',
                 side_effect=placement_api.PlacementError('away')), (
-            mock.patch.object(preemption.terminator, 'end',
+            mock.patch.object(preemption.handover.terminator, 'end',
                               side_effect=db_api.LostDecision('lost'))):
             self.fail_many(2)
         self.assertEqual({}, self.allocations().get('host2', {}))
-        preemption.repair()
+        preemption.handover.repair()
         self.assertEqual(set(self.victims), self.alive())
         self.assert_consistent()
 

@@ -74,7 +74,7 @@ class ManageTestCase(base.PreemptionTestCase):
                         - datetime.timedelta(**delta))
 
     def allocate(self, uuid, **resources):
-        self.scheduler.preemption.placement.post_allocations([
+        self.scheduler.preemption.clients.placement.post_allocations([
             placement_api.Consumer(
                 uuid, {self.providers()['host1']: {'resources': resources}},
                 None, 'project', 'user')])
@@ -105,7 +105,7 @@ class TestVerify(ManageTestCase):
 
     def test_server_without_allocation(self):
         server = self.boot_spot('a', 'host1')
-        self.scheduler.preemption.placement.delete_allocations(server)
+        self.scheduler.preemption.clients.placement.delete_allocations(server)
         self.assert_found('server_without_allocation', server)
 
     def test_allocation_without_server(self):
@@ -124,7 +124,7 @@ class TestVerify(ManageTestCase):
             'large', 2, 1024, 10, preemptible=True))
         provider = self.providers()['host1']
         inventory = self._get_provider_inventory(provider)['VCPU']
-        state = self.scheduler.preemption.placement.get_provider_state(
+        state = self.scheduler.preemption.clients.placement.get_provider_state(
             provider)
         self.placement.put(
             f'/resource_providers/{provider}/inventories/VCPU',
@@ -135,7 +135,7 @@ class TestVerify(ManageTestCase):
 
     def test_what_is_over_soon_is_not_told(self):
         server = self.boot_spot('a', 'host1')
-        placement = self.scheduler.preemption.placement
+        placement = self.scheduler.preemption.clients.placement
         consumer = placement.get_consumer(server)
         placement.delete_allocations(server)
 

@@ -101,7 +101,7 @@ class TestCreate(base.PreemptionTestCase):
         normal = self.boot_normal('n1', self.big)['id']
         self.boot_normal('n2')
         spot = self.boot_spot('a', 'host1')
-        self.scheduler.preemption.refresh()
+        self.scheduler.preemption.known.refresh()
         self.delete(normal)
         large = self.create_flavor('large', 3, 3072, 30)
         self.boot_normal('n3', large)

@@ -49,7 +49,7 @@ class ReservationTestCase(base.PreemptionTestCase):
             lambda: self.now)
         self.addCleanup(engine.evictions.close)
         self.addCleanup(engine._leadership.close)
-        self.addCleanup(engine.preemption.close)
+        self.addCleanup(engine.parts.process.close)
         return engine
 
     def serve(self):
@@ -181,7 +181,7 @@ class TestLife(ReservationTestCase):
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         self.pass_time(HOUR_S)
-        with mock.patch.object(self.engine.preemption.nova, 'force_delete',
+        with mock.patch.object(self.engine.parts.clients.nova, 'force_delete',
                                side_effect=nova_api.NovaError('no')):
             self.look()
             self.pass_time(599)

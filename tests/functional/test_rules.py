@@ -324,7 +324,7 @@ class TestConsider(RulesTestCase):
         self.flags(group='preemption', consider=value)
         self.restart_scheduler()
         # What its periodic task does at once; Nova's tests have none.
-        self.scheduler.preemption.refresh()
+        self.scheduler.preemption.known.refresh()
 
     def fill(self):
         """Much memory left on host1, little more than a slot on host2."""

@@ -34,16 +34,16 @@ class TestSimulate(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.servers = {}
-        self.preemption = mock.Mock(
-            conf=types.SimpleNamespace(
+        servers = mock.Mock(get=self.servers.get)
+        self.process = mock.Mock(
+            options=types.SimpleNamespace(
                 actions=['delete'], honored_locks='admin',
                 minimum_runtime_s=0, notice_s=0, minimum_notice_s=0,
-                maximum_notice_s=0),
-            servers=mock.Mock(get=self.servers.get))
-        self.evictions = evictions.Evictions(self.preemption, 1)
+                maximum_notice_s=0))
+        self.evictions = evictions.Evictions(
+            self.process, mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(self.evictions.close)
-        self.requests = endpoint.EvictionEndpoint(self.preemption,
-                                                  self.evictions)
+        self.requests = endpoint.EvictionEndpoint(servers, self.evictions)
 
     def simulate(self, user='u', project='p', roles=('member',), **values):
         uuid = uuidutils.generate_uuid()
@@ -60,7 +60,7 @@ class TestSimulate(unittest.TestCase):
             self.requests.simulate(context, uuid, None, '')
         except messaging.ExpectedException as exc:
             raise exc.exc_info[1] from None
-        decision, = self.preemption.db.create_decision.call_args.args
+        decision, = self.process.db.create_decision.call_args.args
         return decision
 
     def test_the_record_says_who_asked(self):
@@ -89,6 +89,6 @@ class TestSimulate(unittest.TestCase):
                 ({'task_state': 'rebuilding'}, 'it is rebuilding')):
             with self.assertRaisesRegex(exceptions.AlreadyEnding, why):
                 self.simulate(**values)
-        self.preemption.db.create_decision.assert_not_called()
+        self.process.db.create_decision.assert_not_called()
         self.simulate(locked_by='owner')
-        self.preemption.db.create_decision.assert_called_once()
+        self.process.db.create_decision.assert_called_once()

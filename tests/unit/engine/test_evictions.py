@@ -79,14 +79,14 @@ class TestEnds(testtools.TestCase):
             self.given_back.append((decisions[0].uuid, reason))
             self.done.set()
 
-        self.preemption = mock.Mock()
-        self.preemption.terminator = self.terminator
-        self.preemption.pauses = mock.Mock(spec=pauses.Pauses)
-        self.preemption.owner.acquire.return_value = 'me'
-        self.preemption.claims.active = set()
-        self.preemption.settle.side_effect = settle
-        self.preemption.give_back.side_effect = give_back
-        made = evictions.Evictions(self.preemption, threads)
+        process = mock.Mock(pauses=mock.Mock(spec=pauses.Pauses))
+        process.owner.acquire.return_value = 'me'
+        self.handover = mock.Mock(terminator=self.terminator)
+        self.handover.claims.active = set()
+        self.handover.settle.side_effect = settle
+        self.handover.give_back.side_effect = give_back
+        made = evictions.Evictions(process, self.handover, mock.Mock(),
+                                   mock.Mock(), threads)
         made._make_victim = lambda server, *_args: types.SimpleNamespace(
             server_uuid=server.uuid)
         self.addCleanup(made.close)
@@ -103,7 +103,7 @@ class TestEnds(testtools.TestCase):
         self.assertTrue(self.terminator.all_noticed.wait(WAIT_S))
         self.assertEqual([], self.settled)
         self.assertEqual(set(uuids), set(self.terminator.noticed))
-        self.assertEqual(set(uuids), self.preemption.claims.active)
+        self.assertEqual(set(uuids), self.handover.claims.active)
         self.terminator.allowed.set()
         self.assertTrue(self.done.wait(WAIT_S))
         self.assertEqual(set(uuids), set(self.settled))
@@ -116,7 +116,7 @@ class TestEnds(testtools.TestCase):
         made._stepper._pool.shutdown(wait=True)
         self.assertEqual(set(uuids), set(self.terminator.closed))
         self.assertEqual((set(), set()),
-                         (made._open, self.preemption.claims.active))
+                         (made._open, self.handover.claims.active))
 
     def test_one_that_comes_to_nothing_is_taken_back(self):
         made = self.make(expected=1)
@@ -126,7 +126,7 @@ class TestEnds(testtools.TestCase):
         made._stepper._pool.shutdown(wait=True)
         self.assertEqual([(uuid, 'lost')], self.given_back)
         self.assertEqual([uuid], self.terminator.closed)
-        self.assertEqual(set(), self.preemption.claims.active)
+        self.assertEqual(set(), self.handover.claims.active)
 
 
 class TestManyVictims(testtools.TestCase):
@@ -139,10 +139,11 @@ class TestManyVictims(testtools.TestCase):
             together.wait()
             return placement.Consumer(uuid, {uuid: {'resources': {}}})
 
-        preemption = mock.Mock()
-        preemption.placement.get_consumer.side_effect = get_consumer
-        preemption.claims.active = set()
-        made = evictions.Evictions(preemption, 1)
+        process, handover, clients = mock.Mock(), mock.Mock(), mock.Mock()
+        clients.get_consumer.side_effect = get_consumer
+        handover.claims.active = set()
+        made = evictions.Evictions(process, handover, clients, mock.Mock(),
+                                   1)
         self.addCleanup(made.close)
         made._stepper = mock.Mock(spec=stepper.Stepper)
         with mock.patch.object(
@@ -151,7 +152,7 @@ class TestManyVictims(testtools.TestCase):
                     server.uuid, 'project', 'user', 'small')):
             made.begin_all([make_server(number) for number in range(4)],
                            'test', 'why')
-        decision, = preemption.db.create_decision.call_args.args
+        decision, = process.db.create_decision.call_args.args
         self.assertEqual(
             [(f's{number}', {f's{number}': {'resources': {}}})
              for number in range(4)],

@@ -46,14 +46,15 @@ class TestReturns(testtools.TestCase):
         self.placement.get_room.return_value = {'h1': {'VCPU': 99}}
         self.placement.get_consumer.side_effect = lambda uuid: (
             placement_api.Consumer(uuid, {}))
-        preemption = mock.Mock(db=self.db, nova=self.nova,
-                               placement=self.placement)
-        preemption.headroom.has_room.return_value = True
+        clients = mock.Mock(nova=self.nova, placement=self.placement)
+        headroom = mock.Mock()
+        headroom.has_room.return_value = True
         self.options = types.SimpleNamespace(
             restore_interval_s=60, restore_timeout_s=86400,
             restore_at_once=3)
-        self.restorer = restorer.Restorer(preemption, self.options,
-                                         lambda: self.seconds)
+        self.restorer = restorer.Restorer(
+            self.db, clients, headroom, mock.Mock(), self.options,
+            lambda: self.seconds)
 
     def add(self, *uuids):
         for number, uuid in enumerate(uuids):

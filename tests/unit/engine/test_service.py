@@ -156,11 +156,9 @@ class TestEngine(testtools.TestCase):
         self.leadership.holds.return_value = True
         self.now = 1000.0
         self.done = []
-        preemption = mock.Mock()
-        preemption.conf.headroom = ''
         options = mock.Mock(threads=1)
         self.engine = service.Engine(
-            preemption, options, mock.Mock(), self.leadership, mock.Mock(),
+            mock.Mock(), options, mock.Mock(), self.leadership, mock.Mock(),
             lambda: self.now)
         # They are tested on their own.
         self.engine._punctual = ()

@@ -22,8 +22,9 @@ from tests.unit.power import world
 class TestPower(world.WorldTestCase):
 
     def make(self):
-        parts = mock.Mock(db=self.db, clock=base.clock)
-        power = service.Power(self.conf, parts, driver=mock.Mock())
+        process = mock.Mock(db=self.db, clock=base.clock)
+        power = service.Power(self.conf, process, mock.Mock(),
+                              driver=mock.Mock())
         self.addCleanup(power.close)
         return power
 
@@ -65,6 +66,6 @@ class TestPower(world.WorldTestCase):
             db_energy.HostFigures('b', 1e12, None, None, base.NOW.replace(
                 tzinfo=None))])
         power = self.make()
-        power.table.refresh()
+        power.figures.refresh()
         self.assertEqual({'a': 2.5e9}, power.efficiencies())
         self.assertEqual({'a': 100.0}, power._idle_watts())

@@ -288,18 +288,21 @@ class Cloud:
             self._in(server.notice_s + server.takes_s,
                      lambda uuid=server.uuid: self.servers.pop(uuid, None))
 
-    def preemption(self, **options):
-        """What stands in for a scheduler.preemption.Preemption."""
+    def process(self, **options):
+        """What stands in for a handover.process.Process."""
         conf = SimpleNamespace(**{
             'termination_timeout_s': 120, 'migrate_timeout_s': 60,
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
             'minimum_runtime_s': 0, 'honored_locks': 'admin',
             'actions': ['delete', 'shelve', 'stop'], **options})
+        return SimpleNamespace(options=conf, db=self)
+
+    def known(self):
+        """What stands in for a handover.knowledge.Knowledge."""
         view = SimpleNamespace(get=self._get_preemptible)
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))
-        return SimpleNamespace(conf=conf, servers=view, db=self,
-                               budgets=budgets)
+        return SimpleNamespace(servers=view, budgets=budgets)
 
     def _get_preemptible(self, uuid):
         server = self.servers.get(uuid)
@@ -333,8 +336,8 @@ class ChoresTestCase(LifeTestCase):
             cloud, cloud, db_moves.Moves(self.database), self.clock)
         return reconciler.Reconciler(
             self.reservations, self.lease_events, hosts,
-            drain.Drain(cloud.preemption(), cloud, self.options, hosts,
-                        moves, self.clock),
+            drain.Drain(cloud.process(), cloud.known(), cloud, self.options,
+                        hosts, moves, self.clock),
             moves, healing.Healing(
                 self.reservations, hosts, self.events, self.options,
                 schedule.load_ranking(self.options.ranking), self.clock,

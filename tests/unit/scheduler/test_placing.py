@@ -20,10 +20,10 @@ from nova import exception
 from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import refusals
+from nova_preempt.handover import handover
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import placing
-from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import releasing
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
@@ -52,8 +52,9 @@ class PlacingTestCase(unittest.TestCase):
         self.passes = []
         self.outcomes = []
         self.preemption = mock.Mock(
-            servers=[1], conf=types.SimpleNamespace(max_attempts=10))
-        self.preemption.claims.active = set()
+            process=mock.Mock(
+                options=types.SimpleNamespace(max_attempts=10)))
+        self.preemption.handover.claims.active = set()
         self.placing = placing.Placing(self.preemption, None, mock.Mock())
         self.cycle = Cycle()
         self.placing.cycle = self.make_cycle
@@ -82,12 +83,12 @@ class PlacingTestCase(unittest.TestCase):
 class TestTrials(PlacingTestCase):
 
     def test_stuck_victims(self):
-        stuck = preemption.VictimsStuck(['v'])
+        stuck = handover.VictimsStuck(['v'])
         self.assertEqual('there', self.place(stuck, stuck, 'there'))
         self.assertEqual([0, 30, 60], self.passes)
 
     def test_not_after_who_asked_has_given_up(self):
-        stuck = preemption.VictimsStuck(['v'])
+        stuck = handover.VictimsStuck(['v'])
         self.assertRaises(exception.NoValidHost, self.place,
                           *5 * [stuck], 'there')
         self.assertEqual([0, 30, 60, 90], self.passes)
@@ -117,7 +118,7 @@ class TestWhatTheUserReads(PlacingTestCase):
     def refused(self, exc, **cycle):
         for name, value in cycle.items():
             setattr(self.cycle, name, value)
-        self.preemption.conf.max_attempts = 1
+        self.preemption.process.options.max_attempts = 1
         with self.assertRaises(exception.NoValidHost) as caught:
             self.place(exc)
         notes = self.preemption.note_refusal.call_args_list
@@ -149,7 +150,7 @@ class TestWhatTheUserReads(PlacingTestCase):
 
     def test_nothing_of_others(self):
         for exc, words in (
-                (preemption.VictimsStuck(['secret']), 'not made in time'),
+                (handover.VictimsStuck(['secret']), 'not made in time'),
                 (placement.PlacementError('http://secret'), 'a service'),
                 (deadline.TimeIsUp(), 'not enough time')):
             text, note = self.refused(exc)

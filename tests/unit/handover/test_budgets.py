@@ -17,7 +17,7 @@ from unittest import mock
 
 from nova_preempt import db
 from nova_preempt.db import api as db_api
-from nova_preempt.scheduler import budgets
+from nova_preempt.handover import budgets
 
 # Two groups of two servers each; "alone" is in none.
 GROUPS = {'a1': {1}, 'a2': {1}, 'b1': {2}, 'b2': {2}}

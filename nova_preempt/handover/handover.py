@@ -1,0 +1,180 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""From a claim to its end: what carries a decision out, and takes it back."""
+
+import time
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt import pauses
+from nova_preempt.cloud import instance_poller
+from nova_preempt.db import api as db_api
+from nova_preempt.handover import claim
+from nova_preempt.handover import notifications
+from nova_preempt.handover import outcomes
+from nova_preempt.handover import recovery
+from nova_preempt.handover import request_poller
+from nova_preempt.handover import terminator
+
+LOG = logging.getLogger(__name__)
+
+# How long a victim that did not end is left alone afterwards.
+STUCK_S = 600
+
+NOT_WANTED = 'the server was deleted while its victims had their notice'
+
+
+class NotWanted(Exception):
+    """The servers that the space is for were deleted meanwhile."""
+
+    def __init__(self):
+        super().__init__(NOT_WANTED)
+
+
+class VictimsStuck(Exception):
+    """Victims that did not end in time."""
+
+    def __init__(self, uuids):
+        super().__init__('preemptible servers did not end in time: '
+                         + ', '.join(sorted(uuids)))
+
+
+class Handover:
+    """Ends the victims of decisions, and gives back what came to nothing.
+
+    :param conf: nova.conf.CONF
+    :param host: whom notifications come from
+    :param process: a nova_preempt.handover.process.Process
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param budgets: a nova_preempt.handover.budgets.Budgets
+    """
+
+    def __init__(self, conf, host, process, clients, budgets):
+        options = process.options
+        self._process = process
+        self.events = notifications.Notifications(conf, host)
+        self.claims = claim.Claims(clients.placement, process.db,
+                                   process.owner, budgets)
+        self.recovery = recovery.Recovery(
+            clients.placement, clients.nova, process.db, process.owner,
+            options, self.claims.active)
+        self.terminator = terminator.Terminator(
+            clients.nova,
+            instance_poller.InstancePoller(options.poll_interval_s),
+            request_poller.RequestPoller(options.poll_interval_s),
+            clients.placement, process.db, process.owner, options,
+            self.events, halt=self._halt)
+        self.outcomes = outcomes.Outcomes(process.db)
+        self._stuck = {}          # server uuid: monotonic time
+
+    def _halt(self, operation):
+        self._process.pauses.check(pauses.of_operation(operation))
+
+    def stuck(self):
+        """The uuids of victims that lately did not end."""
+        now = time.monotonic()
+        self._stuck = {uuid: since for uuid, since in self._stuck.items()
+                       if now - since < STUCK_S}
+        return set(self._stuck)
+
+    def finish(self, decisions, limit=None):
+        """End the victims of these claims; return when they are gone.
+
+        :param limit: the request's nova_preempt.scheduler.deadline.Deadline,
+            None where nobody waits for an answer
+        :returns: how many of these were taken back, since the server that
+            the space was for is not wanted any more
+        :raises TimeIsUp: who asked has given up
+        :raises VictimsStuck: some did not end; everything is taken back, as
+            far as victims still live
+        :raises LostDecision: another scheduler took this for dead
+        """
+        with metrics.PHASES.labels('end').time():
+            ended = self.terminator.end(decisions, limit and limit.check)
+        return self.settle(decisions, ended)
+
+    def settle(self, decisions, ended):
+        """Close these claims, whose victims have ended.
+
+        :param ended: what became of them, a
+            nova_preempt.handover.terminator.Ended
+        :returns, raises: see finish()
+        """
+        if ended.stuck:
+            self._note_stuck(decisions, ended.stuck)
+            raise VictimsStuck(ended.stuck)
+        for decision in decisions:
+            if decision.uuid in ended.unwanted:
+                self.recovery.roll_back(decision.uuid, NOT_WANTED)
+            elif not self._close(decision):
+                raise db_api.LostDecision(decision.uuid)
+        return len(ended.unwanted)
+
+    def _note_stuck(self, decisions, stuck):
+        self._stuck.update(dict.fromkeys(stuck, time.monotonic()))
+        LOG.error('Preemptible servers %(servers)s did not end within '
+                  '%(time)s s; looking for other victims.',
+                  {'servers': ', '.join(sorted(stuck)),
+                   'time': self._process.options.termination_timeout_s})
+        for decision in decisions:
+            for victim in decision.victims:
+                if victim.server_uuid in stuck:
+                    self.events.error(decision, victim,
+                                      'it did not end in time')
+
+    def _close(self, decision):
+        """Tries for as long as nobody else may do it: its victims are gone."""
+        while True:
+            try:
+                return self._process.db.update_decision(
+                    decision.uuid, decision.owner, db_api.DONE, new_owner='')
+            except db_exc.DBError:
+                if not self._process.owner.keeps([decision]):
+                    raise
+                LOG.exception('Cannot close preemption %s yet.',
+                              decision.uuid)
+
+    def give_back(self, decisions, reason):
+        """Take claims back: the request that they were for has failed.
+
+        What cannot be taken back now the recovery takes back later.
+        """
+        for decision in decisions:
+            _take_back(self.recovery.roll_back, decision.uuid, reason)
+
+    def take_back_lost(self, uuids, reason):
+        """The same for decisions that may be somebody else's by now.
+
+        Their recovery may have looked before the space was taken, and not
+        look again.
+        """
+        for uuid in uuids:
+            _take_back(self.recovery.take_back, uuid, reason)
+
+    def repair(self):
+        """Finish what schedulers that died have left behind.
+
+        And note what became of those that were placed.
+        """
+        repaired = self.recovery.repair()
+        self.outcomes.note()
+        return repaired
+
+
+def _take_back(take_back, uuid, reason):
+    try:
+        take_back(uuid, reason)
+    except Exception:
+        # There may be others, and servers that needed no victims.
+        LOG.exception('Cannot take preemption %s back yet.', uuid)

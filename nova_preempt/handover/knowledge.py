@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is known of the cloud and kept fresh in the background."""
+
+from nova import exception
+
+from nova_preempt import headroom
+from nova_preempt.cloud import providers
+from nova_preempt.cloud import servers
+from nova_preempt.db import hints
+from nova_preempt.handover import budgets
+from nova_preempt.handover import policies
+
+# More uuids than this are not asked for one by one.
+_MANY = 500
+
+
+class Knowledge:
+    """Servers, providers, and what bounds the end of servers.
+
+    :param process: a nova_preempt.handover.process.Process
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param notice_limit_s: see policies.Policies
+    """
+
+    def __init__(self, process, clients, notice_limit_s=None):
+        self._db = process.db
+        self.providers = providers.ProviderCache(clients.placement)
+        self.headroom = _make_headroom(process.options, clients.placement,
+                                       self.providers)
+        self.servers = servers.ServerCache(clients.get_cells, self._hinted,
+                                           self.providers.left)
+        self.budgets = budgets.Budgets(process.options, process.db,
+                                       self.servers)
+        self._policies = policies.Policies(process.options, process.db,
+                                           notice_limit_s)
+
+    def policy(self):
+        """The core.scheduling.policy.Policy, as it is now."""
+        return self._policies.current()
+
+    def _hinted(self, uuids):
+        if not uuids:
+            return set()
+        return hints.get(self._db, uuids if len(uuids) <= _MANY else None)
+
+    def refresh(self):
+        """Read what may have changed."""
+        self.servers.refresh()
+        self._policies.refresh()
+        self.budgets.refresh()
+        self.headroom.refresh()
+        nodes = self.servers.nodes()
+        if self.headroom:
+            self.providers.refresh(None)
+        elif nodes:
+            self.providers.refresh(nodes)
+
+
+def _make_headroom(options, placement, provider_cache):
+    try:
+        return headroom.Headroom(options, placement, provider_cache)
+    except ValueError as exc:
+        raise exception.InvalidConfiguration(
+            f'[preemption]headroom: {exc}') from exc

@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a service that ends servers consists of, put together once."""
+
+import datetime
+
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import clients
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
+from nova_preempt.handover import handover
+from nova_preempt.handover import knowledge
+from nova_preempt.handover import process
+
+
+class Parts:
+    """The four, for whoever makes a service of them to give out.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that the service runs on
+    :param get_client: returns Nova's Placement client
+    :param get_cells: returns {uuid: CellMapping} to look for servers in
+    :param clock: returns now, timezone-aware
+    :param notice_limit_s: the longest notice that anybody can wait for, None
+        for any
+    """
+
+    def __init__(self, conf, host, get_client, get_cells, clock,
+                 notice_limit_s=None):
+        self.process = process.Process(conf, host, clock)
+        self.clients = clients.Clients(
+            nova_api.NovaAPI(conf), placement.Placement(get_client),
+            get_cells)
+        self.known = knowledge.Knowledge(self.process, self.clients,
+                                         notice_limit_s)
+        self.handover = handover.Handover(
+            conf, host, self.process, self.clients, self.known.budgets)
+
+
+def utcnow():
+    """Now, as Nova dates what it records."""
+    return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
