@@ -12,101 +12,32 @@
 """Reservations and their hosts, and their rows in the database."""
 
 import dataclasses
-import datetime
 import json
 
 import sqlalchemy as sa
 
+from nova_preempt.core.reservation import model
 from nova_preempt.db import models
 
-# Statuses of a reservation. Those in OPEN have their hosts.
-PENDING = 'pending'      # granted, has not started
-ACTIVE = 'active'        # its hosts are its own
-DEGRADED = 'degraded'    # either of these, with fewer hosts than were asked
-ENDED = 'ended'
-CANCELLED = 'cancelled'  # before it started
-ERROR = 'error'          # came to nothing; the reason says why
-OPEN = (PENDING, ACTIVE, DEGRADED)
-STATUSES = (*OPEN, ENDED, CANCELLED, ERROR)
+PENDING = model.PENDING
+ACTIVE = model.ACTIVE
+DEGRADED = model.DEGRADED
+ENDED = model.ENDED
+CANCELLED = model.CANCELLED
+ERROR = model.ERROR
+OPEN = model.OPEN
+STATUSES = model.STATUSES
 
-# Statuses of a host of a reservation. All but LOST are held.
-ASSIGNED = 'assigned'    # nothing was done yet
-EMPTYING = 'emptying'    # what runs there is on its way out
-READY = 'ready'          # is empty
-LOST = 'lost'            # is down, or could not be emptied
+ASSIGNED = model.ASSIGNED
+EMPTYING = model.EMPTYING
+READY = model.READY
+LOST = model.LOST
 
-_EPOCH = datetime.datetime.fromisoformat('1970-01-01')
+to_s = model.to_s
+from_s = model.from_s
 
-
-def to_s(time):
-    """Whole seconds since the epoch of a naive UTC datetime."""
-    return seconds(time - _EPOCH)
-
-
-def from_s(time_s):
-    """The naive UTC datetime; OverflowError if there is none."""
-    return _EPOCH + datetime.timedelta(seconds=time_s)
-
-
-def seconds(delta):
-    return delta.days * 86400 + delta.seconds
-
-
-@dataclasses.dataclass(frozen=True)
-class Assignment:
-    """A host of a reservation, for [start_at, end_at)."""
-
-    host: str
-    start_at: datetime.datetime
-    end_at: datetime.datetime
-    status: str = ASSIGNED
-    reason: str = ''
-    # What its owner is told of that.
-    public_reason: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Reservation:
-    """A reservation; times are naive, UTC and in whole seconds."""
-
-    uuid: str
-    project_id: str
-    quantity: int
-    duration_s: int
-    window_start: datetime.datetime
-    end_action: str
-    before_end_s: int
-    name: str = ''
-    user_id: str = ''
-    status: str = PENDING
-    # For operators: it may name servers of others.
-    reason: str = ''
-    # For its owner.
-    public_reason: str | None = None
-    # As they were asked for: a JSON value.
-    host_properties: list = dataclasses.field(default_factory=list)
-    window_end: datetime.datetime | None = None
-    created_at: datetime.datetime | None = None
-    updated_at: datetime.datetime | None = None
-    start_at: datetime.datetime | None = None
-    end_at: datetime.datetime | None = None
-    ready_at: datetime.datetime | None = None
-    noticed_at: datetime.datetime | None = None
-    released_at: datetime.datetime | None = None
-    hosts: tuple[Assignment, ...] = ()
-
-    @property
-    def held(self):
-        """The names of the hosts that it has, sorted."""
-        return tuple(item.host for item in self.hosts if item.status != LOST)
-
-    @property
-    def start_s(self):
-        return to_s(self.start_at)
-
-    @property
-    def end_s(self):
-        return to_s(self.end_at)
+Assignment = model.Assignment
+Reservation = model.Reservation
 
 
 def insert(session, reservation):

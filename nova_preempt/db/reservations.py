@@ -347,8 +347,7 @@ class Reservations:
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             values = {'end_at': end_at, 'updated_at': self._now(),
-                      'duration_s': rows.seconds(
-                          end_at - reservation.start_at)}
+                      'duration_s': rows.to_s(end_at) - reservation.start_s}
             if check is not None:
                 check(reservation,
                       _of_project(session, reservation.project_id))

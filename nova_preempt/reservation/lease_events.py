@@ -13,18 +13,17 @@
 
 Nothing here waits for Nova: all that is due at one time costs a reading and a
 transaction of the database, so that it is on time however much it is. What
-takes longer (see chores.py) is done before, or after.
+takes longer (see reconciler.py) is done before, or after.
 """
 
 import dataclasses
-import datetime
 import heapq
 import itertools
 
 from oslo_log import log as logging
 
+from nova_preempt.core.reservation import lease_events as core
 from nova_preempt.db import progress
-from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
 
@@ -37,9 +36,6 @@ _STALE = 4
 
 # In the order in which they happen at one time: a host goes from one
 # reservation to the next.
-_END, _BEFORE_END, _START = range(3)
-
-
 class LeaseEvents:
     """Moves reservations on when their time has come.
 
@@ -85,14 +81,15 @@ class LeaseEvents:
             return
         before, now = self._read_of, snapshot.reservations
         if before is None or len(self._due) > _STALE * len(now):
-            self._due = [moment for item in now for moment in _moments(item)]
+            self._due = [moment for item in now
+                         for moment in core.moments(item)]
             heapq.heapify(self._due)
         else:
             # What has not changed is the same object.
             known = set(map(id, before.reservations))
             for item in now:
                 if id(item) not in known:
-                    for moment in _moments(item):
+                    for moment in core.moments(item):
                         heapq.heappush(self._due, moment)
         self._read_of = snapshot
 
@@ -107,13 +104,17 @@ class LeaseEvents:
 
     def start(self, uuid):
         """Let one become active if its time has come and it is ready."""
-        self._act(_START, [uuid])
+        self._act(core.Kind.START, [uuid])
 
     def _act(self, kind, uuids):
         """Look again, for what was known may be old, and act."""
-        decide, tell = {_END: (self._end, self._tell_end),
-                        _BEFORE_END: (self._warn, self._tell_warning),
-                        _START: (self._start, self._tell_start)}[kind]
+        def decide(reservation):
+            return core.change(reservation, kind, self._clock(),
+                               enabled=self._is_enabled())
+
+        tell = {core.Kind.END: self._tell_end,
+                core.Kind.BEFORE_END: self._events.before_end,
+                core.Kind.START: self._tell_start}[kind]
         # Without the lock: often there is nothing to be done.
         ripe = [reservation.uuid for reservation
                 in progress.get_many(self._database, uuids)
@@ -123,44 +124,6 @@ class LeaseEvents:
         for before, values in progress.change_many(
                 self._database, ripe, decide, self._clock()):
             tell(dataclasses.replace(before, **values))
-
-    # -- what changes ----------------------------------------------------
-
-    def _start(self, reservation):
-        now = self._clock()
-        if (reservation.status not in rows.OPEN
-                or reservation.ready_at is not None
-                or now < reservation.start_at or not is_ready(reservation)
-                or not self._is_enabled()):
-            return {}
-        # A degraded one stays so: it has started, with fewer hosts.
-        status = reservation.status
-        if status == rows.PENDING:
-            status = rows.ACTIVE
-        return {'status': status,
-                'ready_at': now.replace(microsecond=0)}
-
-    def _warn(self, reservation):
-        now = self._clock()
-        if (reservation.status not in rows.OPEN
-                or reservation.noticed_at is not None
-                or now < _warning_at(reservation)):
-            return {}
-        return {'noticed_at': now.replace(microsecond=0)}
-
-    def _end(self, reservation):
-        if (reservation.status not in rows.OPEN
-                or self._clock() < reservation.end_at):
-            return {}
-        values = {'status': rows.ENDED}
-        if reservation.ready_at is None:
-            said = 'it ended before its hosts were empty'
-            values.update({
-                name: f'{said}: {text}' if text else said
-                for name, text in (
-                    ('reason', reservation.reason),
-                    ('public_reason', reservation.public_reason))})
-        return values
 
     # -- what is told ----------------------------------------------------
 
@@ -173,9 +136,6 @@ class LeaseEvents:
                   'hosts': ', '.join(reservation.held), 'late': late_s})
         self._events.start(reservation, late_s)
 
-    def _tell_warning(self, reservation):
-        self._events.before_end(reservation)
-
     def _tell_end(self, reservation):
         late_s = (self._clock() - reservation.end_at).total_seconds()
         LOG.info('Reservation %(uuid)s of project %(project)s has ended, '
@@ -183,25 +143,3 @@ class LeaseEvents:
                  {'uuid': reservation.uuid,
                   'project': reservation.project_id, 'late': late_s})
         self._events.end(reservation, late_s)
-
-
-def is_ready(reservation):
-    """Whether it has hosts, and all that it has are empty."""
-    held = [host for host in reservation.hosts if host.status != rows.LOST]
-    return bool(held) and all(host.status == rows.READY for host in held)
-
-
-def _moments(reservation):
-    """[(time, kind, uuid)] of what is still to come of an open one."""
-    uuid = reservation.uuid
-    found = [(reservation.end_at, _END, uuid)]
-    if reservation.ready_at is None:
-        found.append((reservation.start_at, _START, uuid))
-    elif reservation.noticed_at is None:
-        found.append((_warning_at(reservation), _BEFORE_END, uuid))
-    return found
-
-
-def _warning_at(reservation):
-    return reservation.end_at - datetime.timedelta(
-        seconds=reservation.before_end_s)

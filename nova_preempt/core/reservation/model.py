@@ -1,0 +1,108 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Reservations: the nouns that all who deal with them share."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+# Statuses of a reservation. Those in OPEN have their hosts.
+PENDING = 'pending'      # granted, has not started
+ACTIVE = 'active'        # its hosts are its own
+DEGRADED = 'degraded'    # either of these, with fewer hosts than were asked
+ENDED = 'ended'
+CANCELLED = 'cancelled'  # before it started
+ERROR = 'error'          # came to nothing; the reason says why
+OPEN = (PENDING, ACTIVE, DEGRADED)
+STATUSES = (*OPEN, ENDED, CANCELLED, ERROR)
+
+# Statuses of a host of a reservation. All but LOST are held.
+ASSIGNED = 'assigned'    # nothing was done yet
+EMPTYING = 'emptying'    # what runs there is on its way out
+READY = 'ready'          # is empty
+LOST = 'lost'            # is down, or could not be emptied
+
+_EPOCH = datetime.datetime.fromisoformat('1970-01-01')
+
+
+def to_s(time: datetime.datetime) -> int:
+    """Whole seconds since the epoch of a naive UTC datetime."""
+    delta = time - _EPOCH
+    return delta.days * 86400 + delta.seconds
+
+
+def from_s(time_s: int) -> datetime.datetime:
+    """The naive UTC datetime; OverflowError if there is none."""
+    return _EPOCH + datetime.timedelta(seconds=time_s)
+
+
+@dataclasses.dataclass(frozen=True)
+class Assignment:
+    """A host of a reservation, for [start_at, end_at)."""
+
+    host: str
+    start_at: datetime.datetime
+    end_at: datetime.datetime
+    status: str = ASSIGNED
+    reason: str = ''
+    # What its owner is told of that.
+    public_reason: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Reservation:
+    """A reservation; times are naive, UTC and in whole seconds.
+
+    Its start, its end and its hosts are those that it was granted.
+    """
+
+    uuid: str
+    project_id: str
+    quantity: int
+    duration_s: int
+    window_start: datetime.datetime
+    end_action: str
+    before_end_s: int
+    name: str = ''
+    user_id: str = ''
+    status: str = PENDING
+    # For operators: it may name servers of others.
+    reason: str = ''
+    # For its owner.
+    public_reason: str | None = None
+    # As they were asked for: a JSON value.
+    host_properties: list[Any] = dataclasses.field(default_factory=list)
+    window_end: datetime.datetime | None = None
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+    start_at: datetime.datetime = _EPOCH
+    end_at: datetime.datetime = _EPOCH
+    ready_at: datetime.datetime | None = None
+    noticed_at: datetime.datetime | None = None
+    released_at: datetime.datetime | None = None
+    hosts: tuple[Assignment, ...] = ()
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The names of the hosts that it has, sorted."""
+        return tuple(item.host for item in self.hosts if item.status != LOST)
+
+    @property
+    def start_s(self) -> int:
+        return to_s(self.start_at)
+
+    @property
+    def end_s(self) -> int:
+        return to_s(self.end_at)

@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What begins and ends when."""
+
+import datetime
+import unittest
+
+from nova_preempt.core.reservation import lease_events
+from nova_preempt.core.reservation import model
+
+START = datetime.datetime(2026, 11, 20, 12)
+END = START + datetime.timedelta(hours=1)
+WARNING = END - datetime.timedelta(seconds=600)
+SECOND = datetime.timedelta(seconds=1)
+Kind = lease_events.Kind
+
+
+def reservation(*statuses, **values):
+    return model.Reservation(**{
+        'uuid': 'r1', 'project_id': 'p', 'quantity': len(statuses),
+        'duration_s': 3600, 'window_start': START, 'end_action': 'delete',
+        'before_end_s': 600, 'start_at': START, 'end_at': END, 'hosts': tuple(
+            model.Assignment(f'h{number}', START, END, status)
+            for number, status in enumerate(statuses)), **values})
+
+
+class TestMoments(unittest.TestCase):
+
+    def test_what_is_to_come(self):
+        ready = START + SECOND
+        for values, expected in (
+                ({}, [(END, Kind.END), (START, Kind.START)]),
+                ({'ready_at': ready},
+                 [(END, Kind.END), (WARNING, Kind.BEFORE_END)]),
+                ({'ready_at': ready, 'noticed_at': WARNING},
+                 [(END, Kind.END)])):
+            with self.subTest(values=values):
+                self.assertEqual(
+                    [(*item, 'r1') for item in expected],
+                    lease_events.moments(reservation(**values)))
+
+    def test_ends_come_before_starts(self):
+        self.assertEqual([Kind.END, Kind.BEFORE_END, Kind.START],
+                         sorted(Kind))
+
+
+class TestStart(unittest.TestCase):
+
+    def start(self, *statuses, now=START, enabled=True, **values):
+        return lease_events.change(reservation(*statuses, **values),
+                                   Kind.START, now, enabled=enabled)
+
+    def test_once_all_hosts_are_empty(self):
+        for statuses, expected in (
+                ((model.READY, model.READY), True),
+                ((model.READY, model.LOST), True),
+                ((model.READY, model.EMPTYING), False),
+                ((model.READY, model.ASSIGNED), False),
+                ((model.LOST,), False), ((), False)):
+            with self.subTest(statuses):
+                self.assertEqual(
+                    {'status': model.ACTIVE, 'ready_at': START}
+                    if expected else {}, self.start(*statuses))
+
+    def test_not_before_its_time(self):
+        self.assertEqual({}, self.start(model.READY, now=START - SECOND))
+        late = START + datetime.timedelta(seconds=2.5)
+        self.assertEqual(late.replace(microsecond=0), self.start(
+            model.READY, now=late)['ready_at'])
+
+    def test_a_degraded_one_stays_so(self):
+        self.assertEqual(model.DEGRADED, self.start(
+            model.READY, status=model.DEGRADED)['status'])
+
+    def test_once(self):
+        self.assertEqual({}, self.start(model.READY, ready_at=START))
+
+    def test_none_while_they_are_off(self):
+        self.assertEqual({}, self.start(model.READY, enabled=False))
+
+    def test_none_that_is_over(self):
+        for status in (model.ENDED, model.CANCELLED, model.ERROR):
+            self.assertEqual({}, self.start(model.READY, status=status))
+
+
+class TestEnd(unittest.TestCase):
+
+    def change(self, kind, now, **values):
+        return lease_events.change(
+            reservation(model.READY, **{'ready_at': START, **values}),
+            kind, now)
+
+    def test_warning(self):
+        self.assertEqual({}, self.change(Kind.BEFORE_END, WARNING - SECOND))
+        self.assertEqual({'noticed_at': WARNING},
+                         self.change(Kind.BEFORE_END, WARNING))
+        self.assertEqual({}, self.change(Kind.BEFORE_END, END,
+                                         noticed_at=WARNING))
+        self.assertEqual({}, self.change(Kind.BEFORE_END, END,
+                                         status=model.ENDED))
+
+    def test_end(self):
+        self.assertEqual({}, self.change(Kind.END, END - SECOND))
+        self.assertEqual({'status': model.ENDED},
+                         self.change(Kind.END, END))
+        self.assertEqual({}, self.change(Kind.END, END,
+                                         status=model.CANCELLED))
+
+    def test_says_that_it_never_began(self):
+        said = 'it ended before its hosts were empty'
+        self.assertEqual(
+            {'status': model.ENDED, 'reason': f'{said}: h1 has x',
+             'public_reason': said},
+            self.change(Kind.END, END, ready_at=None, reason='h1 has x'))
