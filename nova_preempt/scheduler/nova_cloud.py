@@ -27,6 +27,7 @@ from nova_preempt.core.scheduling import port
 from nova_preempt.db import api as db_api
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
+from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import states as host_states
 
 CONF = nova.conf.CONF
@@ -149,8 +150,9 @@ class NovaCloud:
     def load(self, hosts):
         new = [uuid for uuid in hosts if uuid not in self.states]
         if new:
-            for state in self._host_manager.get_host_states_by_uuids(
-                    self._context.elevated(), new, self._spec_obj):
+            for state in few_hosts.get(
+                    self._host_manager, self._context.elevated(), new,
+                    self._spec_obj):
                 state.allocation_candidates = [
                     self.allocation_request(state.uuid)]
                 self.states[state.uuid] = state

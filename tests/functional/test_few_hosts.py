@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Host states of few hosts are those that Nova makes of all."""
+
+from unittest import mock
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+
+from nova_preempt.scheduler import few_hosts
+from tests.functional import base
+
+KNOWN = ('host', 'nodename', 'cell_uuid', 'free_ram_mb', 'free_disk_mb',
+         'vcpus_total', 'vcpus_used', 'num_instances', 'aggregates')
+
+
+class TestFewHosts(base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flavor = self.create_flavor('tiny', 1, 1024, 10)
+        for number in range(3):
+            self.add_host(f'host{number}', 4, 4096, 40)
+            self.boot(f'server{number}', self.flavor, host=f'host{number}')
+        self.context = nova_context.get_admin_context()
+        with nova_context.target_cell(
+                self.context, self.cell_mappings['cell1']) as context:
+            nodes = objects.ComputeNodeList.get_all(context)
+        self.uuids = sorted(node.uuid for node in nodes)
+
+    def states(self, get, uuids):
+        """What is known of each host."""
+        found = {}
+        for state in get(self.context, uuids, None):
+            found[state.uuid] = {
+                'instances': sorted(state.instances),
+                'service': state.service['host'],
+                **{name: str(getattr(state, name)) for name in KNOWN}}
+        return found
+
+    def few(self, *args):
+        return few_hosts.get(self.scheduler.host_manager, *args)
+
+    def nova(self, *args):
+        return self.scheduler.host_manager.get_host_states_by_uuids(*args)
+
+    def test_equal(self):
+        for uuids in (self.uuids[:1], self.uuids, []):
+            expected = self.states(self.nova, uuids)
+            self.assertEqual(len(uuids), len(expected))
+            self.assertEqual(expected, self.states(self.few, uuids))
+        self.assertEqual(self.states(self.nova, None),
+                         self.states(self.few, None))
+        # Only their services are read.
+        with mock.patch.object(objects.ServiceList, 'get_by_binary',
+                               side_effect=AssertionError):
+            self.assertEqual(2, len(self.states(self.few, self.uuids[:2])))
+
+    def test_what_cannot_be_read_is_left_out(self):
+        with mock.patch.object(
+                objects.Service, 'get_by_compute_host',
+                side_effect=exception.ComputeHostNotFound(host='host0')):
+            self.assertEqual({}, self.states(self.few, self.uuids[:1]))
+        with mock.patch.object(objects.ComputeNodeList, 'get_all_by_uuids',
+                               side_effect=exception.NovaException):
+            self.assertEqual({}, self.states(self.few, self.uuids[:1]))
