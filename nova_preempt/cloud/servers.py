@@ -18,25 +18,26 @@ computes, which an operator may have switched off
 scheduler where cells have message queues of their own.
 """
 
-import datetime
 import threading
 import time
 
 from nova import context as nova_context
 from nova import objects
-from oslo_utils import timeutils
+from oslo_log import log as logging
 
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import departures
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import since
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
 
-# Changes are read from a little before the last reading, since what a clock
-# of another host dates may be late by this much.
-OVERLAP_S = 30
+LOG = logging.getLogger(__name__)
 
 _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
+
+# So many servers are looked for at once.
+_MANY = 1000
 
 
 class ServerCache:
@@ -60,7 +61,7 @@ class ServerCache:
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
-        self._since = {}          # cell uuid: when it was read last
+        self._since = since.Since()
         self._servers = {}        # uuid: Server
         self._by_node = {}        # node: set of uuids
 
@@ -129,16 +130,41 @@ class ServerCache:
         self._read_at = now
 
     def _refresh_cell(self, cell):
-        since = self._since.get(cell.uuid)
-        started = timeutils.utcnow()
-        filters = {'deleted': False, 'soft_deleted': True}
-        if since is not None:
-            filters = {'changes-since': since - datetime.timedelta(
-                seconds=OVERLAP_S)}
-        found = self._read(cell, filters)
+        reading = self._since.begin(cell.uuid)
+        found = self._read(cell, reading.changes)
+        if reading.whole and reading.last is not None:
+            found |= dict.fromkeys(self._gone(cell, found))
         with self._lock:
             self._update(found)
-        self._since[cell.uuid] = started
+        self._since.done(reading)
+
+    def _gone(self, cell, found):
+        """The uuids of those of a cell that are no longer there.
+
+        :param found: uuids of those that have just been read
+        """
+        with self._lock:
+            known = [server.uuid for server in self._servers.values()
+                     if server.cell_uuid == cell.uuid
+                     and server.uuid not in found]
+        gone = set(known)
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, cell) as cell_context:
+            for start in range(0, len(known), _MANY):
+                gone -= {instance.uuid for instance
+                         in objects.InstanceList.get_by_filters(
+                             cell_context, {**since.ALL, 'uuid':
+                                            known[start:start + _MANY]},
+                             expected_attrs=[])}
+        if gone:
+            LOG.info('%(count)s preemptible servers of cell %(cell)s have '
+                     'been deleted and archived.',
+                     {'count': len(gone), 'cell': cell.identity})
+            with self._lock:
+                nodes = {self._servers[uuid].node for uuid in gone
+                         if uuid in self._servers}
+            self._left(nodes)
+        return gone
 
     def _read(self, cell, filters):
         """{uuid: Server, or None if it is not (or no longer) one}."""

@@ -16,7 +16,6 @@ changed.
 """
 
 import dataclasses
-import datetime
 import threading
 import time
 
@@ -24,19 +23,11 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
-from oslo_utils import timeutils
 
 from nova_preempt.cloud import request
-from nova_preempt.cloud import servers as scheduler_view
+from nova_preempt.cloud import since
 
 LOG = logging.getLogger(__name__)
-
-
-# After a pause of this length a cell is read as a whole, in seconds: what was
-# deleted and archived meanwhile shows up in no list of changes. And so often
-# in any case, for an archive takes what was deleted just before, too.
-GAP_S = 120
-WHOLE_S = 3600
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,11 +60,10 @@ class Occupancy:
         # One reading at a time; who comes meanwhile waits for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._since = {}          # cell uuid: when it was read last
+        self._since = since.Since()
         self._residents = {}      # uuid: Resident
         self._by_node = {}        # node: set of uuids
         self._hints = {}          # uuid: ids of its reservations
-        self._whole_at = {}       # cell uuid: when it was read as a whole
         self._cell_of = {}        # uuid: that of its cell
         #: The service hosts of cells that could not be read the last time.
         self.dark = frozenset()
@@ -104,26 +94,18 @@ class Occupancy:
             self._read_at = now
 
     def _refresh_cell(self, cell):
-        since = self._since.get(cell.uuid)
-        started = timeutils.utcnow()
-        filters = {'deleted': False, 'soft_deleted': True}
-        whole = since is None or (
-            (started - since).total_seconds() > GAP_S
-            or (started - self._whole_at[cell.uuid]).total_seconds()
-            > WHOLE_S)
-        if not whole:
-            filters = {'changes-since': since - datetime.timedelta(
-                seconds=scheduler_view.OVERLAP_S)}
+        reading = self._since.begin(cell.uuid)
         context = nova_context.get_admin_context()
         with nova_context.target_cell(context, cell) as cell_context:
             instances = objects.InstanceList.get_by_filters(
-                cell_context, filters, expected_attrs=[])
+                cell_context, since.ALL if reading.whole else reading.changes,
+                expected_attrs=[])
         found = {instance.uuid for instance in instances}
         with self._lock:
             left = {node for node in map(self._update, instances) if node}
             for uuid in found:
                 self._cell_of[uuid] = cell.uuid
-            if whole:
+            if reading.whole:
                 left |= {self._remove(uuid).node for uuid in [
                     uuid for uuid in self._residents if uuid not in found
                     and self._cell_of.get(uuid) == cell.uuid]}
@@ -132,9 +114,7 @@ class Occupancy:
                              if uuid in self._residents}
         if left:
             self._left(left)
-        self._since[cell.uuid] = started
-        if whole:
-            self._whole_at[cell.uuid] = started
+        self._since.done(reading)
 
     def _remove(self, uuid):
         """Take a Resident out; returns it, None if there is none."""

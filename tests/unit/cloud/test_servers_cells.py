@@ -11,12 +11,18 @@
 # under the License.
 """Which servers may be looked at."""
 
+import contextlib
 import types
 import unittest
 from unittest import mock
 
+import fixtures
+from oslo_utils import fixture as utils_fixture
+import testtools
+
 from nova_preempt.cloud import cells
 from nova_preempt.cloud import servers
+from nova_preempt.cloud import since
 from tests.unit.core.scheduling import world
 
 
@@ -70,3 +76,74 @@ class TestUnreadableCells(unittest.TestCase):
         self.view.refresh()
         self.assertEqual(cells.LIMIT_S, self.now)
         self.assertEqual({'node-two'}, self.offered()[0])
+
+
+class TestArchived(testtools.TestCase):
+    """What was deleted and archived is in no list of changes."""
+
+    def setUp(self):
+        super().setUp()
+        self.time = self.useFixture(utils_fixture.TimeFixture())
+        self.cell = types.SimpleNamespace(uuid='one', identity='one')
+        self.failing = False
+        self.records = {'a', 'b'}
+        self.looked_for = []
+        self.left = []
+        # Nova's are not there before it has registered them.
+        self.patch(servers, 'objects', types.SimpleNamespace(
+            InstanceList=types.SimpleNamespace(get_by_filters=self.find)))
+        self.patch(servers.nova_context, 'target_cell', self.target_cell)
+        self.patch(servers.ServerCache, '_read', self.read)
+        self.cache = servers.ServerCache(
+            lambda: {'one': self.cell}, lambda uuids: set(),
+            self.left.append)
+        self.cache._readings._start = lambda run: run()
+        self.cache.refresh()
+
+    def patch(self, target, name, replacement):
+        self.useFixture(fixtures.MockPatchObject(target, name, replacement))
+
+    @contextlib.contextmanager
+    def target_cell(self, context, cell):
+        yield cell
+
+    def read(self, cell, filters):
+        if self.failing:
+            raise OSError('away')
+        return {} if 'changes-since' in filters else {
+            uuid: world.server(uuid, node=f'node-{uuid}', cell_uuid='one')
+            for uuid in self.records}
+
+    def find(self, cell, filters, expected_attrs):
+        self.assertFalse(filters['deleted'])
+        self.looked_for += filters['uuid']
+        return [types.SimpleNamespace(uuid=uuid) for uuid in filters['uuid']
+                if uuid in self.records]
+
+    def refresh(self, after_s):
+        self.time.advance_time_seconds(after_s)
+        self.cache.refresh()
+
+    def known(self):
+        return {server.uuid for server in self.cache.servers()}
+
+    def test_while_the_cell_could_not_be_read(self):
+        self.failing = True
+        with self.assertLogs(cells.__name__):
+            for _ in range(5):
+                self.refresh(30)
+        self.records = {'a'}
+        self.failing = False
+        self.refresh(30)
+        self.assertEqual(({'a'}, {'node-a'}),
+                         (self.known(), self.cache.nodes()))
+        self.assertEqual([{'node-b'}], self.left)
+
+    def test_between_two_readings(self):
+        self.records = {'a'}
+        self.refresh(since.GAP_S)
+        self.assertEqual(({'a', 'b'}, []), (self.known(), self.looked_for))
+        for _ in range(since.WHOLE_S // since.GAP_S):
+            self.refresh(since.GAP_S)
+        self.assertEqual({'a'}, self.known())
+        self.assertEqual(2, len(self.looked_for))

@@ -17,6 +17,7 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
+from nova_preempt.cloud import since
 from nova_preempt.reservation import occupancy
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -90,16 +91,16 @@ class TestOccupancy(testtools.TestCase):
         """It is in no list of changes."""
         self.refresh()
         self.servers['c1'] = [instance('a')]
-        self.refresh(occupancy.GAP_S)
+        self.refresh(since.GAP_S)
         self.assertEqual(['a', 'b'], self.on('n1'))
-        self.refresh(occupancy.GAP_S + 1)
+        self.refresh(since.GAP_S + 1)
         self.assertEqual((['a'], ['c']), (self.on('n1'), self.on('n2')))
         self.assertEqual([{'n1'}], self.left)
 
     def test_what_was_archived_meanwhile(self):
         self.refresh()
         self.servers['c1'] = []
-        for _ in range(occupancy.WHOLE_S // 100 + 1):
+        for _ in range(since.WHOLE_S // 100 + 1):
             self.refresh(100)
         self.assertEqual([], self.on('n1'))
         self.assertEqual(4, len(self.whole))
