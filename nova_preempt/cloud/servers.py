@@ -135,8 +135,10 @@ class ServerCache:
         if reading.whole and reading.last is not None:
             found |= dict.fromkeys(self._gone(cell, found))
         with self._lock:
+            if self._since.is_outdated(reading):
+                return
             self._update(found)
-        self._since.done(reading)
+            self._since.done(reading)
 
     def _gone(self, cell, found):
         """The uuids of those of a cell that are no longer there.

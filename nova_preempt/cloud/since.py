@@ -76,6 +76,11 @@ class Since:
             or (now - self._whole[cell_uuid]).total_seconds() > WHOLE_S)
         return Reading(cell_uuid, now, last, whole)
 
+    def is_outdated(self, reading):
+        """Whether one that began later has succeeded meanwhile."""
+        last = self._last.get(reading.cell_uuid)
+        return last is not None and last > reading.began
+
     def done(self, reading):
         """Go on from this Reading: it has succeeded."""
         if reading.whole:

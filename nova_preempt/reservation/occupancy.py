@@ -22,12 +22,10 @@ import time
 from nova import context as nova_context
 from nova import exception
 from nova import objects
-from oslo_log import log as logging
 
+from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import request
 from nova_preempt.cloud import since
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +51,9 @@ class Occupancy:
 
     def __init__(self, cells, view, left=None, monotonic=time.monotonic):
         self._cells = cells
+        self._readings = readings.Readings(
+            cells, self._refresh_cell, monotonic=monotonic,
+            consequence='its hosts stay as they are for reservations')
         self._view = view
         self._left = left or (lambda nodes: None)
         self._monotonic = monotonic
@@ -71,24 +72,20 @@ class Occupancy:
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
 
+        What is known of a cell that cannot be read stays; see dark.
+
         :param max_age_s: how old what is known may be, in seconds
-        :raises Exception: a cell could not be read
         """
         with self._reading:
             now = self._monotonic()
             if (max_age_s and self._read_at is not None
                     and now - self._read_at <= max_age_s):
                 return
-            dark = set()
-            for cell in list(self._cells().values()):
-                try:
-                    self._refresh_cell(cell)
-                except Exception as exc:  # noqa: BLE001 (whatever a cell has)
-                    LOG.warning('Cell %(cell)s cannot be read; its hosts '
-                                'stay as they are: %(exc)s',
-                                {'cell': cell.identity, 'exc': exc})
-                    dark |= _hosts_of(cell)
-            self.dark = frozenset(dark)
+            self._readings.read()
+            unreadable = self._readings.unreadable()
+            self.dark = frozenset().union(*(
+                _hosts_of(cell) for cell in list(self._cells().values())
+                if cell.uuid in unreadable))
             # After ours: so it knows of each preemptible server that we do.
             self._view.refresh()
             self._read_at = now
@@ -102,6 +99,8 @@ class Occupancy:
                 expected_attrs=[])
         found = {instance.uuid for instance in instances}
         with self._lock:
+            if self._since.is_outdated(reading):
+                return
             left = {node for node in map(self._update, instances) if node}
             for uuid in found:
                 self._cell_of[uuid] = cell.uuid
@@ -112,9 +111,9 @@ class Occupancy:
             self._cell_of = {uuid: where for uuid, where
                              in self._cell_of.items()
                              if uuid in self._residents}
+            self._since.done(reading)
         if left:
             self._left(left)
-        self._since.done(reading)
 
     def _remove(self, uuid):
         """Take a Resident out; returns it, None if there is none."""

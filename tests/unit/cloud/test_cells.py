@@ -89,6 +89,52 @@ class TestReadings(unittest.TestCase):
         self.assertEqual(['two', 'two'], self.reads)
         self.assertEqual(1, len(self.hung))
 
+    def hang(self, seconds):
+        """The cell is asked for so long, every second."""
+        self.hanging = {'one'}
+        for _ in range(seconds):
+            self.readings.read()
+            self.now += 1
+
+    def test_another_thread_tries_after_a_pause(self):
+        with self.assertLogs(cells.__name__, 'WARNING') as logs:
+            self.hang(10)
+            self.assertEqual(1, len(self.hung))
+            self.hanging = set()
+            self.now = 20
+            self.readings.read()
+        self.assertEqual(20, self.now, 'it was waited for')
+        self.assertEqual(set(), self.readings.unreadable())
+        self.assertIn('Cell one does not answer within 10 s', logs.output[0])
+        self.assertEqual(1, len(logs.output))
+        # The one that hangs is in nobody's way.
+        self.readings.read()
+        self.assertEqual(2, self.reads.count('one'))
+        self.answer()
+        self.assertEqual(set(), self.readings.unreadable())
+
+    def test_no_more_threads_than_so_many(self):
+        with self.assertLogs(cells.__name__, 'WARNING') as logs:
+            self.hang(100)
+            self.assertEqual(3, len(self.hung))
+            self.hang(5000)
+            self.assertEqual(cells.ABANDONED + 1, len(self.hung))
+            self.assertEqual({'one'}, self.readings.unreadable())
+            self.assertEqual(cells.ABANDONED + 1, len(logs.output))
+        self.assertIn('no other one tries', logs.output[-1])
+        self.hung.pop()()
+        self.assertEqual(set(), self.readings.unreadable())
+        self.hanging = set()
+        self.readings.read()
+        self.assertEqual(set(), self.readings.unreadable())
+
+    def test_one_that_is_gone_meanwhile(self):
+        self.hang(50)
+        del self.mappings['one']
+        self.readings.read()
+        self.answer()
+        self.assertEqual(set(), self.readings.unreadable())
+
     def test_it_answers_late(self):
         self.hanging = {'one'}
         self.readings.read()

@@ -11,6 +11,7 @@
 # under the License.
 import contextlib
 import datetime
+import threading
 from types import SimpleNamespace
 from unittest import mock
 
@@ -104,6 +105,30 @@ class TestOccupancy(testtools.TestCase):
             self.refresh(100)
         self.assertEqual([], self.on('n1'))
         self.assertEqual(4, len(self.whole))
+
+    def test_a_cell_that_hangs_holds_up_nobody(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        read = self.occupancy._readings._read
+        self.occupancy._readings._limit_s = 0.1
+        self.occupancy._readings._read = lambda cell: (
+            go_on.wait(60) if cell.uuid == 'c1' else read(cell))
+        self.refresh()
+        self.assertEqual(([], ['c']), (self.on('n1'), self.on('n2')))
+        self.assertEqual({'host of c1'}, self.occupancy.dark)
+
+    def test_a_late_answer_changes_nothing(self):
+        """What another thread has read since is newer."""
+        self.refresh()
+        self.time.advance_time_seconds(5)
+        late = self.occupancy._since.begin('c1')
+        self.changed['c1'] = [instance('b', deleted=True)]
+        self.refresh(5)
+        self.changed['c1'] = [instance('b')]
+        with mock.patch.object(self.occupancy._since, 'begin',
+                               return_value=late):
+            self.occupancy._refresh_cell(self.cells['c1'])
+        self.assertEqual(['a'], self.on('n1'))
 
     def test_a_dark_cell_keeps_what_was_known(self):
         self.refresh()
