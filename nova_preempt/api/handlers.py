@@ -23,7 +23,7 @@ from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import validation
 from nova_preempt.api import views
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import queries
 
 
@@ -93,7 +93,7 @@ def show_preemption(call):
     sees_all = found and call.sees_all(
         policy.SHOW, policy.ALL_PROJECTS, _sides(found))
     if not found or sees_all is None or (
-            found.status == db_api.REFUSED and not sees_all):
+            found.status == decisions.REFUSED and not sees_all):
         raise webob.exc.HTTPNotFound('There is no such preemption.')
     return {'preemption': views.preemption(
         found, None if sees_all else call.context.project_id, record=True)}

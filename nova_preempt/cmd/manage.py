@@ -37,7 +37,7 @@ from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge
 from nova_preempt.cmd import verify
 import nova_preempt.conf
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import schema
 
 # What it means that a service is away, or not there yet.
@@ -66,7 +66,7 @@ def _show(args):
     brief = args.brief or (args.open and not args.json)
     decisions = db.Database(CONF).get_decisions(
         server_uuid=args.server, request_id=args.request_id,
-        statuses=db_api.OPEN if args.open else None)
+        statuses=db_decisions.OPEN if args.open else None)
     for decision in decisions:
         if brief:
             print(_brief(decision))

@@ -11,8 +11,8 @@
 # under the License.
 """The database of nova_preempt: intents, decision records, hinted servers."""
 
-from nova_preempt.db.api import Database
-from nova_preempt.db.api import Decision
-from nova_preempt.db.api import Victim
+from nova_preempt.db.decisions import Database
+from nova_preempt.db.decisions import Decision
+from nova_preempt.db.decisions import Victim
 
 __all__ = ('Database', 'Decision', 'Victim')

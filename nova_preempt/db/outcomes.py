@@ -16,7 +16,7 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 
 # So many are looked at in one go.
@@ -41,14 +41,14 @@ class Unknown:
     @property
     def is_placed(self):
         """Whether a server was to get the space of those that have gone."""
-        return bool(self.server_uuid) and self.status == api.DONE
+        return bool(self.server_uuid) and self.status == decisions.DONE
 
 
 def get_unknown(database):
     """The Unknowns, the oldest first."""
     row = models.Decision
     query = (sa.select(row).where(row.outcome.is_(None))
-             .where(row.status.not_in(api.OPEN))
+             .where(row.status.not_in(decisions.OPEN))
              .order_by(row.created_at, row.uuid).limit(LIMIT))
     with database._reader() as session:
         return [_unknown(item) for item in
@@ -85,8 +85,8 @@ def get_ending(database):
     victim, decision = models.Victim, models.Decision
     query = (sa.select(victim.decision_uuid, victim.server_uuid)
              .join(decision, decision.uuid == victim.decision_uuid)
-             .where(victim.status == api.ENDING)
-             .where(decision.status.not_in(api.OPEN)))
+             .where(victim.status == decisions.ENDING)
+             .where(decision.status.not_in(decisions.OPEN)))
     with database._reader() as session:
         return [tuple(item) for item in session.execute(query)]
 
@@ -98,4 +98,5 @@ def _unknown(row):
         sum(victim.status in _ENDED for victim in row.victims))
 
 
-_ENDED = (api.GONE, api.SHELVED, api.STOPPED, api.ENDING)
+_ENDED = (decisions.GONE, decisions.SHELVED, decisions.STOPPED,
+          decisions.ENDING)

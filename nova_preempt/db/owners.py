@@ -17,8 +17,8 @@ finds it so may take over what its owner was working on.
 
 import sqlalchemy as sa
 
-from nova_preempt.db import api
 from nova_preempt.db import clock
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -55,7 +55,7 @@ def renew(database, name, lease_s):
         if renewed:
             session.execute(
                 sa.update(_DECISIONS)
-                .where(models.Decision.status.in_(api.OPEN))
+                .where(models.Decision.status.in_(decisions.OPEN))
                 .where(models.Decision.owner == name)
                 .values(updated_at=clock.now()))
         return renewed == 1

@@ -21,7 +21,7 @@ import datetime
 
 import sqlalchemy as sa
 
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 
@@ -40,10 +40,10 @@ def find_decisions(database, before):
     decision, victim = models.Decision, models.Victim
     matters = sa.exists().where(
         victim.decision_uuid == decision.uuid,
-        (victim.status == api.STOPPED)
-        | ((victim.status == api.SHELVED) & victim.restore))
+        (victim.status == decisions.STOPPED)
+        | ((victim.status == decisions.SHELVED) & victim.restore))
     query = (sa.select(decision)
-             .where(decision.status.not_in(api.OPEN))
+             .where(decision.status.not_in(decisions.OPEN))
              .where(decision.updated_at < before)
              .where(~matters)
              .order_by(decision.uuid)

@@ -22,12 +22,13 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 
 #: The statuses that can be asked for.
-STATUSES = (api.INTENT, api.CLAIMED, api.ROLLING_BACK, api.DONE,
-            api.ROLLED_BACK, api.ABORTED, api.REFUSED)
+STATUSES = (decisions.INTENT, decisions.CLAIMED, decisions.ROLLING_BACK,
+            decisions.DONE,
+            decisions.ROLLED_BACK, decisions.ABORTED, decisions.REFUSED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +76,7 @@ def get_preemption(database, uuid, project_id=None):
     query = sa.select(models.Decision).where(models.Decision.uuid == uuid)
     if project_id is not None:
         query = _with_side(query, project_id=project_id).where(
-            models.Decision.status != api.REFUSED)
+            models.Decision.status != decisions.REFUSED)
     with database._reader() as session:
         row = session.execute(query).unique().scalar_one_or_none()
         return row and _preemption(row)
@@ -102,7 +103,7 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
     if host is not None:
         query = query.where(decision.host == host)
     if status is None:
-        query = query.where(decision.status != api.REFUSED)
+        query = query.where(decision.status != decisions.REFUSED)
     else:
         query = query.where(decision.status == status)
     query = _between(query, since, until)
@@ -161,7 +162,7 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
         for flavor, status, number, servers in counted(
                 (victim.flavor, decision.status), *numbers):
             preemptions[flavor][status] = number
-            placed[flavor] += servers * (status == api.DONE)
+            placed[flavor] += servers * (status == decisions.DONE)
         # Not the sum of the above: a preemption with victims of two flavors
         # counts for each of them.
         rows = counted((decision.status,), *numbers).all()
@@ -171,7 +172,7 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
     return flavors, Numbers(
         '', {status: number for status, number, _servers in rows},
         dict(total), sum(servers for status, _number, servers in rows
-                         if status == api.DONE), _mean(lifetimes[None]))
+                         if status == decisions.DONE), _mean(lifetimes[None]))
 
 
 def _mean(known):
@@ -184,7 +185,7 @@ def _counted(project_id, columns, numbers):
              .select_from(models.Decision)
              .join(models.Victim,
                    models.Victim.decision_uuid == models.Decision.uuid)
-             .where(models.Decision.status != api.REFUSED)
+             .where(models.Decision.status != decisions.REFUSED)
              .group_by(*columns))
     if project_id is not None:
         query = query.where(models.Victim.project_id == project_id)

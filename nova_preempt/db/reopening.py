@@ -13,8 +13,8 @@
 
 import sqlalchemy as sa
 
-from nova_preempt.db import api
 from nova_preempt.db import clock
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -27,14 +27,14 @@ def reopen(database, uuid, owner):
     """
     query = (sa.update(models.Decision)
              .where(models.Decision.uuid == uuid)
-             .where(models.Decision.status != api.DONE)
-             .values(owner=owner, status=api.ROLLING_BACK,
+             .where(models.Decision.status != decisions.DONE)
+             .values(owner=owner, status=decisions.ROLLING_BACK,
                      updated_at=clock.now())
              .execution_options(synchronize_session=False))
     victims = (sa.update(models.Victim)
                .where(models.Victim.decision_uuid == uuid)
-               .where(models.Victim.status == api.KEPT)
-               .values(status=api.PENDING, ended_at=None)
+               .where(models.Victim.status == decisions.KEPT)
+               .values(status=decisions.PENDING, ended_at=None)
                .execution_options(synchronize_session=False))
     with database._writer() as session:
         if session.execute(query).rowcount != 1:

@@ -16,7 +16,7 @@ import datetime
 
 import sqlalchemy as sa
 
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 
 # The latest ones; more than that in a short time come round without a cycle.
@@ -45,7 +45,7 @@ def get_turns(database, since):
                    models.Decision.uuid == models.Victim.decision_uuid)
              .where(models.Victim.ended_at > since)
              .where(models.Victim.status.in_(
-                 (*api.LEFT_PLACE, api.MIGRATED)))
+                 (*decisions.LEFT_PLACE, decisions.MIGRATED)))
              .order_by(models.Victim.ended_at.desc())
              .limit(MOST))
     with database._reader() as session:

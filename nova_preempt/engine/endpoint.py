@@ -15,7 +15,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt import requester
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 
 TOPIC = 'nova_preempt_engine'
 
@@ -56,7 +56,7 @@ class EvictionEndpoint:
                            == server.project_id else
                            'an administrator asked for it'),
                 asked_by=requester.describe(context))
-        except db_api.AlreadyEnding:
+        except decisions.AlreadyEnding:
             raise exceptions.AlreadyEnding(
                 f'Server {server_uuid} ends already.') from None
 

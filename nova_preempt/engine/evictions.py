@@ -24,7 +24,7 @@ from nova_preempt import pauses
 from nova_preempt import requester
 from nova_preempt.cloud import parallel
 from nova_preempt.core import ending
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.engine import stepper
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import records
@@ -83,9 +83,9 @@ class Evictions:
         """
         process, handover = self._process, self._handover
         process.pauses.check(pauses.of_operation(operation))
-        decision = db_api.Decision(
+        decision = decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
-            status=db_api.CLAIMED, owner=process.owner.acquire(),
+            status=decisions.CLAIMED, owner=process.owner.acquire(),
             host=servers[0].host, cost_us=cost_us, reason=reason,
             request_id=asked_by.get('request_id', ''),
             victims=tuple(parallel.call(
@@ -131,7 +131,7 @@ class Evictions:
     def ending(self, operation):
         """The db.Victims that are ending for this now."""
         return [victim for decision in self._process.db.get_decisions(
-                    statuses=[db_api.CLAIMED])
+                    statuses=[decisions.CLAIMED])
                 if decision.operation == operation
                 for victim in decision.victims]
 

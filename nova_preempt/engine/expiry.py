@@ -15,7 +15,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.core import expiry as core
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 
@@ -61,7 +61,7 @@ class Expiry:
             self._ends.begin(
                 server, MAXIMUM_RUNTIME,
                 f'it has run for its {limit_s} s', restore=False)
-        except db_api.AlreadyEnding:
+        except decisions.AlreadyEnding:
             LOG.debug('Server %s ends already.', server.uuid)
 
     def delete_stopped(self):
@@ -70,13 +70,13 @@ class Expiry:
             return
         retention_s = self._process.options.stop_retention_s
         for decision_uuid, victim in self._process.db.get_victims(
-                db_api.STOPPED):
+                decisions.STOPPED):
             stopped = timeutils.utcnow() - victim.ended_at
             if core.is_kept(stopped.total_seconds(), retention_s):
                 continue
             if self._nova.get(victim.server_uuid) is None:
                 self._process.db.update_victim(
-                    decision_uuid, victim.server_uuid, db_api.GONE)
+                    decision_uuid, victim.server_uuid, decisions.GONE)
                 continue
             LOG.info('Deleting server %s, which was stopped to give way.',
                      victim.server_uuid)

@@ -18,7 +18,7 @@ has its notice meanwhile.
 from oslo_log import log as logging
 
 from nova_preempt.core.scheduling import ahead as core
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 
 LOG = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class HeadroomKeeper:
         if not missing:
             return
         ending = {victim.server_uuid for decision
-                  in self._process.db.get_decisions(statuses=db_api.OPEN)
+                  in self._process.db.get_decisions(statuses=decisions.OPEN)
                   for victim in decision.victims}
         for server, cost_us in core.choose(
                 group, missing, known.servers.servers(),
@@ -70,5 +70,5 @@ class HeadroomKeeper:
                     server, HEADROOM,
                     f'{group.name} has too little space free',
                     cost_us=cost_us, within_budgets=True)
-            except (db_api.AlreadyEnding, db_api.OverBudget):
+            except (decisions.AlreadyEnding, decisions.OverBudget):
                 continue

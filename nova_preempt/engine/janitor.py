@@ -16,7 +16,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.handover import audit
 
 LOG = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Janitor:
                 self._ends.begin(server, 'repair',
                                  'it ran without an allocation, and its '
                                  'space was taken')
-            except (db_api.AlreadyEnding, exceptions.Paused):
+            except (decisions.AlreadyEnding, exceptions.Paused):
                 return False
         return True
 

@@ -20,7 +20,7 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import capacity
 from nova_preempt.core import returns as core
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Restorer:
         victims = {
             victim.server_uuid: (decision_uuid, victim)
             for decision_uuid, victim in self._db.get_victims(
-                db_api.SHELVED) if victim.restore}
+                decisions.SHELVED) if victim.restore}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
         coming, waiting = [], []
@@ -95,7 +95,7 @@ class Restorer:
         if self._look(decision_uuid, victim) is core.Sight.SHELVED:
             LOG.info('Server %s is left shelved: there was no room for too '
                      'long.', victim.server_uuid)
-            self._close(decision_uuid, victim, db_api.LEFT)
+            self._close(decision_uuid, victim, decisions.LEFT)
 
     def _is_to_look(self, victim):
         looked_at = self._looked_at.get(victim.server_uuid)
@@ -114,7 +114,7 @@ class Restorer:
         seen = core.seen(server and server.status,
                          server and server.task_state)
         if seen is core.Sight.GONE:
-            self._close(decision_uuid, victim, db_api.GONE)
+            self._close(decision_uuid, victim, decisions.GONE)
         elif seen is core.Sight.BACK:
             self._is_back(decision_uuid, victim)
         return seen
@@ -166,7 +166,7 @@ class Restorer:
     def _unshelve(self, decision_uuid, victim, now):
         # Before it is asked for, so that no failure makes it come at once.
         self._db.update_victim(
-            decision_uuid, victim.server_uuid, db_api.SHELVED,
+            decision_uuid, victim.server_uuid, decisions.SHELVED,
             tries=victim.tries + 1,
             next_try_at=now + datetime.timedelta(
                 seconds=core.pause_s(
@@ -182,7 +182,7 @@ class Restorer:
     def _is_back(self, decision_uuid, victim):
         LOG.info('Server %s is back.', victim.server_uuid)
         self._nova.clear_notice(victim.server_uuid)
-        self._close(decision_uuid, victim, db_api.RESTORED)
+        self._close(decision_uuid, victim, decisions.RESTORED)
         decision = self._db.get_decision(decision_uuid)
         self._events.restored(decision, victim)
 

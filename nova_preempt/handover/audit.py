@@ -22,7 +22,7 @@ from nova import exception
 from nova import objects
 from nova.scheduler import utils
 
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 
 # Kinds of problems.
 OPEN_DECISION = 'open_decision'
@@ -68,10 +68,10 @@ class Audit:
         """All Problems, in order of their kind and uuid."""
         self._view.refresh()
         excused = {victim.server_uuid for decision
-                   in self._db.get_decisions(statuses=db_api.OPEN)
+                   in self._db.get_decisions(statuses=decisions.OPEN)
                    for victim in decision.victims}
         excused |= {victim.server_uuid for _decision, victim
-                    in self._db.get_victims(db_api.STOPPED)}
+                    in self._db.get_victims(decisions.STOPPED)}
         states = {
             provider.name: self._placement.get_provider_state(provider.uuid)
             for provider in self._placement.list_providers([])}

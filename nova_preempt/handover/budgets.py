@@ -22,7 +22,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import groups
 from nova_preempt.core.scheduling import budgets as core
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 
 
 class Budgets:
@@ -94,6 +94,6 @@ class Budgets:
             over = core.Budgets(self.project_budget, self.group_budget,
                                 ending, in_groups).exceeded(projects)
             if over:
-                raise db_api.OverBudget(over)
+                raise decisions.OverBudget(over)
 
         return {'check': check, 'since': self._since()}

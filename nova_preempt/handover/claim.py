@@ -19,7 +19,7 @@ import dataclasses
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 
 
 class Claims:
@@ -70,7 +70,7 @@ class Claims:
 
         decision = dataclasses.replace(
             decision, owner=self._owner.acquire(), victims=victims,
-            status=db_api.INTENT,
+            status=decisions.INTENT,
             record={**decision.record, 'surplus': capacity.total(
                         capacity.by_class(slots)
                         for slots in retained.values()),
@@ -81,25 +81,25 @@ class Claims:
             # After the victims' space was read: another scheduler writes its
             # intent before it takes any.
             self._db.create_decision(decision, **self._budgets.guard(victims))
-        except (db_api.AlreadyEnding, db_api.OverBudget) as exc:
+        except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
             raise placement_api.Conflict(str(exc)) from exc
         try:
             self._placement.post_allocations(changes)
         except placement_api.Conflict as exc:
             self._db.update_decision(decision.uuid, decision.owner,
-                                     db_api.ABORTED, reason=str(exc))
+                                     decisions.ABORTED, reason=str(exc))
             raise
         except placement_api.PlacementError as exc:
             # It may still arrive: leave it to the recovery to look later.
             self._db.update_decision(decision.uuid, decision.owner,
-                                     db_api.INTENT, new_owner='',
+                                     decisions.INTENT, new_owner='',
                                      reason=str(exc))
             raise
         if not self._db.update_decision(
-                decision.uuid, decision.owner, db_api.CLAIMED,
-                from_status=db_api.INTENT):
-            raise db_api.LostDecision(decision.uuid)
-        return dataclasses.replace(decision, status=db_api.CLAIMED)
+                decision.uuid, decision.owner, decisions.CLAIMED,
+                from_status=decisions.INTENT):
+            raise decisions.LostDecision(decision.uuid)
+        return dataclasses.replace(decision, status=decisions.CLAIMED)
 
     def _read_target(self, decision):
         """The Consumer of the server that the host is taken for."""

@@ -21,7 +21,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 
 
 class Left(Exception):
@@ -77,7 +77,7 @@ class HandBack:
                 'a scheduler or the engine has finished it')
 
     def _stopped(self):
-        for decision_uuid, victim in self._db.get_victims(db_api.STOPPED):
+        for decision_uuid, victim in self._db.get_victims(decisions.STOPPED):
             yield Step(
                 f'server {victim.server_uuid} was stopped and locked to give '
                 'way: give it its space back, unlock '
@@ -88,7 +88,7 @@ class HandBack:
     def _free_stopped(self, decision_uuid, victim):
         uuid = victim.server_uuid
         if self._nova.get(uuid) is None:
-            self._db.update_victim(decision_uuid, uuid, db_api.GONE)
+            self._db.update_victim(decision_uuid, uuid, decisions.GONE)
             return
         consumer = self._placement.get_consumer(uuid)
         # What has allocations elsewhere was moved since, and has its space.
@@ -106,11 +106,11 @@ class HandBack:
         self._nova.unlock(uuid)
         if self._start:
             self._nova.start(uuid)
-        self._db.update_victim(decision_uuid, uuid, db_api.KEPT,
+        self._db.update_victim(decision_uuid, uuid, decisions.KEPT,
                                ended_at=timeutils.utcnow())
 
     def _shelved(self):
-        for decision_uuid, victim in self._db.get_victims(db_api.SHELVED):
+        for decision_uuid, victim in self._db.get_victims(decisions.SHELVED):
             if victim.restore:
                 yield Step(
                     f'server {victim.server_uuid} was shelved to give way '
@@ -118,7 +118,7 @@ class HandBack:
                     'unshelve it',
                     lambda decision_uuid=decision_uuid, victim=victim:
                         self._db.update_victim(
-                            decision_uuid, victim.server_uuid, db_api.LEFT))
+                            decision_uuid, victim.server_uuid, decisions.LEFT))
 
     def _closed_hosts(self):
         for host in sorted(self._hosts, key=lambda host: host.name):

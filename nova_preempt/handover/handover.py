@@ -19,7 +19,7 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt import pauses
 from nova_preempt.cloud import instance_poller
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import notifications
 from nova_preempt.handover import outcomes
@@ -118,7 +118,7 @@ class Handover:
             if decision.uuid in ended.unwanted:
                 self.recovery.roll_back(decision.uuid, NOT_WANTED)
             elif not self._close(decision):
-                raise db_api.LostDecision(decision.uuid)
+                raise db_decisions.LostDecision(decision.uuid)
         return len(ended.unwanted)
 
     def _note_stuck(self, decisions, stuck):
@@ -138,7 +138,8 @@ class Handover:
         while True:
             try:
                 return self._process.db.update_decision(
-                    decision.uuid, decision.owner, db_api.DONE, new_owner='')
+                    decision.uuid, decision.owner, db_decisions.DONE,
+                    new_owner='')
             except db_exc.DBError:
                 if not self._process.owner.keeps([decision]):
                     raise

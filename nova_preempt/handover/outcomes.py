@@ -26,7 +26,7 @@ from oslo_utils import timeutils
 from nova_preempt import metrics
 from nova_preempt.cloud import instance_poller
 from nova_preempt.core import outcome
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
 
 LOG = logging.getLogger(__name__)
@@ -70,9 +70,9 @@ class Outcomes:
     def _follow(self, decision_uuid, uuid, server):
         """A victim that was ending when its decision was closed."""
         if server is None or server.deleted:
-            status = db_api.GONE
+            status = decisions.GONE
         elif server.task_state is None:
-            status = db_api.KEPT
+            status = decisions.KEPT
         else:
             return
         self._db.update_victim(decision_uuid, uuid, status,
@@ -90,7 +90,7 @@ class Outcomes:
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()
         if item.in_vain and (found == outcome.FAILED or (
-                item.server_uuid and item.status == db_api.ROLLED_BACK)):
+                item.server_uuid and item.status == decisions.ROLLED_BACK)):
             metrics.IN_VAIN.inc(item.in_vain)
             LOG.warning('%(number)d preemptible servers have ended in vain: '
                         'preemption %(uuid)s for server %(server)s is '

@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from nova_preempt import requester
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import record
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Records:
             make_victim(server, self._options, costs[server.uuid],
                         self._notice_limit_s)
             for server in plan.victims)
-        return db_api.Decision(
+        return decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
             request_id=cycle.context.request_id or '',
             operation=cycle.operation, project_id=project_id,
@@ -82,9 +82,9 @@ class Records:
     def refused(self, cycle, server_uuid, reason):
         """The db.Decision that says why preemption did not help."""
         spec_obj = cycle.spec_obj
-        return db_api.Decision(
+        return decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
-            status=db_api.REFUSED, reason=reason,
+            status=decisions.REFUSED, reason=reason,
             request_id=cycle.context.request_id or '',
             operation=cycle.operation,
             project_id=spec_obj.project_id or '',
@@ -124,7 +124,7 @@ def make_victim(server, options, cost_us=0, notice_limit_s=None):
     ends = eviction_policy.get_terms(server, options)
     notice_s = eviction_policy.notice_rule(options, notice_limit_s).length_s(
         server.notice_s)
-    return db_api.Victim(
+    return decisions.Victim(
         server.uuid, server.project_id, server.user_id, server.flavor,
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),
         action=eviction_policy.MIGRATE if ends.migrate else ends.action,

@@ -30,7 +30,7 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core import liveness
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import reopening
 from nova_preempt.handover import terminator
 
@@ -101,8 +101,8 @@ class Recovery:
         decision = self._db.get_decision(decision_uuid)
         if not self._owner.keeps([decision]):
             return False
-        if decision.status != db_api.INTENT and not self._move(
-                decision, db_api.ROLLING_BACK, reason=reason):
+        if decision.status != decisions.INTENT and not self._move(
+                decision, decisions.ROLLING_BACK, reason=reason):
             return False
         return self._roll_back(decision, reason)
 
@@ -119,8 +119,8 @@ class Recovery:
             return False
         decision = self._db.get_decision(decision_uuid)
         decision = dataclasses.replace(decision, victims=tuple(
-            dataclasses.replace(victim, status=db_api.PENDING)
-            if victim.status == db_api.KEPT else victim
+            dataclasses.replace(victim, status=decisions.PENDING)
+            if victim.status == decisions.KEPT else victim
             for victim in decision.victims))
         return self._roll_back(decision, reason)
 
@@ -163,9 +163,9 @@ class Recovery:
                         {'uuid': decision.uuid, 'exc': conflict})
             forced = self._undo_in_parts(decision, there)
         self._close_victims(decision, there, forced)
-        if decision.status == db_api.INTENT and not changes:
-            return db_api.ABORTED
-        return db_api.ROLLED_BACK
+        if decision.status == decisions.INTENT and not changes:
+            return decisions.ABORTED
+        return decisions.ROLLED_BACK
 
     def _look(self, victim):
         """The ServerStatus of a victim and its ending.Seen, or None twice."""
@@ -179,16 +179,16 @@ class Recovery:
         need their space, and who gave it away would promise it twice.
         """
         return [victim for victim in decision.victims
-                if victim.status not in db_api.ENDED
+                if victim.status not in decisions.ENDED
                 and ending.is_there(self._look(victim)[1], decision.host)]
 
     def _close_victims(self, decision, there, forced):
         for victim in decision.victims:
-            if victim.status not in db_api.ENDED:
+            if victim.status not in decisions.ENDED:
                 status = forced.get(victim.server_uuid) or self._close(
                     decision, victim, victim in there)
                 ended_at = None
-                if status != db_api.ENDING:
+                if status != decisions.ENDING:
                     ended_at = timeutils.utcnow()
                 self._db.update_victim(decision.uuid, victim.server_uuid,
                                        status, ended_at=ended_at)
@@ -201,7 +201,7 @@ class Recovery:
             # that before.
             self._placement.delete_allocations(victim.server_uuid)
         status = ending.closing_status(seen, decision.host)
-        if status not in (db_api.KEPT, db_api.MIGRATED):
+        if status not in (decisions.KEPT, decisions.MIGRATED):
             return status
         if victim.notice_s:
             self._nova.clear_notice(victim.server_uuid)
@@ -314,7 +314,7 @@ class Recovery:
         if victim.asked == STOP and seen.vm_state == 'stopped':
             self._nova.lock(uuid, terminator.LOCKED)
             terminator.leave_stopped(self._placement, uuid)
-            return db_api.STOPPED
+            return decisions.STOPPED
         action = victim.last_resort or core_actions.last_resort(
             victim.action, self._options.actions)
         call = eligibility.next_call(

@@ -31,7 +31,7 @@ from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ LOCKED = 'It has given way; it is to be deleted.'
 class _End:
     """How far the end of one victim is."""
 
-    decision: db_api.Decision
-    victim: db_api.Victim
+    decision: db_decisions.Decision
+    victim: db_decisions.Victim
     terms: ending.Terms
     progress: ending.Progress
 
@@ -189,7 +189,7 @@ class Work:
         ended in vain.
         """
         if not self._terminator.owner.keeps(self._decisions):
-            raise db_api.LostDecision(', '.join(
+            raise db_decisions.LostDecision(', '.join(
                 decision.uuid for decision in self._decisions))
         if not any(end.progress.asked for end in self._ends):
             self._terminator.halt(self._decisions[0].operation)
@@ -241,10 +241,10 @@ class Work:
         # that it is told.
         end.note(notice_until=self._monotonic() + victim.notice_s)
         self._terminator.db.update_victim(
-            decision.uuid, victim.server_uuid, db_api.NOTICED,
+            decision.uuid, victim.server_uuid, db_decisions.NOTICED,
             deadline=deadline)
         self._terminator.events.notice(decision, dataclasses.replace(
-            victim, deadline=deadline, status=db_api.NOTICED))
+            victim, deadline=deadline, status=db_decisions.NOTICED))
         return deadline
 
     def _tell(self, end, deadline):
@@ -350,7 +350,7 @@ class Work:
         if end.progress.asked != method and (
                 not end.progress.asked or method == 'stop'):
             self._terminator.db.update_victim(
-                end.decision.uuid, end.uuid, db_api.ENDING, asked=method)
+                end.decision.uuid, end.uuid, db_decisions.ENDING, asked=method)
         end.note(asked=method, asked_at=now)
         self._acted_at = now
         try:
@@ -388,7 +388,7 @@ class Work:
         return True
 
     def _done(self, end, status):
-        if status == db_api.MIGRATED and end.victim.notice_s:
+        if status == db_decisions.MIGRATED and end.victim.notice_s:
             self._terminator.nova.clear_notice(end.uuid)
         now = timeutils.utcnow()
         lifetime_s = None

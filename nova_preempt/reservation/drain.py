@@ -25,7 +25,7 @@ from oslo_log import log as logging
 
 from nova_preempt import requester
 from nova_preempt.core.reservation import drain
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import migration as moving
 
@@ -231,7 +231,7 @@ class Drain:
                 f'{reservation.start_at.isoformat()}Z on', leave=True,
                 within_budgets=True,
                 asked_by=requester.of_reservation(reservation))
-        except (db_api.AlreadyEnding, db_api.OverBudget) as exc:
+        except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
             LOG.debug('On host %(host)s servers %(exc)s',
                       {'host': host.name, 'exc': exc})
 

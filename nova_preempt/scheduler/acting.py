@@ -15,7 +15,7 @@
 from oslo_db import exception as db_exc
 
 from nova_preempt import metrics
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.scheduler import deadline
 
 
@@ -74,7 +74,7 @@ class Act:
             with metrics.PHASES.labels('claim').time():
                 claim = preemption.handover.claims.claim(
                     plan, decision, cycle.resources)
-        except (db_api.LostDecision, db_exc.DBError):
+        except (decisions.LostDecision, db_exc.DBError):
             cycle.lost.append(decision.uuid)
             raise
         preemption.records.log(claim)

@@ -24,7 +24,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core.scheduling import port
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
 from nova_preempt.scheduler import few_hosts
@@ -132,7 +132,7 @@ class NovaCloud:
     def ending(self):
         self._act.begin_choosing()
         self._decisions = self._preemption.process.db.get_decisions(
-            statuses=db_api.OPEN)
+            statuses=decisions.OPEN)
         return {victim.server_uuid for decision in self._decisions
                 for victim in decision.victims}
 

@@ -21,7 +21,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core import refusals
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import cycle as cycles
@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
              handover.VictimsStuck, handover.NotWanted,
-             db_api.LostDecision, placement_api.PlacementError,
+             decisions.LostDecision, placement_api.PlacementError,
              db_exc.DBError, exceptions.Paused)
 
 
@@ -162,4 +162,4 @@ def _is_lost_race(cycle, exc):
     """Whether it may go better another time."""
     if isinstance(exc, exception.NoValidHost):
         return cycle.conflicts > 0
-    return isinstance(exc, handover.VictimsStuck | db_api.LostDecision)
+    return isinstance(exc, handover.VictimsStuck | decisions.LostDecision)

@@ -24,7 +24,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.scheduling import joining
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 
 
 class CapacityReleasing(Exception):
@@ -70,7 +70,7 @@ class ReleaseWaiter:
         """
         found = {}
         for decision in decisions:
-            if decision.status == db_api.CLAIMED and (
+            if decision.status == db_decisions.CLAIMED and (
                     decision.uuid not in waited):
                 for uuid, item in self._endings(decision).items():
                     found.setdefault(uuid, []).append(item)
@@ -81,7 +81,7 @@ class ReleaseWaiter:
         """{provider uuid: joining.Ending}."""
         actions = self._options.actions
         victims = [victim for victim in decision.victims
-                   if victim.status not in db_api.ENDED]
+                   if victim.status not in db_decisions.ENDED]
         now = timeutils.utcnow()
         notice_s = max((
             victim.notice_s if victim.deadline is None

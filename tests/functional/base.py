@@ -17,7 +17,7 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_preempt.cmd import engine as cmd_engine
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
 
 
@@ -142,7 +142,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
     def last_victims(self):
         """Whom the last decision has ended."""
         decision = self.last_decision()
-        self.assertEqual(db_api.DONE, decision.status)
+        self.assertEqual(decisions.DONE, decision.status)
         return {victim.server_uuid for victim in decision.victims}
 
     def wait_consistent(self):

@@ -15,7 +15,7 @@ import webob
 
 from nova_preempt.api import app
 from nova_preempt.cmd import engine as cmd_engine
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from tests.functional import base
 
 
@@ -176,7 +176,7 @@ class TestSimulate(ApiTestCase):
         server = self.boot_spot('a', 'host1', 100, flavor)
         decision = self.simulate(server)['preemption']['id']
         self.simulate(server, 409)
-        self.assertEqual(db_api.CLAIMED,
+        self.assertEqual(decisions.CLAIMED,
                          self.db.get_decision(decision).status)
         self.api.post_server_action(server, {'os-stop': None})
         self.wait_gone(server)

@@ -17,7 +17,7 @@ import time
 
 import fixtures
 
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -110,7 +110,7 @@ class TestConcurrentBoots(base.PreemptionTestCase):
         self.assertEqual(victims, len(gone))
         recorded = [
             victim.server_uuid
-            for decision in self.db.get_decisions(statuses=[db_api.DONE])
+            for decision in self.db.get_decisions(statuses=[decisions.DONE])
             for victim in decision.victims]
         self.assertEqual(sorted(gone), sorted(recorded))
         self.assertEqual(placed, len(left - set(spots)) - sum(

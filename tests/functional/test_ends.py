@@ -21,7 +21,7 @@ from unittest import mock
 from oslo_messaging.notify import _impl_test
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import queries
 from nova_preempt.embedded import cloud
 from nova_preempt.handover import outcomes
@@ -90,8 +90,8 @@ class TestNotice(EndsTestCase):
         self.wait_gone(cheap)
         self.assert_consistent()
         self.assertEqual(notice['preemption_id'], self.last_decision().uuid)
-        self.assertEqual((db_api.GONE, 3), (self.victim().status,
-                                            self.victim().notice_s))
+        self.assertEqual((decisions.GONE, 3), (self.victim().status,
+                                               self.victim().notice_s))
         self.assertNotIn(nova_api.NOTICE_KEY,
                          self.api.get_server(other)['metadata'])
 
@@ -169,7 +169,7 @@ class TestNotice(EndsTestCase):
         self.wait(normal)
         self.assertEqual('SHELVED_OFFLOADED',
                          self.api.get_server(cheap)['status'])
-        self.assertEqual(db_api.SHELVED, self.victim().status)
+        self.assertEqual(decisions.SHELVED, self.victim().status)
         self.assert_consistent()
 
     def test_an_administrator_who_moves_it(self):
@@ -183,7 +183,7 @@ class TestNotice(EndsTestCase):
                          self.wait(normal)['OS-EXT-SRV-ATTR:host'])
         self.assertEqual('host2', self.api.get_server(cheap)[
             'OS-EXT-SRV-ATTR:host'])
-        self.assertEqual(db_api.MIGRATED, self.victim().status)
+        self.assertEqual(decisions.MIGRATED, self.victim().status)
         self.assert_consistent()
 
     def test_the_new_server_is_deleted_meanwhile(self):
@@ -194,7 +194,7 @@ class TestNotice(EndsTestCase):
         self.wait_for(lambda: not self.db.get_open_decisions(),
                       'the preemption to be taken back')
         self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
-        self.assertEqual((db_api.ROLLED_BACK, db_api.KEPT),
+        self.assertEqual((decisions.ROLLED_BACK, decisions.KEPT),
                          (self.last_decision().status, self.victim().status))
         self.assertNotIn(nova_api.NOTICE_KEY,
                          self.api.get_server(cheap)['metadata'])
@@ -216,7 +216,7 @@ class TestNotice(EndsTestCase):
                    if server['id'] not in victims | {first})
         self.api.delete_server(second)
         self.wait(first)
-        self.assertEqual([db_api.DONE, db_api.ROLLED_BACK], sorted(
+        self.assertEqual([decisions.DONE, decisions.ROLLED_BACK], sorted(
             decision.status for decision in self.db.get_decisions()))
         self.assertEqual(3, len(self.alive()))
         self.wait_consistent()
@@ -241,7 +241,7 @@ class TestNotice(EndsTestCase):
         self.assertEqual('ACTIVE', server['status'])
         self.assertEqual(before, self.alive())
         self.assertLessEqual(spots, self.alive())
-        self.assertEqual({db_api.ROLLED_BACK, db_api.REFUSED}, {
+        self.assertEqual({decisions.ROLLED_BACK, decisions.REFUSED}, {
             decision.status for decision in self.db.get_decisions()})
         self.wait_consistent()
 
@@ -272,7 +272,7 @@ class TestActions(EndsTestCase):
         self.assertEqual('host1', normal['OS-EXT-SRV-ATTR:host'])
         self.assertEqual('SHELVED_OFFLOADED',
                          self.api.get_server(cheap)['status'])
-        self.assertEqual(db_api.SHELVED, self.victim().status)
+        self.assertEqual(decisions.SHELVED, self.victim().status)
         self.assert_consistent()
 
     def test_what_became_of_the_new_servers(self):
@@ -287,7 +287,7 @@ class TestActions(EndsTestCase):
         found = outcomes.Outcomes(self.db)._look({*servers, failed})[0]
         self.assertEqual({'served'}, {
             queries.get_preemption(self.db, decision.uuid).outcome
-            for decision in self.db.get_decisions(statuses=[db_api.DONE])})
+            for decision in self.db.get_decisions(statuses=[decisions.DONE])})
         self.assertEqual((True, 'error'), (found[servers[1]].deleted,
                                            found[failed].vm_state))
 
@@ -311,7 +311,7 @@ class TestActions(EndsTestCase):
         self.assertEqual(('SHUTOFF', True),
                          (server['status'], server['locked']))
         self.assertEqual({'DISK_GB': 10}, self.allocations()['host2'][cheap])
-        self.assertEqual(db_api.STOPPED, self.victim().status)
+        self.assertEqual(decisions.STOPPED, self.victim().status)
 
     def test_unconfirmed_resize_and_rescue_are_no_refuge(self):
         rescued, other = self.fill(**{'preemptible:action': 'shelve'})
@@ -359,7 +359,7 @@ class TestActions(EndsTestCase):
         server = self.api.get_server(cheap)
         self.assertEqual(('ACTIVE', 'host2'), (
             server['status'], server['OS-EXT-SRV-ATTR:host']))
-        self.assertEqual(db_api.MIGRATED, self.victim().status)
+        self.assertEqual(decisions.MIGRATED, self.victim().status)
         self.assert_consistent()
 
     def test_migrate_by_flavor(self):
@@ -369,7 +369,7 @@ class TestActions(EndsTestCase):
         self.boot_normal(host='host1')
         self.assertEqual('host2', self.api.get_server(asks)[
             'OS-EXT-SRV-ATTR:host'])
-        self.assertEqual(('migrate', db_api.MIGRATED),
+        self.assertEqual(('migrate', decisions.MIGRATED),
                          (self.victim().action, self.victim().status))
         # The list allows it, but this one's flavor does not ask for it.
         self.api.delete_server(other)
@@ -377,7 +377,7 @@ class TestActions(EndsTestCase):
         plain = self.boot_spot('plain', 'host1', 100)
         self.boot_normal('second', host='host1')
         self.wait_gone(plain)
-        self.assertEqual(('delete', db_api.GONE),
+        self.assertEqual(('delete', decisions.GONE),
                          (self.victim().action, self.victim().status))
         self.assert_consistent()
 
@@ -388,7 +388,7 @@ class TestActions(EndsTestCase):
         self.boot_normal()
         self.assertEqual('SHELVED_OFFLOADED',
                          self.api.get_server(asks)['status'])
-        self.assertEqual(('migrate', db_api.SHELVED),
+        self.assertEqual(('migrate', decisions.SHELVED),
                          (self.victim().action, self.victim().status))
         self.assert_consistent()
 
@@ -398,7 +398,7 @@ class TestActions(EndsTestCase):
         self.add_hosts('host2')
         self.boot_normal(host='host1')
         self.wait_gone(asks)
-        self.assertEqual(('delete', db_api.GONE),
+        self.assertEqual(('delete', decisions.GONE),
                          (self.victim().action, self.victim().status))
 
     def test_migrate_without_room(self):
@@ -406,5 +406,5 @@ class TestActions(EndsTestCase):
         cheap, _other = self.fill()
         self.boot_normal()
         self.wait_gone(cheap)
-        self.assertEqual(db_api.GONE, self.victim().status)
+        self.assertEqual(decisions.GONE, self.victim().status)
         self.assert_consistent()

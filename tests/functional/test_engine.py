@@ -16,7 +16,7 @@ from unittest import mock
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from tests.functional import base
 
 
@@ -66,8 +66,8 @@ class TestReturns(EngineTestCase):
         self.run_engine()
         self.wait(first)
         self.run_engine()
-        self.assertEqual(db_api.RESTORED, self.status(first))
-        self.assertEqual(db_api.SHELVED, self.status(second))
+        self.assertEqual(decisions.RESTORED, self.status(first))
+        self.assertEqual(decisions.SHELVED, self.status(second))
         self.assertIn(self.normal[1], self.alive())
         self.assert_consistent()
 
@@ -92,13 +92,13 @@ class TestReturns(EngineTestCase):
             with mock.patch('oslo_utils.timeutils.utcnow',
                             return_value=later):
                 self.engine.run_once()
-        self.assertEqual(db_api.LEFT, self.status(first))
+        self.assertEqual(decisions.LEFT, self.status(first))
 
     def test_deleted_by_its_owner(self):
         first, _second = self.shelve()
         self.delete(first)
         self.run_engine()
-        self.assertEqual(db_api.GONE, self.status(first))
+        self.assertEqual(decisions.GONE, self.status(first))
 
 
 class TestLifetimes(EngineTestCase):

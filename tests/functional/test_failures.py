@@ -18,7 +18,7 @@ import fixtures
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from tests.functional import base
 
@@ -83,21 +83,21 @@ class TestKilledScheduler(base.PreemptionTestCase):
     def test_after_the_intent(self):
         self.boot_and_kill(self.db, 'create_decision')
         self.assertEqual(1, len(self.db.get_open_decisions()))
-        self.assert_rolled_back(db_api.ABORTED)
+        self.assert_rolled_back(decisions.ABORTED)
         self.assertEqual(set(self.victims), self.alive())
 
     def test_after_the_swap(self):
         self.boot_and_kill(self.scheduler.preemption.clients.placement,
                            'post_allocations')
         self.assertNotIn(self.victims[0], self.allocations()['host1'])
-        self.assert_rolled_back(db_api.ROLLED_BACK)
+        self.assert_rolled_back(decisions.ROLLED_BACK)
         self.assertEqual(set(self.victims), self.alive())
 
     def test_before_the_first_termination(self):
         nova = self.scheduler.preemption.clients.nova
         self.boot_and_kill(nova, 'force_delete',
                            after=False)
-        self.assert_rolled_back(db_api.ROLLED_BACK)
+        self.assert_rolled_back(decisions.ROLLED_BACK)
         self.assertEqual(set(self.victims), self.alive())
 
     def test_after_the_first_of_two_terminations(self):
@@ -108,7 +108,7 @@ class TestKilledScheduler(base.PreemptionTestCase):
         self.restart()
         # Nova frees the space of a server after it shows it no more.
         self.wait_consistent()
-        self.assert_outcome(db_api.ROLLED_BACK)
+        self.assert_outcome(decisions.ROLLED_BACK)
         self.assertEqual({second}, self.alive())
 
     def test_work_of_a_live_scheduler_is_left_alone(self):
@@ -188,7 +188,7 @@ class TestLostRaces(base.PreemptionTestCase):
             server = self.boot_normal()
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
         self.assert_consistent()
-        self.assertEqual([db_api.ABORTED, db_api.DONE], [
+        self.assertEqual([decisions.ABORTED, decisions.DONE], [
             decision.status for decision in self.db.get_decisions()])
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
 
@@ -268,7 +268,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
         self.assert_consistent()
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
         self.assertEqual(
-            [db_api.ROLLED_BACK, db_api.DONE],
+            [decisions.ROLLED_BACK, decisions.DONE],
             [decision.status for decision in self.db.get_decisions()])
 
     def test_none_left(self):
@@ -323,7 +323,7 @@ class TestPaused(base.PreemptionTestCase):
         self.boot_in_vain()
         decision = self.last_decision()
         self.assertEqual(
-            (db_api.REFUSED, 'Preemption is paused: ticket 4711'),
+            (decisions.REFUSED, 'Preemption is paused: ticket 4711'),
             (decision.status, decision.reason))
         pauses.resume(self.db, pauses.PREEMPTION)
         # It looks once a second.

@@ -15,7 +15,7 @@ from unittest import mock
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -32,11 +32,11 @@ class JoiningTestCase(base.PreemptionTestCase):
 
     def give_notice(self, name='first', **kwargs):
         """Boot a server whose victim has notice. Returns its id."""
-        before = len(self.db.get_decisions(statuses=[db_api.CLAIMED]))
+        before = len(self.db.get_decisions(statuses=[decisions.CLAIMED]))
         server = self.boot(name, self.small, **kwargs)
         self.wait_for(
             lambda: len(self.db.get_decisions(
-                statuses=[db_api.CLAIMED])) > before
+                statuses=[decisions.CLAIMED])) > before
             and self.notices(), 'notice')
         return server
 
@@ -151,13 +151,13 @@ class TestTakenBack(base.PreemptionTestCase):
 
         def post(consumers):
             if not closed:
-                decision, = self.db.get_decisions(statuses=[db_api.INTENT])
+                decision, = self.db.get_decisions(statuses=[decisions.INTENT])
                 closed.append(decision)
                 for victim in decision.victims:
                     self.db.update_victim(decision.uuid, victim.server_uuid,
-                                          db_api.KEPT)
+                                          decisions.KEPT)
                 self.db.update_decision(decision.uuid, decision.owner,
-                                        db_api.ABORTED, new_owner='')
+                                        decisions.ABORTED, new_owner='')
             return real(consumers)
 
         self.flags(max_attempts=1, group='preemption')
@@ -176,7 +176,7 @@ class TestTakenBack(base.PreemptionTestCase):
                 preemption.handover.recovery, 'roll_back',
                 side_effect=placement_api.PlacementError('away')), (
             mock.patch.object(preemption.handover.terminator, 'end',
-                              side_effect=db_api.LostDecision('lost'))):
+                              side_effect=decisions.LostDecision('lost'))):
             self.fail_many(2)
         self.assertEqual({}, self.allocations().get('host2', {}))
         preemption.handover.repair()

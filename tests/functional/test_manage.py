@@ -31,7 +31,7 @@ from nova_preempt import db
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import manage
 from nova_preempt.cmd import status
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from tests.functional import base
@@ -233,7 +233,7 @@ class TestPurge(ManageTestCase):
             cut, decision, server = file.read().splitlines()
         self.assertEqual('{"cut o', cut)
         decision = json.loads(decision)
-        self.assertEqual(('decisions', self.uuid, db_api.DONE),
+        self.assertEqual(('decisions', self.uuid, db_decisions.DONE),
                          (decision['table'], decision['uuid'],
                           decision['status']))
         self.assertEqual([self.cheap], [victim['server_uuid'] for victim

@@ -12,7 +12,7 @@
 """Every operation of a normal server may preempt, unless it is left out."""
 
 from nova_preempt.conf import preemption as options
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -49,14 +49,14 @@ class OperationTestCase(base.PreemptionTestCase):
     def assert_in_vain(self, server_id, action, arguments=None,
                        status='ACTIVE'):
         """The action fails as in Nova, and nobody ends."""
-        decisions = len(self.db.get_decisions(statuses=[db_api.DONE]))
+        decisions = len(self.db.get_decisions(statuses=[db_decisions.DONE]))
         alive, host = self.alive(), self.host_of(server_id)
         server = self.act(server_id, action, arguments)
         self.assertEqual(status, server['status'])
         self.assertEqual(host, self.host_of(server_id))
         self.assertEqual(alive, self.alive())
         self.assertEqual(decisions, len(
-            self.db.get_decisions(statuses=[db_api.DONE])))
+            self.db.get_decisions(statuses=[db_decisions.DONE])))
         self.wait_consistent()
 
     def host_of(self, server_id):

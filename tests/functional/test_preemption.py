@@ -11,7 +11,7 @@
 # under the License.
 """A normal server in a full cloud, on real Nova and Placement."""
 
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -30,11 +30,11 @@ class TestCreate(base.PreemptionTestCase):
         self.assertEqual({old, dear, other, server['id']}, left)
         self.assert_consistent()
         decision, = self.db.get_decisions()
-        self.assertEqual(db_api.DONE, decision.status)
+        self.assertEqual(decisions.DONE, decision.status)
         self.assertEqual(server['id'], decision.server_uuid)
         self.assertEqual('create', decision.operation)
         self.assertEqual(60_000_000, decision.cost_us)
-        self.assertEqual([(cheap, db_api.GONE, 60_000_000)], [
+        self.assertEqual([(cheap, decisions.GONE, 60_000_000)], [
             (victim.server_uuid, victim.status, victim.cost_us)
             for victim in decision.victims])
         self.assertEqual('host1', decision.record['runner_up']['host'])
@@ -55,7 +55,7 @@ class TestCreate(base.PreemptionTestCase):
         self.wait_failed(server)
         self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
         decision, = self.db.get_decisions()
-        self.assertEqual(db_api.REFUSED, decision.status)
+        self.assertEqual(decisions.REFUSED, decision.status)
 
     def test_preemptible_never_preempts(self):
         self.add_hosts('host1')

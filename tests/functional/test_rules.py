@@ -16,7 +16,7 @@ import json
 from nova import objects
 from nova.conf import CONF
 
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
 from nova_preempt.embedded import driver
 from tests.functional import base
@@ -470,7 +470,7 @@ class TestNotServed(RulesTestCase):
     def assert_refused(self, flavor, word):
         server = self.boot_in_vain(flavor=flavor)
         decision = self.last_decision()
-        self.assertEqual((server, db_api.REFUSED, 'create'), (
+        self.assertEqual((server, decisions.REFUSED, 'create'), (
             decision.server_uuid, decision.status, decision.operation))
         self.assertIn(word, decision.reason)
 

@@ -24,7 +24,7 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.handover import notifications
 from nova_preempt.reservation import notifications as reservation_events
@@ -33,13 +33,13 @@ SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
            / 'notification_samples')
 NOW = datetime.datetime(2026, 11, 21, 20, 59, 20)
 
-VICTIM = db_api.Victim(
+VICTIM = decisions.Victim(
     server_uuid='f7614c58-2283-4512-9a74-e53867fd4136',
     project_id='6f70656e737461636b20342065766572',
     user_id='0a2b9d1e64f7438fb15c7de20639a874',
     flavor='spot.medium', cost_us=660000000, action='shelve', notice_s=120,
     restore=True)
-DECISION = db_api.Decision(
+DECISION = decisions.Decision(
     uuid='9b565b84-811f-4074-b4da-f876404a85f3',
     server_uuid='85c95c04-94be-4630-ab8f-a5ae68aa56c0',
     project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
@@ -100,12 +100,12 @@ class TestPreemptions(SamplesTestCase):
 
     def test_notice(self):
         deadline = NOW + datetime.timedelta(seconds=VICTIM.notice_s)
-        self.events.notice(DECISION, db_api.Victim(
+        self.events.notice(DECISION, decisions.Victim(
             **{**vars(VICTIM), 'deadline': deadline}))
         self.assert_sample()
 
     def test_end(self):
-        self.events.end(DECISION, VICTIM, db_api.SHELVED)
+        self.events.end(DECISION, VICTIM, decisions.SHELVED)
         self.assert_sample()
 
     def test_error(self):

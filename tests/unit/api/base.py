@@ -32,8 +32,8 @@ from nova_preempt import rpc
 from nova_preempt.api import app
 import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
-from nova_preempt.db import api as db_api
 from nova_preempt.db import clock
+from nova_preempt.db import decisions
 from nova_preempt.db import reservable
 from nova_preempt.db import schema
 
@@ -209,7 +209,8 @@ class DatabaseTestCase(unittest.TestCase):
     def add(self, name, project='n', victims=(), age_s=0, **values):
         """Write a decision; a victim is a (name, project, flavor)."""
         values = {
-            'status': db_api.DONE, 'host': HOST, 'user_id': f'{project}-user',
+            'status': decisions.DONE, 'host': HOST,
+            'user_id': f'{project}-user',
             'operation': 'create', 'request_id': f'req-{name}',
             'reason': f'of {HOST}', 'cost_us': 60,
             'record': {'operation': 'create', 'flavor': 'normal',

@@ -14,7 +14,7 @@
 import itertools
 import urllib.parse
 
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 
@@ -38,7 +38,7 @@ class TestList(base.ApiTestCase):
                                  ('r1', 'r', 'spot')]),
                 ('foreign', 'q', [('q3', 'q', 'spot')]))):
             self.known[self.add(name, project, victims, 10 * age_s)] = name
-        self.known[self.add('refusal', 'p', status=db_api.REFUSED)] = (
+        self.known[self.add('refusal', 'p', status=decisions.REFUSED)] = (
             'refusal')
 
     def test_own_side_only(self):
@@ -215,9 +215,9 @@ class TestStatistics(base.ApiTestCase):
         self.add('a', 'p', [('p1', 'p', 'spot'), ('q1', 'q', 'spot'),
                             ('q2', 'q', 'spot.big')])
         self.add('b', 'p', [('q3', 'q', 'spot')], 100,
-                 status=db_api.ROLLED_BACK)
+                 status=decisions.ROLLED_BACK)
         self.add('c', 'q', [('q4', 'q', 'spot')], 200)
-        self.add('d', 'p', status=db_api.REFUSED)
+        self.add('d', 'p', status=decisions.REFUSED)
 
     def numbers(self, token, query=''):
         answer = self.get(f'/v1/statistics{query}', token)['statistics']

@@ -17,7 +17,7 @@ import json
 from unittest import mock
 
 from nova_preempt.cmd import manage
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from tests.unit.api import base
 
 
@@ -36,7 +36,7 @@ class TestDecisions(base.DatabaseTestCase):
         self.assertEqual((1, []), self.show('--open'))
         self.add('old', 'p', [('v', 'p', 'spot')])
         uuid = self.add('now', 'p', [('w', 'p', 'spot')],
-                        status=db_api.CLAIMED)
+                        status=decisions.CLAIMED)
         victim, server = (base.make_uuid(name)
                           for name in ('w', 'now-server'))
         line = (f'{uuid} claimed create on host1 for {server}: '
@@ -46,7 +46,7 @@ class TestDecisions(base.DatabaseTestCase):
 
     def test_json(self):
         uuid = self.add('now', 'p', [('w', 'p', 'spot')],
-                        status=db_api.CLAIMED)
+                        status=decisions.CLAIMED)
         for arguments in ((), ('--open', '--json'), ('--json',)):
             status, (line,) = self.show(*arguments)
             self.assertEqual((0, uuid), (status, json.loads(line)['uuid']))

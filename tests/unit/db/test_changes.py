@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What is read of changes is what is there, on the databases of test_api."""
+"""What is read of changes is what is there, in each kind of database."""
 
 import concurrent.futures
 import contextlib
@@ -35,7 +35,7 @@ from nova_preempt.db import purge
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 HOUR = datetime.timedelta(hours=1)
@@ -149,7 +149,7 @@ class World:
                     session.execute(sa.insert(table), rows)
 
 
-class TestChanges(test_api.TestSQLite):
+class TestChanges(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):

@@ -17,7 +17,7 @@ import threading
 import unittest
 
 from nova_preempt.db import energy
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
@@ -26,7 +26,7 @@ def at(seconds):
     return NOW + datetime.timedelta(seconds=seconds)
 
 
-class TestEnergy(test_api.TestSQLite):
+class TestEnergy(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def note(self, seconds, *idle):

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What a purge finds and deletes, on the databases of test_api."""
+"""What a purge finds and deletes, on the databases of test_decisions."""
 
 import datetime
 import os
@@ -18,23 +18,23 @@ from unittest import mock
 
 from nova_preempt import db
 from nova_preempt.core.reservation import calendar
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import purge
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 BEFORE = datetime.datetime(2026, 1, 1)
 
 
-class TestPurge(test_api.TestSQLite):
+class TestPurge(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
-    def add(self, uuid, status=api.DONE, age_days=1, **victims):
+    def add(self, uuid, status=decisions.DONE, age_days=1, **victims):
         """A decision, and {uuid: (status, restore)} of its victims."""
-        self.db.create_decision(test_api.decision(
+        self.db.create_decision(test_decisions.decision(
             uuid=uuid, status=status, victims=tuple(
                 db.Victim(f'{uuid}-{name}', status=victim, restore=restore)
                 for name, (victim, restore) in victims.items())))
@@ -47,26 +47,28 @@ class TestPurge(test_api.TestSQLite):
                 for row in rows]
 
     def test_only_what_is_closed_and_old(self):
-        for status in api.OPEN:
+        for status in decisions.OPEN:
             self.add(f'open-{status}', status)
-        for status in (api.DONE, api.ROLLED_BACK, api.ABORTED, api.REFUSED):
+        for status in (decisions.DONE, decisions.ROLLED_BACK,
+                       decisions.ABORTED, decisions.REFUSED):
             self.add(f'old-{status}', status)
             self.add(f'young-{status}', status, age_days=0)
         self.assertEqual(['old-aborted', 'old-done', 'old-refused',
                           'old-rolled_back'], self.find())
 
     def test_not_what_the_engine_needs(self):
-        self.add('a', v1=(api.GONE, False), v2=(api.STOPPED, False))
-        self.add('b', v1=(api.GONE, False), v2=(api.SHELVED, True))
-        self.add('c', v1=(api.SHELVED, False))
-        self.add('d', v1=(api.RESTORED, True))
-        self.add('e', v1=(api.LEFT, True))
+        self.add('a', v1=(decisions.GONE, False),
+                 v2=(decisions.STOPPED, False))
+        self.add('b', v1=(decisions.GONE, False), v2=(decisions.SHELVED, True))
+        self.add('c', v1=(decisions.SHELVED, False))
+        self.add('d', v1=(decisions.RESTORED, True))
+        self.add('e', v1=(decisions.LEFT, True))
         self.assertEqual(['c', 'd', 'e'], self.find())
 
     def test_in_batches(self):
         for number in range(5):
-            self.add(f'd{number}', v=(api.GONE, False))
-        self.add('z', age_days=0, v=(api.GONE, False))
+            self.add(f'd{number}', v=(decisions.GONE, False))
+        self.add('z', age_days=0, v=(decisions.GONE, False))
         with mock.patch.object(purge, 'BATCH', 2):
             sizes = []
             for rows in purge.find_decisions(self.db, BEFORE):
@@ -80,7 +82,7 @@ class TestPurge(test_api.TestSQLite):
             self.assertEqual(1, session.query(models.Victim).count())
 
     def test_rows_are_whole(self):
-        self.add('a', v=(api.GONE, False))
+        self.add('a', v=(decisions.GONE, False))
         (row,), = purge.find_decisions(self.db, BEFORE)
         self.assertEqual(
             {column.name for column in models.Decision.__table__.columns}

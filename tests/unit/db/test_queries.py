@@ -18,32 +18,33 @@ from unittest import mock
 
 from oslo_utils import timeutils
 
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import queries
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
 
-class TestQueries(test_api.TestSQLite):
+class TestQueries(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):
         super().setUp()
         self.add('d1', 'p', 30, [('v1', 'p', 'spot'), ('v2', 'q', 'spot')])
-        self.add('d2', 'p', 20, [('v3', 'q', 'Big')], status=api.CLAIMED)
+        self.add('d2', 'p', 20, [('v3', 'q', 'Big')], status=decisions.CLAIMED)
         self.add('d3', 'q', 10, [('v2', 'q', 'spot')], host='host2')
-        self.add('d4', 'p', 0, [], status=api.REFUSED)
+        self.add('d4', 'p', 0, [], status=decisions.REFUSED)
 
     def add(self, uuid, project_id, age_s, victims, **values):
-        values = {'host': 'host1', 'status': api.DONE, **values}
+        values = {'host': 'host1', 'status': decisions.DONE, **values}
         with mock.patch.object(
                 timeutils, 'utcnow',
                 return_value=NOW - datetime.timedelta(seconds=age_s)):
-            self.db.create_decision(test_api.decision(
+            self.db.create_decision(test_decisions.decision(
                 uuid=uuid, server_uuid=f's-{uuid}', project_id=project_id,
                 victims=tuple(
-                    test_api.db.Victim(name, owner, flavor=flavor, cost_us=5)
+                    test_decisions.db.Victim(name, owner, flavor=flavor,
+                                             cost_us=5)
                     for name, owner, flavor in victims), **values))
 
     def uuids(self, **conditions):
@@ -53,8 +54,8 @@ class TestQueries(test_api.TestSQLite):
     def test_conditions(self):
         for conditions, uuids in (
                 ({}, ['d3', 'd2', 'd1']),
-                ({'status': api.REFUSED}, ['d4']),
-                ({'status': api.DONE}, ['d3', 'd1']),
+                ({'status': decisions.REFUSED}, ['d4']),
+                ({'status': decisions.DONE}, ['d3', 'd1']),
                 ({'server_uuid': 'v2'}, ['d3', 'd1']),
                 ({'server_uuid': 's-d2'}, ['d2']),
                 ({'victim_uuid': 's-d2'}, []),

@@ -32,7 +32,7 @@ from nova_preempt.db import quota_claims
 from nova_preempt.db import schema
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import usage
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 ONE = usage.Amounts(True, 1, 1024)
 TWO = usage.Amounts(False, 2, 2048)
@@ -47,7 +47,7 @@ class TestSQLite(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.path = self.url or f'sqlite:///{directory.name}/test.sqlite'
-        self.db = test_api.make_database(self.path)
+        self.db = test_decisions.make_database(self.path)
         schema.sync(self.db)
         self.addCleanup(self.drop)
         self.claims = quota_claims.QuotaClaims(self.db)
@@ -103,7 +103,7 @@ class TestSQLite(unittest.TestCase):
         """As many as the limit lets in, never more, and not fewer."""
         limit, threads, rounds = 5, 6, 4
         nova = FakeNova()
-        schedulers = [Scheduler(test_api.make_database(self.path), nova,
+        schedulers = [Scheduler(test_decisions.make_database(self.path), nova,
                                 limit) for _ in range(2)]
         for scheduler in schedulers:
             self.addCleanup(scheduler.close)
@@ -128,7 +128,7 @@ class TestSQLite(unittest.TestCase):
         grows = [f's{number}' for number in range(8)]
         for uuid in grows:
             nova.in_cells[uuid] = usage.CountedServer([ONE], True)
-        schedulers = [Scheduler(test_api.make_database(self.path), nova,
+        schedulers = [Scheduler(test_decisions.make_database(self.path), nova,
                                 limit=-1, vcpus=11) for _ in range(2)]
         for scheduler in schedulers:
             self.addCleanup(scheduler.close)

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Reservations, on the databases of test_api."""
+"""Reservations, on the databases of test_decisions."""
 
 import datetime
 import os
@@ -26,7 +26,7 @@ from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import retries
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 NOW_S = rows.to_s(NOW)
@@ -52,7 +52,7 @@ def chooser(hosts, start_s=NOW_S, duration_s=3600, quantity=1):
     return choose
 
 
-class TestReservations(test_api.TestSQLite):
+class TestReservations(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):

@@ -17,14 +17,14 @@ import types
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.engine import cycles
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
 
-class TestCycles(test_api.TestSQLite):
+class TestCycles(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):
@@ -35,11 +35,11 @@ class TestCycles(test_api.TestSQLite):
         self.number = 0
 
     def give_way(self, minutes_ago, victim='v', project='p', taker='q',
-                 status=api.SHELVED):
+                 status=decisions.SHELVED):
         self.number += 1
-        self.db.create_decision(test_api.decision(
+        self.db.create_decision(test_decisions.decision(
             uuid=f'd{self.number}', server_uuid=f's{self.number}',
-            project_id=taker, status=api.DONE, victims=(api.Victim(
+            project_id=taker, status=decisions.DONE, victims=(decisions.Victim(
                 victim, project, status=status,
                 ended_at=NOW - datetime.timedelta(minutes=minutes_ago)),)))
 
@@ -79,7 +79,7 @@ class TestCycles(test_api.TestSQLite):
 
     def test_it_did_not_give_way(self):
         for minutes_ago in (50, 30, 10):
-            self.give_way(minutes_ago, status=api.KEPT)
+            self.give_way(minutes_ago, status=decisions.KEPT)
         self.assertEqual([], self.warnings())
 
     def test_projects(self):

@@ -20,7 +20,7 @@ import testtools
 from nova_preempt import pauses
 from nova_preempt.cloud import placement
 from nova_preempt.cloud import servers
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.engine import evictions
 from nova_preempt.engine import stepper
 from nova_preempt.handover import terminator
@@ -120,7 +120,7 @@ class TestEnds(testtools.TestCase):
 
     def test_one_that_comes_to_nothing_is_taken_back(self):
         made = self.make(expected=1)
-        self.terminator.error = db_api.LostDecision('lost')
+        self.terminator.error = db_decisions.LostDecision('lost')
         uuid, = self.begin(made, 1)
         self.assertTrue(self.done.wait(WAIT_S))
         made._stepper._pool.shutdown(wait=True)
@@ -148,7 +148,7 @@ class TestManyVictims(testtools.TestCase):
         made._stepper = mock.Mock(spec=stepper.Stepper)
         with mock.patch.object(
                 evictions.records, 'make_victim',
-                side_effect=lambda server, *_args: db_api.Victim(
+                side_effect=lambda server, *_args: db_decisions.Victim(
                     server.uuid, 'project', 'user', 'small')):
             made.begin_all([make_server(number) for number in range(4)],
                            'test', 'why')

@@ -20,7 +20,7 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.engine import restorer
 
 START = datetime.datetime(2026, 1, 1)
@@ -59,7 +59,7 @@ class TestReturns(testtools.TestCase):
     def add(self, *uuids):
         for number, uuid in enumerate(uuids):
             self.victims[uuid] = db.Victim(
-                uuid, status=api.SHELVED, restore=True,
+                uuid, status=decisions.SHELVED, restore=True,
                 ended_at=START + datetime.timedelta(seconds=number),
                 allocations={'p': {'resources': SIZE}})
             self.show(uuid, 'SHELVED_OFFLOADED')
@@ -90,7 +90,7 @@ class TestReturns(testtools.TestCase):
         self.assertEqual([], self.run_after(10))
         self.show('b', 'ACTIVE')
         self.assertEqual(['d'], self.run_after(10))
-        self.assertEqual(api.RESTORED, self.victims['b'].status)
+        self.assertEqual(decisions.RESTORED, self.victims['b'].status)
 
     def test_one_that_is_stuck_keeps_nobody_waiting(self):
         self.options.restore_at_once = 1
@@ -146,9 +146,9 @@ class TestReturns(testtools.TestCase):
         self.add('a', 'b')
         del self.servers['a']
         self.assertEqual(['b'], self.run_after(10))
-        self.assertEqual(api.GONE, self.victims['a'].status)
+        self.assertEqual(decisions.GONE, self.victims['a'].status)
 
     def test_left_after_too_long(self):
         self.add('a')
         self.assertEqual([], self.run_after(86401))
-        self.assertEqual(api.LEFT, self.victims['a'].status)
+        self.assertEqual(decisions.LEFT, self.victims['a'].status)

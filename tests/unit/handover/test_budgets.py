@@ -16,7 +16,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions
 from nova_preempt.handover import budgets
 
 # Two groups of two servers each; "alone" is in none.
@@ -111,13 +111,13 @@ class TestGuard(BudgetsTestCase):
     def test_project(self):
         ending = {'a1': 'p', 'x': 'p', 'y': 'q', 'z': 'q', 'v': 'q'}
         self.check(['a1'], ending, project_budget=2)
-        with self.assertRaisesRegex(db_api.OverBudget,
+        with self.assertRaisesRegex(decisions.OverBudget,
                                     'p would have 2 .* budget is 1'):
             self.check(['a1'], ending, project_budget=1)
 
     def test_group(self):
         ending = {'a1': 'p', 'b1': 'p', 'b2': 'p', 'alone': 'p'}
         self.check(['a1', 'alone'], ending, group_budget=1)
-        with self.assertRaisesRegex(db_api.OverBudget,
+        with self.assertRaisesRegex(decisions.OverBudget,
                                     'group 2 would have 2 '):
             self.check(['b1'], ending, group_budget=1)

@@ -20,7 +20,7 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import hand_back as cmd
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.handover import hand_back
 from nova_preempt.power import compute_hosts
 
@@ -43,7 +43,7 @@ class TestHandBack(unittest.TestCase):
         super().setUp()
         self.db = mock.Mock(spec=db.Database)
         self.db.get_open_decisions.return_value = []
-        self.victims = {api.STOPPED: [], api.SHELVED: []}
+        self.victims = {decisions.STOPPED: [], decisions.SHELVED: []}
         self.db.get_victims.side_effect = self.victims.get
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.placement = mock.Mock(spec=placement_api.Placement)
@@ -62,7 +62,7 @@ class TestHandBack(unittest.TestCase):
         return status, output.getvalue().splitlines()
 
     def stop(self):
-        self.victims[api.STOPPED].append(('d', db.Victim(
+        self.victims[decisions.STOPPED].append(('d', db.Victim(
             'v', 'own', 'u', allocations=FULL, consumer_project_id='shared',
             consumer_user_id='u')))
 
@@ -81,7 +81,7 @@ class TestHandBack(unittest.TestCase):
                                                  'u')], posted)
         self.nova.unlock.assert_called_once_with('v')
         self.nova.start.assert_not_called()
-        self.assertEqual(('d', 'v', api.KEPT),
+        self.assertEqual(('d', 'v', decisions.KEPT),
                          self.db.update_victim.call_args.args)
 
     def test_it_is_started_where_that_is_asked_for(self):
@@ -112,15 +112,16 @@ class TestHandBack(unittest.TestCase):
         self.stop()
         self.nova.get.return_value = None
         self.assertEqual(0, self.run_command()[0])
-        self.db.update_victim.assert_called_once_with('d', 'v', api.GONE)
+        self.db.update_victim.assert_called_once_with('d', 'v', decisions.GONE)
         self.nova.unlock.assert_not_called()
 
     def test_a_shelved_server_is_left_to_its_owner(self):
-        self.victims[api.SHELVED] += [('d', db.Victim('a', restore=True)),
-                                      ('d', db.Victim('b'))]
+        self.victims[decisions.SHELVED] += [('d',
+                                             db.Victim('a', restore=True)),
+                                            ('d', db.Victim('b'))]
         status, lines = self.run_command()
         self.assertEqual((0, 1), (status, len(lines) - 1))
-        self.db.update_victim.assert_called_once_with('d', 'a', api.LEFT)
+        self.db.update_victim.assert_called_once_with('d', 'a', decisions.LEFT)
 
     def test_hosts_that_were_closed(self):
         self.hosts += [host('on', True), host('off', False),
@@ -142,7 +143,7 @@ class TestHandBack(unittest.TestCase):
 
     def test_a_preemption_that_is_under_way(self):
         self.db.get_open_decisions.return_value = [
-            (db.Decision('d', 's', status=api.CLAIMED), 1.0)]
+            (db.Decision('d', 's', status=decisions.CLAIMED), 1.0)]
         status, lines = self.run_command()
         self.assertEqual(1, status)
         self.assertIn('preemption d is claimed', lines[0])

@@ -18,14 +18,14 @@ import unittest
 from nova_preempt import db
 from nova_preempt import metrics
 from nova_preempt.core import outcome
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
 from nova_preempt.db import queries
 from nova_preempt.handover import outcomes
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 
-class TestOutcomes(test_api.TestSQLite):
+class TestOutcomes(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):
@@ -44,7 +44,7 @@ class TestOutcomes(test_api.TestSQLite):
         return {uuid: self.servers[uuid] for uuid in uuids
                 if uuid in self.servers}
 
-    def add(self, uuid, status=api.DONE, server_uuid=None, **victims):
+    def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
         self.db.create_decision(db.Decision(
             uuid, f's-{uuid}' if server_uuid is None else server_uuid,
             status=status, host='h', operation='create',
@@ -83,37 +83,39 @@ class TestOutcomes(test_api.TestSQLite):
 
     def test_a_server_in_error(self):
         before = metrics.IN_VAIN._value.get()
-        self.add('d', a=api.GONE, b=api.MIGRATED, c=api.SHELVED)
+        self.add('d', a=decisions.GONE, b=decisions.MIGRATED,
+                 c=decisions.SHELVED)
         self.put('s-d', 'error', host=None)
         self.assertEqual('failed', self.outcome('d'))
         self.assertEqual(before + 2, metrics.IN_VAIN._value.get())
 
     def test_taken_back(self):
         before = metrics.IN_VAIN._value.get()
-        self.add('d', api.ROLLED_BACK, a=api.GONE, b=api.KEPT)
+        self.add('d', decisions.ROLLED_BACK, a=decisions.GONE,
+                 b=decisions.KEPT)
         self.put('s-d')
         self.assertEqual('', self.outcome('d'))
         self.assertEqual(before + 1, metrics.IN_VAIN._value.get())
 
     def test_nobody_was_to_be_served(self):
         before = metrics.IN_VAIN._value.get()
-        self.add('d', server_uuid='', a=api.GONE)
-        self.add('e', api.REFUSED)
-        self.add('f', api.CLAIMED, a=api.ENDING)
+        self.add('d', server_uuid='', a=decisions.GONE)
+        self.add('e', decisions.REFUSED)
+        self.add('f', decisions.CLAIMED, a=decisions.ENDING)
         self.assertEqual('', self.outcome('d'))
         self.assertEqual('', self.outcome('e'))
         self.assertIsNone(self.outcome('f'))
         self.assertEqual(before, metrics.IN_VAIN._value.get())
 
     def test_a_victim_that_has_gone_at_last(self):
-        self.add('d', api.ROLLED_BACK, a=api.ENDING)
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.put('d-a', task_state='deleting')
         self.assertEqual(['ending'], self.statuses('d'))
         self.put('d-a', 'deleted', deleted=True)
         self.assertEqual(['gone'], self.statuses('d'))
 
     def test_a_victim_that_has_not_gone_after_all(self):
-        self.add('d', api.ROLLED_BACK, a=api.ENDING)
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.put('d-a')
         self.assertEqual(['kept'], self.statuses('d'))
 

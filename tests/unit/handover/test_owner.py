@@ -29,14 +29,14 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import liveness
-from nova_preempt.db import api
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import owners
 from nova_preempt.handover import heartbeat
 from nova_preempt.handover import lock_files
 from nova_preempt.handover import owner
 from nova_preempt.handover import recovery
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 LEASE_S = 60
 
@@ -79,7 +79,7 @@ class OwnerTestCase(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
         self.now = 1000.0
-        self.db = test_api.make_database(
+        self.db = test_decisions.make_database(
             f'sqlite:///{directory.name}/test.sqlite')
         self.engine = self.db._facade.writer.get_engine()
         models.Base.metadata.create_all(self.engine)
@@ -103,7 +103,7 @@ class OwnerTestCase(unittest.TestCase):
 
     def decide(self, owner_name, uuid='d1'):
         decision = db.Decision(
-            uuid, 's', owner=owner_name, status=api.CLAIMED,
+            uuid, 's', owner=owner_name, status=decisions.CLAIMED,
             victims=(db.Victim(f'v-{uuid}'),))
         self.db.create_decision(decision)
         return decision
@@ -354,7 +354,8 @@ class TestRecovery(OwnerTestCase):
         self.now += 10
         other.renew()
         self.assertEqual(1, self.recovery(other).repair())
-        self.assertEqual(api.ROLLED_BACK, self.db.get_decision('d1').status)
+        self.assertEqual(decisions.ROLLED_BACK,
+                         self.db.get_decision('d1').status)
 
     def test_space_goes_back_under_the_project_that_it_was_under(self):
         """Which may be one that is there for the allocations alone."""
@@ -363,7 +364,8 @@ class TestRecovery(OwnerTestCase):
                                                            'h')
         mine = self.make()
         self.db.create_decision(db.Decision(
-            'd1', '', host='h', owner=mine.name, status=api.CLAIMED, victims=(
+            'd1', '', host='h', owner=mine.name, status=decisions.CLAIMED,
+            victims=(
                 db.Victim('v', 'own', 'me', allocations=had,
                           consumer_project_id='shared',
                           consumer_user_id='you'),
@@ -411,37 +413,39 @@ class TestLostConnections(OwnerTestCase):
             return _Lost(scope, committed)
 
         patch = mock.patch.object(
-            self.db, '_writer', lambda: using(api._Context()))
+            self.db, '_writer', lambda: using(decisions._Context()))
         patch.start()
         self.addCleanup(patch.stop)
 
     def test_writes_are_tried_again(self):
         decision = self.decide('me')
         self.lose(3)
-        self.assertTrue(self.db.update_decision('d1', 'me', api.DONE))
+        self.assertTrue(self.db.update_decision('d1', 'me', decisions.DONE))
         self.lose(3)
-        self.db.update_victim('d1', 'v-d1', api.GONE)
+        self.db.update_victim('d1', 'v-d1', decisions.GONE)
         found = self.db.get_decision(decision.uuid)
-        self.assertEqual((api.DONE, api.GONE),
+        self.assertEqual((decisions.DONE, decisions.GONE),
                          (found.status, found.victims[0].status))
 
     def test_not_without_end(self):
         self.decide('me')
         self.lose(100)
         self.assertRaises(db_exc.DBConnectionError, self.db.update_decision,
-                          'd1', 'me', api.DONE)
+                          'd1', 'me', decisions.DONE)
 
     def test_a_change_that_was_committed_all_the_same(self):
         self.decide('me')
         self.lose(committed=True)
         self.assertTrue(self.db.update_decision(
-            'd1', 'me', api.DONE, from_status=api.CLAIMED, new_owner=''))
+            'd1', 'me', decisions.DONE, from_status=decisions.CLAIMED,
+            new_owner=''))
 
     def test_what_others_have_changed_meanwhile(self):
         self.decide('me')
-        self.db.update_decision('d1', 'me', api.CLAIMED, new_owner='you')
+        self.db.update_decision('d1', 'me', decisions.CLAIMED, new_owner='you')
         self.lose()
-        self.assertFalse(self.db.update_decision('d1', 'me', api.CLAIMED))
+        self.assertFalse(self.db.update_decision('d1', 'me',
+                                                 decisions.CLAIMED))
 
     def test_a_new_one_that_was_committed_all_the_same(self):
         self.lose(committed=True)

@@ -17,7 +17,7 @@ import unittest
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import recovery
 from nova_preempt.handover import terminator
 
@@ -121,12 +121,12 @@ class TestRollBack(unittest.TestCase):
 
     def roll_back(self, **values):
         """What becomes of the victims: {uuid: status}."""
-        victims = tuple(api.Victim(
-            uuid, status=api.ENDING,
+        victims = tuple(db_decisions.Victim(
+            uuid, status=db_decisions.ENDING,
             allocations={'rp': {'resources': SIZE}}, **values)
             for uuid in 'ab')
-        self.db = FakeDatabase(api.Decision(
-            'd', 'new', owner='me', status=api.CLAIMED, host='host1',
+        self.db = FakeDatabase(db_decisions.Decision(
+            'd', 'new', owner='me', status=db_decisions.CLAIMED, host='host1',
             provider_uuid='rp', record={'consumer_generation': 1},
             victims=victims))
         return self.again()
@@ -146,10 +146,11 @@ class TestRollBack(unittest.TestCase):
             self.assertEqual(amount, self.placement.vcpus(uuid), uuid)
 
     def test_everybody_lives(self):
-        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.roll_back())
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back())
         self.assert_space(new=0, a=1, b=1)
         self.assertEqual([], self.nova.calls)
-        self.assertEqual(api.ROLLED_BACK, self.db.decision.status)
+        self.assertEqual(db_decisions.ROLLED_BACK, self.db.decision.status)
 
     def test_notice_is_taken_back(self):
         self.roll_back(notice_s=5)
@@ -161,7 +162,8 @@ class TestRollBack(unittest.TestCase):
     def test_resize_on_the_same_host(self):
         """That it is on the host says nothing: it was there before."""
         self.nova.put('new', task_state='resize_prep')
-        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.roll_back())
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back())
         self.assert_space(new=0, a=1, b=1)
         self.assertEqual([], self.nova.calls)
 
@@ -170,7 +172,8 @@ class TestRollBack(unittest.TestCase):
         self.placement.capacity = 3
         self.placement.give('new', 1)
         self.nova.put('new')
-        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.roll_back())
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back())
         self.assert_space(new=1, a=1, b=1)
 
     def test_claim_that_others_have_changed(self):
@@ -186,7 +189,7 @@ class TestRollBack(unittest.TestCase):
         del self.nova.servers['a']
         self.nova.put('b', host='host2')
         self.placement.give('b', 1, 'other')
-        self.assertEqual({'a': api.GONE, 'b': api.MIGRATED},
+        self.assertEqual({'a': db_decisions.GONE, 'b': db_decisions.MIGRATED},
                          self.roll_back())
         self.assert_space(new=0, a=0, b=0)
         self.assertEqual(1, self.placement.vcpus('b', 'other'))
@@ -194,14 +197,15 @@ class TestRollBack(unittest.TestCase):
     def test_deletion_that_never_finishes(self):
         """What is still there needs its space: nobody else gets it."""
         self.nova.put('a', task_state='deleting')
-        self.assertEqual({'a': api.ENDING, 'b': api.KEPT}, self.roll_back())
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
+                         self.roll_back())
         self.assert_space(new=0, a=1, b=1)
         with self.assertRaises(placement_api.Conflict):
             self.placement.give('other', 1)
 
     def test_shelving(self):
         self.nova.put('a', task_state='shelving_image_uploading')
-        self.assertEqual({'a': api.SHELVED, 'b': api.KEPT},
+        self.assertEqual({'a': db_decisions.SHELVED, 'b': db_decisions.KEPT},
                          self.roll_back())
         self.assert_space(new=0, a=1, b=1)
 
@@ -213,14 +217,15 @@ class TestRollBack(unittest.TestCase):
             del self.nova.servers['a']
 
         self.placement.post_allocations = post
-        self.assertEqual({'a': api.GONE, 'b': api.KEPT}, self.roll_back())
+        self.assertEqual({'a': db_decisions.GONE, 'b': db_decisions.KEPT},
+                         self.roll_back())
         self.assert_space(a=0, b=1)
 
     # -- stopped to give way -------------------------------------------
 
     def test_stopped_by_us(self):
         self.nova.put('a', 'stopped', locked_reason=terminator.LOCKED)
-        self.assertEqual({'a': api.KEPT, 'b': api.KEPT},
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('unlock', 'a'), ('start', 'a')], self.nova.calls)
 
@@ -228,11 +233,12 @@ class TestRollBack(unittest.TestCase):
         self.nova.put('a', task_state='powering-off')
         self.roll_back(asked='stop', action='stop')
         # Somebody looks again later.
-        self.assertEqual((api.ROLLING_BACK, ''), (
+        self.assertEqual((db_decisions.ROLLING_BACK, ''), (
             self.db.decision.status, self.db.decision.owner))
         self.assert_space(new=0, a=1, b=1)
         self.nova.put('a', 'stopped')
-        self.assertEqual({'a': api.KEPT, 'b': api.KEPT}, self.again())
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.again())
         self.assertEqual([('start', 'a')], self.nova.calls)
 
     def test_stopped_by_its_owner(self):
@@ -252,7 +258,7 @@ class TestRollBack(unittest.TestCase):
 
     def test_one_must_end(self):
         self.take()
-        self.assertEqual(api.KEPT, self.roll_back()['a'])
+        self.assertEqual(db_decisions.KEPT, self.roll_back()['a'])
         self.assert_space(a=1, b=0)
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
@@ -266,11 +272,11 @@ class TestRollBack(unittest.TestCase):
         self.nova.put('b', 'rescued')
         self.roll_back(action='shelve')
         self.assertEqual([('unrescue', 'b')], self.nova.calls)
-        self.assertEqual(api.ROLLING_BACK, self.db.decision.status)
+        self.assertEqual(db_decisions.ROLLING_BACK, self.db.decision.status)
         self.nova.put('b')
         self.again()
         self.assertEqual(('shelve', 'b'), self.nova.calls[-1])
-        self.assertEqual(api.ROLLED_BACK, self.db.decision.status)
+        self.assertEqual(db_decisions.ROLLED_BACK, self.db.decision.status)
 
     def test_nobody_ends_who_leaves_already(self):
         for state in (('active', 'deleting'), ('active', 'shelving'),
@@ -283,6 +289,6 @@ class TestRollBack(unittest.TestCase):
     def test_it_stays_stopped(self):
         self.take()
         self.nova.put('b', 'stopped')
-        self.assertEqual({'a': api.KEPT, 'b': api.STOPPED},
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('lock', 'b')], self.nova.calls)

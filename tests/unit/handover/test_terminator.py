@@ -24,7 +24,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.db import api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import notifications
 from nova_preempt.handover import owner
 from nova_preempt.handover import request_poller
@@ -189,7 +189,8 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({'a': [(100.0, 'force_delete')],
                           'b': [(100.0, 'force_delete')]}, cloud.asked)
         self.assert_soon_after(107.0)
-        self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
+        self.assertEqual([db_decisions.ENDING, db_decisions.GONE],
+                         self.statuses('a'))
         self.assertEqual(2, self.events.end.call_count)
         self.assertEqual({}, cloud.shown)
         self.poller.remove.assert_called_once_with(['a', 'b'])
@@ -198,7 +199,7 @@ class TestTerminator(unittest.TestCase):
         """As when the lease runs out while a notice does."""
         self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
         cloud = self.cloud({'a': 1, 'b': 1})
-        self.assertRaises(api.LostDecision, self.end, cloud, 'a', 'b',
+        self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a', 'b',
                           notice_s=30)
         self.assertEqual({}, cloud.asked)
 
@@ -223,13 +224,15 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 3})
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(1, len(cloud.asked['a']))
-        self.assertEqual([api.ENDING, api.ENDING, api.GONE, api.GONE],
+        self.assertEqual([db_decisions.ENDING, db_decisions.ENDING,
+                          db_decisions.GONE, db_decisions.GONE],
                          self.statuses('a'))
 
     def test_nobody_ends_for_a_decision_that_was_taken_over(self):
         self.owner.keeps.return_value = False
         cloud = self.cloud({'a': 1})
-        self.assertRaises(api.LostDecision, self.end, cloud, 'a', notice_s=30)
+        self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a',
+                          notice_s=30)
         self.assertEqual({}, cloud.asked)
         self.poller.remove.assert_called_once_with(['a'])
 
@@ -237,7 +240,7 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 1, 'b': 1000})
         self.assertEqual({'b'}, self.end(cloud, 'a', 'b'))
         self.assert_soon_after(160.0)
-        self.assertEqual([api.ENDING], self.statuses('b'))
+        self.assertEqual([db_decisions.ENDING], self.statuses('b'))
 
     def test_refused_at_first(self):
         cloud = self.cloud({'a': 1}, refuse=2)
@@ -267,7 +270,8 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
         self.assertEqual(('delete', 'delete'), cloud.shown['a'])
         self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
-        self.assertEqual([api.NOTICED, api.ENDING, api.GONE],
+        self.assertEqual([db_decisions.NOTICED, db_decisions.ENDING,
+                          db_decisions.GONE],
                          self.statuses('a'))
         (_decision, noticed), _ = self.events.notice.call_args
         self.assertIsNotNone(noticed.deadline)
@@ -308,7 +312,8 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
         self.assertEqual(['shelve', 'shelve_offload'],
                          [what for _time, what in cloud.asked['a']])
-        self.assertEqual([api.ENDING, api.SHELVED], self.statuses('a'))
+        self.assertEqual([db_decisions.ENDING, db_decisions.SHELVED],
+                         self.statuses('a'))
 
     def test_shelved_but_its_space_is_not_free(self):
         self.placement.get_consumer.return_value = HOLDING
@@ -324,7 +329,8 @@ class TestTerminator(unittest.TestCase):
         (changes,), _ = self.placement.post_allocations.call_args
         self.assertEqual({'rp': {'resources': {'DISK_GB': 9}}},
                          changes[0].allocations)
-        self.assertEqual([api.ENDING, api.STOPPED], self.statuses('a'))
+        self.assertEqual([db_decisions.ENDING, db_decisions.STOPPED],
+                         self.statuses('a'))
 
     def test_whatever_state_its_owner_has_brought_it_into(self):
         for action, vm_state, calls in (
@@ -373,7 +379,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=1))
         self.assertEqual(['live_migrate'],
                          [what for _time, what in cloud.asked['a']])
-        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
         self.assertEqual({}, cloud.shown)
 
     def test_migration_refused(self):
@@ -393,7 +399,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
         self.assertEqual(['live_migrate'],
                          [what for _time, what in cloud.asked['a']])
-        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
     def test_migration_that_is_under_way(self):
         """As after a restart: to ask again would be refused."""
@@ -404,7 +410,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
         self.assertEqual(['live_migrate'],
                          [what for _time, what in cloud.asked['a']])
-        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
     def test_migration_that_takes_too_long(self):
         self.options.actions = ['migrate', 'delete']
@@ -438,7 +444,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(['live_migrate', 'shelve', 'shelve_offload'],
                          [what for _time, what in cloud.asked['a']])
         self.assertEqual(('migrate', 'shelve'), cloud.shown['a'])
-        self.assertEqual(api.SHELVED, self.statuses('a')[-1])
+        self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
 
     # -- the space in Placement --------------------------------------------
 
@@ -459,7 +465,8 @@ class TestTerminator(unittest.TestCase):
         self.placement.get_consumer.side_effect = (
             placement_api.PlacementError('503'))
         self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
-        self.assertEqual([api.ENDING, api.GONE], self.statuses('a'))
+        self.assertEqual([db_decisions.ENDING, db_decisions.GONE],
+                         self.statuses('a'))
 
     # -- what became of it meanwhile ---------------------------------------
 
@@ -476,7 +483,7 @@ class TestTerminator(unittest.TestCase):
         self.meanwhile(cloud, 110, 'shelved_offloaded', host=None)
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
         self.assertEqual({}, cloud.asked)
-        self.assertEqual(api.SHELVED, self.statuses('a')[-1])
+        self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
         self.assert_soon_after(110)
 
     def test_moved_by_an_administrator(self):
@@ -485,7 +492,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
         self.assertEqual({}, cloud.asked)
         self.assertEqual({}, cloud.shown)
-        self.assertEqual(api.MIGRATED, self.statuses('a')[-1])
+        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
     def test_on_its_way_when_the_notice_is_over(self):
         for task_state in ('migrating', 'resize_migrated', 'shelving'):
@@ -584,7 +591,7 @@ class TestTerminator(unittest.TestCase):
         noticed = []
 
         def update_victim(_uuid, server_uuid, status, **_values):
-            if status == api.NOTICED:
+            if status == db_decisions.NOTICED:
                 noticed.append((server_uuid, self.clock.now + 30))
                 self.clock.now += 5
 

@@ -39,7 +39,7 @@ from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 HOUR_S = 3600
@@ -62,7 +62,7 @@ class LifeTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.database = test_api.make_database('sqlite://')
+        self.database = test_decisions.make_database('sqlite://')
         schema.sync(self.database)
         self.addCleanup(
             self.database._facade.writer.get_engine().dispose)

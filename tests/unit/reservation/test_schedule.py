@@ -27,7 +27,7 @@ from nova_preempt.core.reservation import host_query
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import schedule
-from tests.unit.db import test_api
+from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 HOUR = datetime.timedelta(hours=1)
@@ -51,7 +51,7 @@ class Inventory:
                 if query.matches(properties)]
 
 
-class TestSchedule(test_api.TestSQLite):
+class TestSchedule(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):

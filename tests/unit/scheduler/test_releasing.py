@@ -22,7 +22,7 @@ from nova_preempt import db
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
-from nova_preempt.db import api as db_api
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import releasing
 from tests.unit.core.scheduling import world
@@ -56,7 +56,7 @@ class SurplusTestCase(unittest.TestCase):
 
     def decision(self, *victims, **values):
         return db.Decision(**{
-            'uuid': 'd', 'server_uuid': 's', 'status': db_api.CLAIMED,
+            'uuid': 'd', 'server_uuid': 's', 'status': db_decisions.CLAIMED,
             'provider_uuid': 'rp', 'victims': victims, **values})
 
     def best(self, *decisions, wanted=2, **resources):
@@ -97,7 +97,7 @@ class TestLeaving(SurplusTestCase):
         self.assertEqual((), self.best(self.decision(db.Victim('v1'))).joins)
 
     def test_not_claimed(self):
-        for status in (db_api.INTENT, db_api.ROLLING_BACK):
+        for status in (db_decisions.INTENT, db_decisions.ROLLING_BACK):
             self.assertEqual((), self.best(self.decision(
                 db.Victim('v1'), status=status)).joins)
 
@@ -112,7 +112,7 @@ class TestLeaving(SurplusTestCase):
 
     def test_a_victim_that_is_kept(self):
         self.assertEqual((), self.best(self.decision(
-            db.Victim('v1', status=db_api.KEPT))).joins)
+            db.Victim('v1', status=db_decisions.KEPT))).joins)
 
     def test_notice(self):
         """What is left of it, against the 60 s that the request has."""

@@ -27,8 +27,8 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 from nova_preempt.conf import database as conf_database
-from nova_preempt.db import api
 from nova_preempt.db import clock
+from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import owners
@@ -108,15 +108,15 @@ class TestSQLite(unittest.TestCase):
 
     def test_only_the_owner_changes_it(self):
         self.db.create_decision(decision())
-        self.assertFalse(self.db.update_decision('d1', 'you', api.DONE))
+        self.assertFalse(self.db.update_decision('d1', 'you', decisions.DONE))
         self.assertFalse(self.db.update_decision(
-            'd1', 'me', api.DONE, from_status=api.CLAIMED))
+            'd1', 'me', decisions.DONE, from_status=decisions.CLAIMED))
         self.assertTrue(self.db.update_decision(
-            'd1', 'me', api.CLAIMED, from_status=api.INTENT,
+            'd1', 'me', decisions.CLAIMED, from_status=decisions.INTENT,
             new_owner='you', reason='because'))
-        self.assertFalse(self.db.update_decision('d1', 'me', api.DONE))
+        self.assertFalse(self.db.update_decision('d1', 'me', decisions.DONE))
         found = self.db.get_decision('d1')
-        self.assertEqual(('you', api.CLAIMED, 'because'),
+        self.assertEqual(('you', decisions.CLAIMED, 'because'),
                          (found.owner, found.status, found.reason))
 
     def test_signs_of_life(self):
@@ -177,7 +177,7 @@ class TestSQLite(unittest.TestCase):
         won = []
 
         def take(name):
-            if self.db.update_decision('d1', 'me', api.INTENT,
+            if self.db.update_decision('d1', 'me', decisions.INTENT,
                                        new_owner=name):
                 won.append(name)
 
@@ -190,11 +190,12 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual([self.db.get_decision('d1').owner], won)
 
     def test_open_decisions(self):
-        for number, status in enumerate((*api.OPEN, api.DONE, api.ABORTED)):
+        for number, status in enumerate((*decisions.OPEN, decisions.DONE,
+                                         decisions.ABORTED)):
             self.db.create_decision(decision(
                 uuid=f'd{number}', status=status, victims=()))
         found = self.db.get_open_decisions()
-        self.assertEqual(set(api.OPEN),
+        self.assertEqual(set(decisions.OPEN),
                          {item.status for item, _age in found})
         for _item, age_s in found:
             self.assertLess(age_s, 3600)
@@ -203,17 +204,17 @@ class TestSQLite(unittest.TestCase):
         self.db.create_decision(decision())
         again = decision(uuid='d2', victims=(db.Victim('v2'),
                                              db.Victim('v3')))
-        with self.assertRaisesRegex(api.AlreadyEnding, 'already: v2$'):
+        with self.assertRaisesRegex(decisions.AlreadyEnding, 'already: v2$'):
             self.db.create_decision(again)
         self.assertIsNone(self.db.get_decision('d2'))
-        self.db.update_decision('d1', 'me', api.ROLLED_BACK)
+        self.db.update_decision('d1', 'me', decisions.ROLLED_BACK)
         self.db.create_decision(again)
         self.assertEqual(2, len(self.db.get_decision('d2').victims))
 
     def test_find(self):
         self.db.create_decision(decision(request_id='r1'))
         self.db.create_decision(decision(
-            uuid='d2', server_uuid='s2', status=api.DONE))
+            uuid='d2', server_uuid='s2', status=decisions.DONE))
 
         def uuids(**conditions):
             return [item.uuid for item in
@@ -221,13 +222,13 @@ class TestSQLite(unittest.TestCase):
 
         self.assertEqual(['d1'], uuids(server_uuid='s1'))
         self.assertEqual(['d1'], uuids(request_id='r1'))
-        self.assertEqual(['d2'], uuids(statuses=[api.DONE]))
+        self.assertEqual(['d2'], uuids(statuses=[decisions.DONE]))
         self.assertEqual({'d1', 'd2'}, set(uuids(provider_uuid='p1')))
 
     def test_victims(self):
         self.db.create_decision(decision())
-        self.db.update_victim('d1', 'v2', api.GONE)
-        self.assertEqual([api.PENDING, api.GONE], [
+        self.db.update_victim('d1', 'v2', decisions.GONE)
+        self.assertEqual([decisions.PENDING, decisions.GONE], [
             victim.status for victim in
             self.db.get_decision('d1').victims])
 
@@ -235,10 +236,12 @@ class TestSQLite(unittest.TestCase):
         now = timeutils.utcnow()
         hour_ago = now - datetime.timedelta(hours=1)
         for number, (status, ended_at) in enumerate((
-                (api.GONE, now), (api.GONE, hour_ago), (api.KEPT, now),
-                (api.MIGRATED, now), (api.SHELVED, now), (api.GONE, None))):
+                (decisions.GONE, now), (decisions.GONE, hour_ago),
+                (decisions.KEPT, now),
+                (decisions.MIGRATED, now), (decisions.SHELVED, now),
+                (decisions.GONE, None))):
             self.db.create_decision(decision(
-                uuid=f'd{number}', status=api.DONE,
+                uuid=f'd{number}', status=decisions.DONE,
                 victims=(db.Victim(f'v{number}', 'p', status=status,
                                    ended_at=ended_at),)))
         self.assertEqual({}, self.db.get_ending())
@@ -252,9 +255,9 @@ class TestSQLite(unittest.TestCase):
     def test_over_budget_changes_nothing(self):
         def check(ending):
             self.assertEqual({'v1': '', 'v2': ''}, ending)
-            raise api.OverBudget('too many')
+            raise decisions.OverBudget('too many')
 
-        with self.assertRaisesRegex(api.OverBudget, 'too many'):
+        with self.assertRaisesRegex(decisions.OverBudget, 'too many'):
             self.db.create_decision(decision(), check)
         self.assertIsNone(self.db.get_decision('d1'))
 
@@ -263,10 +266,10 @@ class TestSQLite(unittest.TestCase):
 
         def check(ending):
             if len(ending) > 3:
-                raise api.OverBudget
+                raise decisions.OverBudget
 
         def create(number):
-            with contextlib.suppress(api.OverBudget):
+            with contextlib.suppress(decisions.OverBudget):
                 self.db.create_decision(decision(
                     uuid=f'd{number}', victims=(db.Victim(f'v{number}'),)),
                     check)
@@ -283,11 +286,12 @@ class TestSQLite(unittest.TestCase):
 
     def test_count_preemptions(self):
         for number, status in enumerate((
-                api.RESTORED, api.SHELVED, api.GONE, api.KEPT)):
+                decisions.RESTORED, decisions.SHELVED, decisions.GONE,
+                decisions.KEPT)):
             self.db.create_decision(decision(
-                uuid=f'd{number}', status=api.DONE,
+                uuid=f'd{number}', status=decisions.DONE,
                 victims=(db.Victim('v1', status=status),
-                         db.Victim(f'v2{number}', status=api.MIGRATED))))
+                         db.Victim(f'v2{number}', status=decisions.MIGRATED))))
         self.assertEqual(
             {'v1': 2, 'v20': 1, 'v21': 1, 'v22': 1, 'v23': 1},
             self.db.count_preemptions())
