@@ -27,6 +27,7 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
+from nova_preempt.core.reservation import healing
 from nova_preempt.db import calendar as db_calendar
 from nova_preempt.db import changes
 from nova_preempt.db import models
@@ -306,28 +307,11 @@ class Reservations:
             return _get(session, uuid)
 
     def _set_degraded(self, session, reservation, reason, public_reason):
-        now = self._now()
-        missing = reservation.quantity - len(reservation.held)
-        if missing > 0:
-            status = rows.DEGRADED
-            said = f'{missing} of {reservation.quantity} hosts are missing'
-            reason, public_reason = (
-                f'{said}: {text}' if text else said
-                for text in (reason, public_reason))
-        elif reservation.status == rows.DEGRADED:
-            # It starts when its hosts are empty, and not by being whole.
-            status = (rows.PENDING if reservation.ready_at is None
-                      else rows.ACTIVE)
-            reason = public_reason = ''
-        else:
-            status = reservation.status
-            reason = reservation.reason
-            public_reason = reservation.public_reason
         session.execute(
             sa.update(models.Reservation)
             .where(models.Reservation.uuid == reservation.uuid)
-            .values(status=status, reason=reason,
-                    public_reason=public_reason, updated_at=now))
+            .values(updated_at=self._now(), **healing.standing(
+                reservation, reason, public_reason)))
 
     @retries.retried
     def set_end(self, uuid, end_at, check=None):

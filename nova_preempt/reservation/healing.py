@@ -11,8 +11,6 @@
 # under the License.
 """A reservation gets other hosts for those that are down or stay full."""
 
-import datetime
-
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -61,25 +59,20 @@ class Healing:
 
         :param hosts: {name: inventory.Host}
         """
-        held = {name for reservation in reservations
-                for name in reservation.held}
         dark = self._inventory.occupancy.dark
-        if dark:
-            # Who is not listed may be in what cannot be read.
-            held &= hosts.keys()
-        matter = held | {name for name, host in hosts.items()
-                         if host.status == 'enabled'}
-        down = {name for name in matter
-                if name not in hosts or not hosts[name].is_usable}
-        down -= {name for name in down & hosts.keys()
-                 if hosts[name].service_host in dark}
+        down = healing.find_down(
+            {name for reservation in reservations
+             for name in reservation.held},
+            {name: healing.Health(host.is_usable, host.status == 'enabled',
+                                  host.service_host in dark)
+             for name, host in hosts.items()}, partial=bool(dark))
         brake = healing.Brake(self._options.brake_percent,
                               self._options.brake_hosts)
-        braked = down & held and (
-            self._sight() or brake.why(len(down), len(matter)))
+        braked = down.held and (
+            self._sight() or brake.why(down.number, down.of))
         self._tell_brake(braked or '')
         self._down_since = healing.down_since(
-            self._down_since, down & held, rows.to_s(self._clock()),
+            self._down_since, down.held, rows.to_s(self._clock()),
             braked=bool(braked))
 
     def _tell_brake(self, why):
@@ -93,10 +86,9 @@ class Healing:
 
     def why_down(self, hosts, name):
         """Why a host is taken for dead, '' if it is not."""
-        since = self._down_since.get(name)
-        if since is None or self._braked or (
-                rows.to_s(self._clock()) - since
-                < self._options.host_grace_s):
+        if not healing.is_given_up(
+                self._down_since.get(name), rows.to_s(self._clock()),
+                self._options.host_grace_s, braked=bool(self._braked)):
             return ''
         if name not in hosts:
             return f'host {name} is gone'
@@ -205,15 +197,10 @@ class Healing:
         return None
 
     def _candidates(self, reservation, hosts):
-        """Names of hosts that could be added, the best ones first.
-
-        One that it has not lost before others, where it starts soon one on
-        which fewer servers run, and then as [reservation]ranking says.
-        """
-        now = self._clock()
-        since = max(now.replace(microsecond=0), reservation.start_at)
-        soon = since <= now + datetime.timedelta(
-            seconds=self._options.evacuation_lead_s)
+        """Names of hosts that could be added, the best ones first."""
+        place = healing.make_place(
+            reservation, rows.to_s(self._clock()),
+            self._options.evacuation_lead_s, self._down_since)
         try:
             matches = host_query.parse(reservation.host_properties).matches
         except host_query.InvalidQuery as exc:
@@ -223,19 +210,13 @@ class Healing:
             return []
         busy = self._reservations.calendar().busy
         counts = self._inventory.occupancy.counts()
-        ranked = calendar.ranked(
-            [calendar.ReservableHost(host.name, busy.get(host.name, ()),
-                                     host.flops_per_watt)
-             for host in hosts.values()
-             if host.reservable and host.is_usable
-             and host.name not in reservation.held
-             and host.name not in self._down_since
-             and matches(host.properties)],
-            rows.to_s(since), reservation.end_s, self._ranking)
-        found = [name for name in ranked if not soon
-                 or self._inventory.is_vacant(hosts[name], counts)]
-        lost = {host.host for host in reservation.hosts
-                if host.status == rows.LOST}
-        # Those that are equal stay in their order.
-        return sorted(found, key=lambda name: (
-            name in lost, counts.get(name, (0, 0))[0] if soon else 0))
+        return healing.substitutes(
+            place,
+            [healing.Spare(
+                calendar.ReservableHost(name, busy.get(name, ()),
+                                        host.flops_per_watt),
+                host.reservable, host.is_usable, matches(host.properties),
+                counts.get(name, (0, 0))[0])
+             for name, host in hosts.items()],
+            self._ranking,
+            lambda name: self._inventory.is_vacant(hosts[name], counts))
