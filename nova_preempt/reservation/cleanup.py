@@ -21,20 +21,10 @@ import datetime
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.core.reservation import cleanup as core
 from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
-
-# How often what Nova accepted but did not do is asked for again.
-ASK_AGAIN_S = 10
-
-# For how long the hosts of a reservation are looked at after they were found
-# free of its servers, in seconds.
-LATE_S = 120
-
-# What Nova shelves.
-_SHELVABLE = frozenset(('active', 'stopped', 'paused', 'suspended'))
-_ENDING = frozenset(('deleting', 'soft-deleting'))
 
 
 class Cleanup:
@@ -68,14 +58,11 @@ class Cleanup:
             statuses=(rows.ENDED, rows.CANCELLED), released=False)
 
     def lately(self):
-        """Those whose hosts were found free a moment ago.
-
-        A server that was being scheduled at the end may come after that.
-        """
+        """Those whose hosts were found free a moment ago."""
         return self._reservations.list(
             statuses=(rows.ENDED, rows.CANCELLED),
             released_since=self._clock() - datetime.timedelta(
-                seconds=LATE_S))
+                seconds=core.LATE_S))
 
     def clear(self, reservation, hosts, running):
         """Do the next step for one of these.
@@ -92,28 +79,32 @@ class Cleanup:
             return True
         dark = any(host.host in hosts and hosts[host.host].service_host
                    in self._occupancy.dark for host in reservation.hosts)
-        if dark or (not left and self._is_coming(reservation, hosts)):
-            return False
-        since = self._since.setdefault(reservation.uuid, now)
-        if left and now - since < datetime.timedelta(
-                seconds=self._options.end_timeout_s):
+        coming = not left and not dark and self._is_coming(reservation, hosts)
+        since = (now if dark or coming
+                 else self._since.setdefault(reservation.uuid, now))
+        step = core.step(
+            core.State(bool(left), coming, dark,
+                       (now - since).total_seconds()),
+            self._options.end_timeout_s)
+        if step is core.Step.RELEASE:
+            return self._release(reservation, left, now)
+        if step is core.Step.END:
             for resident in left:
                 self._end(reservation, resident, now)
-            return False
-        return self._release(reservation, left, now)
+        return False
 
     def _left(self, reservation, running):
         """Its servers that are still on its hosts."""
         left = []
         for host in reservation.hosts:
             for resident in self._occupancy.on_node(host.host):
-                hints = self._occupancy.reservations_of(resident.uuid)
-                if reservation.uuid not in hints:
-                    if host.status != rows.LOST and (
-                            not resident.preemptible):
-                        self._leave_alone(reservation, resident)
-                elif not any(_holds(running.get(uuid), host.host)
-                             for uuid in hints):
+                fate = core.fate(
+                    reservation, host,
+                    self._occupancy.reservations_of(resident.uuid), running,
+                    preemptible=resident.preemptible)
+                if fate is core.Fate.STAY:
+                    self._leave_alone(reservation, resident)
+                elif fate is core.Fate.END:
                     left.append(resident)
         return left
 
@@ -139,22 +130,15 @@ class Cleanup:
         self._warned.add(resident.uuid)
 
     def _end(self, reservation, resident, now):
-        if resident.task_state is not None and (
-                reservation.end_action != 'delete'
-                or resident.task_state in _ENDING):
-            return
         asked_at = self._asked.get(resident.uuid)
-        if asked_at is not None and now - asked_at < datetime.timedelta(
-                seconds=ASK_AGAIN_S):
+        call = core.call(
+            reservation.end_action, resident.vm_state, resident.task_state,
+            asked_at and (now - asked_at).total_seconds())
+        if not call:
             return
         self._asked[resident.uuid] = now
         try:
-            if reservation.end_action == 'delete':
-                self._nova.force_delete(resident.uuid)
-            elif resident.vm_state == 'shelved':
-                self._nova.shelve_offload(resident.uuid)
-            elif resident.vm_state in _SHELVABLE:
-                self._nova.shelve(resident.uuid)
+            getattr(self._nova, call)(resident.uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
                         'end yet: %(exc)s',
@@ -162,16 +146,10 @@ class Cleanup:
                          'exc': exc})
 
     def _release(self, reservation, left, now):
-        values = {'status': reservation.status}
-        if left:
-            said = (f'servers did not leave in {self._options.end_timeout_s} '
-                    's: ')
-            values = {
-                'status': rows.ERROR, 'reason': said + ', '.join(
-                    f'{item.uuid} ({item.vm_state}) on {item.node}'
-                    for item in left),
-                'public_reason': said + ', '.join(
-                    f'{item.uuid} ({item.vm_state})' for item in left)}
+        values = core.outcome(
+            reservation.status,
+            [(item.uuid, item.vm_state, item.node) for item in left],
+            self._options.end_timeout_s)
         if self._reservations.update(
                 reservation.uuid, from_status=reservation.status,
                 released_at=now.replace(microsecond=0), **values):
@@ -200,9 +178,3 @@ class Cleanup:
                        if self._occupancy.get(uuid) is not None}
         self._warned = {uuid for uuid in self._warned
                         if self._occupancy.get(uuid) is not None}
-
-
-def _holds(reservation, name):
-    """Whether an open reservation has this host."""
-    return (reservation is not None and reservation.status in rows.OPEN
-            and name in reservation.held)
