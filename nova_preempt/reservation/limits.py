@@ -12,6 +12,7 @@
 """How much a project may reserve."""
 
 from nova_preempt import exceptions
+from nova_preempt.core.reservation import admission
 from nova_preempt.db import reservable
 
 # Names of options in [reservation], and of what a project may have of its
@@ -72,19 +73,4 @@ class Limits:
     def check_hosts(self, quantity, start_s, end_s, others):
         if self.get('max_hosts') is not None:
             self.check('max_hosts', quantity,
-                       hosts_at_once(others, start_s, end_s))
-
-
-def hosts_at_once(reservations, start_s, end_s):
-    """How many hosts these have at most at any time of [start_s, end_s)."""
-    changes = []
-    for each in reservations:
-        begin_s, finish_s = max(each.start_s, start_s), min(each.end_s, end_s)
-        if begin_s < finish_s:
-            changes += [(begin_s, each.quantity), (finish_s, -each.quantity)]
-    most = hosts = 0
-    # At the same second, hosts are given back before others are taken.
-    for _time_s, change in sorted(changes):
-        hosts += change
-        most = max(most, hosts)
-    return most
+                       admission.hosts_at_once(others, start_s, end_s))

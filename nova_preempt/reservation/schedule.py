@@ -24,6 +24,7 @@ from oslo_utils import uuidutils
 import stevedore
 
 from nova_preempt import exceptions
+from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
@@ -149,16 +150,16 @@ class Schedule:
         return self.reservations.get(uuid)
 
     def _check_end(self, end_s, of_project, reservation, others):
-        now_s = self._now_s()
-        if reservation.end_s <= now_s:
+        found = admission.new_end(reservation, end_s, self._now_s())
+        if found is admission.NewEnd.OVER:
             raise exceptions.WrongState(
                 f'Reservation {reservation.uuid} has come to its end.')
-        for border_s, what in ((now_s, 'now'), (reservation.start_s,
-                                                'the start')):
-            if end_s <= border_s:
+        for wrong, what in ((admission.NewEnd.PAST, 'now'),
+                            (admission.NewEnd.BEFORE_START, 'the start')):
+            if found is wrong:
                 raise exceptions.InvalidReservation(
                     f'end_at: is not after {what}')
-        if end_s <= reservation.end_s:
+        if found is not admission.NewEnd.LATER:
             return
         self._check_enabled('made longer')
         of_project.check('max_duration_s', end_s - reservation.start_s)
@@ -184,16 +185,15 @@ class Schedule:
             reservation = self.reservations.get(uuid, project_id)
             _check_open(reservation)
             now = self._clock().replace(microsecond=0)
-            if reservation.status == rows.PENDING or (
-                    reservation.start_at > now):
+            found = admission.cancel(reservation, rows.to_s(now))
+            if found is admission.Cancel.NEVER_STARTS:
                 if self.reservations.update(
                         uuid, from_status=reservation.status,
                         status=rows.CANCELLED):
                     break
-            elif reservation.end_at > now:
-                self.reservations.set_end(uuid, now)
-                break
             else:
+                if found is admission.Cancel.ENDS_NOW:
+                    self.reservations.set_end(uuid, now)
                 break
         return self.reservations.get(uuid)
 
@@ -208,7 +208,9 @@ class _Search:
     def __init__(self, wanted, hosts, of_project, options, ranking, now_s,
                  details=True):
         self.wanted = wanted
-        self._hosts = hosts
+        self._offers = [admission.Offer(
+            host['name'], host['flops_per_watt'], host['vacant'])
+            for host in hosts]
         self._limits = of_project
         self._default = options.reservable_default
         self._ranking = ranking
@@ -239,11 +241,9 @@ class _Search:
 
     def _find(self, calendar, window_end_s):
         wanted = self.wanted
-        advance_s = self._limits.get('max_advance_s')
-        if advance_s is not None:
-            last_end_s = self._now_s + advance_s + wanted.duration_s
-            window_end_s = (last_end_s if window_end_s is None
-                            else min(window_end_s, last_end_s))
+        window_end_s = admission.last_end_s(
+            window_end_s, self._now_s, wanted.duration_s,
+            self._limits.get('max_advance_s'))
         return core.find(
             self._candidates(calendar), window_start_s=wanted.window_start_s,
             window_end_s=window_end_s, duration_s=wanted.duration_s,
@@ -251,15 +251,10 @@ class _Search:
 
     def _candidates(self, calendar):
         """The hosts that can be reserved, each with when it is taken."""
-        candidates = []
-        for host in self._hosts:
-            name = host['name']
-            if not calendar.is_reservable(name, self._default):
-                continue
-            candidates.append(core.ReservableHost(
-                name, calendar.busy.get(name, ()), host['flops_per_watt'],
-                None if host['vacant'] else self._emptied_s))
-        return candidates
+        return admission.candidates(
+            self._offers, calendar.busy,
+            lambda name: calendar.is_reservable(name, self._default),
+            self._emptied_s)
 
     def _explain(self, calendar):
         wanted = self.wanted

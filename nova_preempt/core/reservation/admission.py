@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What may be granted, changed and given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import dataclasses
+import enum
+
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import model
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """A host that matches a request.
+
+    :ivar vacant: nobody is there, or only who ends on short notice
+    """
+
+    name: str
+    flops_per_watt: float | None
+    vacant: bool
+
+
+def candidates(
+    offers: Iterable[Offer],
+    busy: Mapping[str, tuple[calendar.Interval, ...]],
+    is_reservable: Callable[[str], bool],
+    emptied_s: int,
+) -> list[calendar.ReservableHost]:
+    """Return the hosts that can be reserved, each with when it is taken.
+
+    :param emptied_s: before then only those that are vacant now
+    """
+    return [
+        calendar.ReservableHost(
+            offer.name,
+            busy.get(offer.name, ()),
+            offer.flops_per_watt,
+            None if offer.vacant else emptied_s,
+        )
+        for offer in offers
+        if is_reservable(offer.name)
+    ]
+
+
+def last_end_s(
+    window_end_s: int | None,
+    now_s: int,
+    duration_s: int,
+    max_advance_s: int | None,
+) -> int | None:
+    """Return when a reservation ends at the latest, None if at any time.
+
+    :param window_end_s: what is asked for, None for nothing
+    :param max_advance_s: how far ahead it may begin, None for any time
+    """
+    if max_advance_s is None:
+        return window_end_s
+    allowed_s = now_s + max_advance_s + duration_s
+    return allowed_s if window_end_s is None else min(window_end_s, allowed_s)
+
+
+def hosts_at_once(
+    reservations: Iterable[model.Reservation], start_s: int, end_s: int
+) -> int:
+    """Return how many hosts these have at most at any time of [start_s,
+    end_s)."""
+    changes = []
+    for each in reservations:
+        begin_s, finish_s = max(each.start_s, start_s), min(each.end_s, end_s)
+        if begin_s < finish_s:
+            changes += [(begin_s, each.quantity), (finish_s, -each.quantity)]
+    most = hosts = 0
+    # At the same second, hosts are given back before others are taken.
+    for _time_s, change in sorted(changes):
+        hosts += change
+        most = max(most, hosts)
+    return most
+
+
+class NewEnd(enum.Enum):
+    """What another end would be."""
+
+    OVER = "over"  # it is too late for any
+    PAST = "past"  # not after now
+    BEFORE_START = "before start"
+    EARLIER = "earlier"  # or the same
+    LATER = "later"
+
+
+def new_end(reservation: model.Reservation, end_s: int, now_s: int) -> NewEnd:
+    """Return what an end at this time would be for a reservation."""
+    if reservation.end_s <= now_s:
+        return NewEnd.OVER
+    if end_s <= now_s:
+        return NewEnd.PAST
+    if end_s <= reservation.start_s:
+        return NewEnd.BEFORE_START
+    return NewEnd.LATER if end_s > reservation.end_s else NewEnd.EARLIER
+
+
+class Cancel(enum.Enum):
+    """What it means to give a reservation up."""
+
+    NEVER_STARTS = "never starts"
+    ENDS_NOW = "ends now"
+    ENDS_ANYWAY = "ends anyway"  # its time is over, nobody has noted it yet
+
+
+def cancel(reservation: model.Reservation, now_s: int) -> Cancel:
+    """Return what happens to an open reservation that is given up."""
+    if reservation.status == model.PENDING or reservation.start_s > now_s:
+        return Cancel.NEVER_STARTS
+    return Cancel.ENDS_NOW if reservation.end_s > now_s else Cancel.ENDS_ANYWAY

@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What may be granted, changed and given up."""
+
+import unittest
+
+from nova_preempt.core.reservation import admission
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import model
+
+
+def reservation(start_s=1000, end_s=2000, quantity=1, **values):
+    start_at, end_at = model.from_s(start_s), model.from_s(end_s)
+    return model.Reservation(**{
+        'uuid': 'r1', 'project_id': 'p', 'quantity': quantity,
+        'duration_s': end_s - start_s, 'window_start': start_at,
+        'end_action': 'delete', 'before_end_s': 0, 'start_at': start_at,
+        'end_at': end_at, **values})
+
+
+class TestGrant(unittest.TestCase):
+
+    def test_candidates(self):
+        offers = [admission.Offer('a', 2.0, True),
+                  admission.Offer('b', None, False),
+                  admission.Offer('c', None, True)]
+        self.assertEqual(
+            [calendar.ReservableHost('a', ((1, 2),), 2.0, None),
+             calendar.ReservableHost('b', (), None, 900)],
+            admission.candidates(offers, {'a': ((1, 2),)}, 'ab'.__contains__,
+                                 900))
+
+    def test_last_end(self):
+        for window_end_s, max_advance_s, expected in (
+                (None, None, None), (500, None, 500), (None, 300, 1360),
+                (500, 300, 500), (2000, 300, 1360), (None, 0, 1060)):
+            self.assertEqual(expected, admission.last_end_s(
+                window_end_s, 1000, 60, max_advance_s))
+
+    def test_hosts_at_once(self):
+        for reservations, expected in (
+                ([], 0), ([reservation(quantity=2)], 2),
+                ([reservation(0, 1000)], 0), ([reservation(2000, 3000)], 0),
+                # One gives back what the next one takes.
+                ([reservation(0, 1500, 2), reservation(1500, 3000, 3)], 3),
+                ([reservation(0, 1501, 2), reservation(1500, 3000, 3)], 5)):
+            self.assertEqual(expected, admission.hosts_at_once(
+                reservations, 1000, 2000))
+
+
+class TestChange(unittest.TestCase):
+
+    def test_new_end(self):
+        for end_s, now_s, expected in (
+                (3000, 2000, admission.NewEnd.OVER),
+                (1500, 1500, admission.NewEnd.PAST),
+                (1000, 900, admission.NewEnd.BEFORE_START),
+                (1001, 900, admission.NewEnd.EARLIER),
+                (2000, 1500, admission.NewEnd.EARLIER),
+                (2001, 1999, admission.NewEnd.LATER)):
+            with self.subTest(end_s=end_s, now_s=now_s):
+                self.assertIs(expected, admission.new_end(
+                    reservation(), end_s, now_s))
+
+    def test_cancel(self):
+        for status, now_s, expected in (
+                (model.PENDING, 900, admission.Cancel.NEVER_STARTS),
+                # Its hosts are not empty yet.
+                (model.PENDING, 1500, admission.Cancel.NEVER_STARTS),
+                (model.DEGRADED, 900, admission.Cancel.NEVER_STARTS),
+                (model.DEGRADED, 1000, admission.Cancel.ENDS_NOW),
+                (model.ACTIVE, 1999, admission.Cancel.ENDS_NOW),
+                (model.ACTIVE, 2000, admission.Cancel.ENDS_ANYWAY)):
+            with self.subTest(status=status, now_s=now_s):
+                self.assertIs(expected, admission.cancel(
+                    reservation(status=status), now_s))
