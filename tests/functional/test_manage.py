@@ -34,6 +34,7 @@ from nova_preempt.cmd import status
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import hints
 from nova_preempt.db import models
+from tests import processes
 from tests.functional import base
 
 NOBODY = '11111111-1111-4111-8111-111111111111'
@@ -296,12 +297,7 @@ endpoint_override = http://127.0.0.1:1
 """)
 
     def call(self, module, *argv):
-        return subprocess.run(
-            [sys.executable, '-W', 'ignore', '-c',
-             f'import sys\nfrom {module} import main\nsys.exit(main())',
-             '--config-file', self.conf, *argv],
-            capture_output=True, text=True, check=False, timeout=300,
-            env={**os.environ, 'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true'})
+        return processes.run_main(module, '--config-file', self.conf, *argv)
 
     def manage(self, *argv):
         return self.call('nova_preempt.cmd.manage', *argv)
@@ -309,21 +305,28 @@ endpoint_override = http://127.0.0.1:1
     def test_commands(self):
         for argv in (['api_db', 'sync'], ['db', 'sync', '--local_cell'],
                      ['cell_v2', 'create_cell', '--name', 'cell1']):
-            done = self.call('nova.cmd.manage', *argv)
-            self.assertEqual(0, done.returncode, done.stderr)
-        done = self.manage('db', 'sync')
-        self.assertEqual(0, done.returncode, done.stderr)
-        done = self.manage('db', 'purge', '--days', '0')
+            status, _out, err = self.call('nova.cmd.manage', *argv)
+            self.assertEqual(0, status, err)
+        status, _out, err = self.manage('db', 'sync')
+        self.assertEqual(0, status, err)
+        done = self.start('purge', '--days', '0')
         self.assertEqual('0 decisions, 0 reservations and 0 servers were '
                          'deleted.\n', done.stdout, done.stderr)
-        done = self.manage('verify', '--wait', '0')
-        self.assertEqual(2, done.returncode, done.stderr)
-        self.assertIn('nova-preempt-manage: cannot tell: ', done.stderr)
-        done = self.call('nova_preempt.cmd.status', 'upgrade', 'check',
-                         '--json')
-        self.assertEqual(2, done.returncode, done.stderr)
+        status, _out, err = self.manage('verify', '--wait', '0')
+        self.assertEqual(2, status, err)
+        self.assertIn('nova-preempt-manage: cannot tell: ', err)
+        status, out, err = self.call('nova_preempt.cmd.status', 'upgrade',
+                                     'check', '--json')
+        self.assertEqual(2, status, err)
         self.assertEqual(
             {'Credentials': 2, 'Filter': 1, 'Weighers': 1},
             {check['check']: check['result']
-             for check in json.loads(done.stdout)['checks']
-             if check['result']})
+             for check in json.loads(out)['checks'] if check['result']})
+
+    def start(self, *argv):
+        """The program as it is installed."""
+        return subprocess.run(
+            [os.path.join(os.path.dirname(sys.executable),
+                          'nova-preempt-manage'),
+             '--config-file', self.conf, 'db', *argv],
+            capture_output=True, text=True, check=False, timeout=300)

@@ -16,16 +16,13 @@ command is parsed by the program that it names.
 """
 
 import configparser
-import contextlib
 import importlib
-import multiprocessing
 import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -39,6 +36,7 @@ import webob
 
 from nova_preempt import validators
 from nova_preempt.db import schema
+from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = ROOT / 'doc' / 'source'
@@ -102,17 +100,6 @@ def uwsgi():
     block, = (block for block in blocks('install.rst', 'ini')
               if '[uwsgi]' in block)
     return parse(block)['uwsgi']
-
-
-def call(function, args, path):
-    """Run in a process of its own: Nova has one configuration in each."""
-    with open(path, 'w') as out, contextlib.redirect_stdout(out), \
-            contextlib.redirect_stderr(out):
-        try:
-            code = function(*args)
-        finally:
-            out.flush()
-    sys.exit(code)
 
 
 def run_program(name, argv):
@@ -254,17 +241,9 @@ class TestSetUp(unittest.TestCase):
         return None
 
     def run_apart(self, function, *args, code=0):
-        path = os.path.join(self.folder, 'output')
-        context = multiprocessing.get_context('forkserver')
-        context.set_forkserver_preload([
-            'nova_preempt.cmd.manage', 'nova_preempt.cmd.status',
-            'nova_preempt.api.entry', __name__])
-        process = context.Process(target=call, args=(function, args, path))
-        process.start()
-        process.join()
-        output = pathlib.Path(path).read_text()
-        self.assertEqual(code, process.exitcode, output)
-        return output
+        found, out, err = processes.run(function, *args)
+        self.assertEqual(code, found, out + err)
+        return out + err
 
     def test_in_the_order_of_the_guide(self):
         done = []

@@ -13,9 +13,6 @@
 
 import io
 import json
-import os
-import subprocess
-import sys
 from unittest import mock
 
 from keystoneauth1 import fixture as ks_fixture
@@ -28,7 +25,9 @@ from nova_preempt.api import app
 from nova_preempt.api import entry
 from nova_preempt.conf import energy
 from nova_preempt.db import queries
+from tests import processes
 from tests.unit.api import base
+from tests.unit.api import server
 
 VERSION = 'OpenStack-API-Version'
 UUID = base.make_uuid('x')
@@ -287,15 +286,6 @@ class TestPolicyFile(base.AnsweringTestCase):
 class TestEntry(base.DatabaseTestCase):
 
     options = '[preemption_api]\nauth_strategy = noauth\n'
-    #: What a WSGI server does with the module.
-    SERVER = '''
-import sys
-import webob
-from nova_preempt.api import wsgi
-for path in sys.argv[1:]:
-    print(path, webob.Request.blank(path).get_response(
-        wsgi.application).status_int)
-'''
 
     def arguments(self, **environ):
         return entry.arguments({f'OS_NOVA_CONFIG_{name}': value
@@ -317,17 +307,15 @@ for path in sys.argv[1:]:
                                         'cannot be read'):
                 self.arguments(**environ)
 
-    def serve(self, *paths, directory=None, more=''):
-        return subprocess.run(
-            [sys.executable, '-c', self.SERVER + more, *paths],
-            capture_output=True, text=True, timeout=120, check=False, env={
-                **os.environ,
-                'OS_NOVA_CONFIG_DIR': str(directory or self.directory)})
+    def serve(self, *paths):
+        """What a WSGI server says with this configuration."""
+        _code, out, err = processes.run(server.serve, paths, environment={
+            'OS_NOVA_CONFIG_DIR': str(self.directory)})
+        return out, err
 
     def test_a_server_that_names_the_directory_only(self):
-        done = self.serve('/healthcheck', '/v1')
-        self.assertIn('/healthcheck 200\n/v1 200\n', done.stdout,
-                      done.stderr)
+        out, err = self.serve('/healthcheck', '/v1')
+        self.assertIn('/healthcheck 200\n/v1 200\n', out, err)
 
     def test_a_server_knows_no_password_of_a_controller(self):
         hosts = self.directory / 'hosts.yaml'
@@ -336,12 +324,9 @@ for path in sys.argv[1:]:
         path.write_text(f'{path.read_text()}\n[energy]\nhosts_file = {hosts}'
                         '\nredfish_password = hush\n'
                         'refresh_interval_s = 31\n')
-        done = self.serve('/v1', more='''
-import nova.conf
-print(*sorted(nova.conf.CONF.energy))
-''')
-        self.assertIn('/v1 200\n', done.stdout, done.stderr)
-        known = done.stdout.splitlines()[-1].split()
+        out, err = self.serve('/v1')
+        self.assertIn('/v1 200\n', out, err)
+        known = out.splitlines()[-1].split()
         self.assertIn('refresh_interval_s', known)
         self.assertFalse({
             opt.dest for opt in energy.OPTS if opt.secret or
@@ -352,7 +337,7 @@ print(*sorted(nova.conf.CONF.energy))
     def test_a_server_that_lacks_something_does_not_start(self):
         path = self.directory / 'nova.conf'
         path.write_text(path.read_text().replace('noauth', 'keystone'))
-        done = self.serve('/healthcheck')
-        self.assertNotIn('/healthcheck', done.stdout)
+        out, err = self.serve('/healthcheck')
+        self.assertNotIn('/healthcheck', out)
         self.assertIn('InvalidConfiguration: [keystone_authtoken]auth_type '
-                      'is not set', done.stdout + done.stderr)
+                      'is not set', out + err)
