@@ -62,6 +62,8 @@ class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
     microversion = '1.2'
+    #: Of each of the three kinds of requests; tests.slow has more.
+    examples = 3
 
     @ddt.idata(OPERATIONS)
     @ddt.unpack
@@ -87,7 +89,7 @@ class TestOperations(base.AnsweringTestCase):
                    'OpenStack-API-Version': 'preemption 1.2'}
 
         @hypothesis.settings(
-            max_examples=10, print_blob=False,
+            max_examples=self.examples, print_blob=False,
             phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(case=operation.as_strategy(mode, headers=headers))
