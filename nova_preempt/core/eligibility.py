@@ -161,5 +161,12 @@ class Rules:
 
     def has_run(self, server: Server, uptime_us: int) -> bool:
         """Whether it has run for as long as it was promised."""
-        minimum_s = max(self.minimum_runtime_s, server.minimum_runtime_s)
+        minimum_s = self.promised_s(server.minimum_runtime_s)
         return uptime_us >= minimum_s * 1_000_000
+
+    def promised_s(self, of_flavor_s: int) -> int:
+        """For how long a server is promised to run.
+
+        :param of_flavor_s: what its flavor promises
+        """
+        return max(self.minimum_runtime_s, of_flavor_s)

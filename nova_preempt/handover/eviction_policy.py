@@ -22,11 +22,6 @@ from nova_preempt.core import notice
 
 MIGRATE = core_actions.MIGRATE
 
-# How much earlier than it seems necessary a notice is given where a host must
-# be empty at a time, in seconds: the engine looks every few seconds, and Nova
-# takes its time.
-MARGIN_S = 30
-
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
@@ -127,7 +122,6 @@ def lead_s(notice_s, options):
     :param notice_s: the length of the notice, in seconds
     :param options: [preemption] of the configuration
     """
-    seconds = notice_s + options.termination_timeout_s + MARGIN_S
-    if MIGRATE in options.actions:
-        seconds += options.migrate_timeout_s
-    return seconds
+    return notice.lead_s(
+        notice_s, options.termination_timeout_s,
+        options.migrate_timeout_s if MIGRATE in options.actions else 0)

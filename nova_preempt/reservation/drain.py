@@ -16,7 +16,6 @@ last of them to be gone at the start. Normal servers are moved away. Servers
 of another reservation stay until its end.
 """
 
-import collections
 import dataclasses
 import datetime
 import math
@@ -24,6 +23,7 @@ import math
 from oslo_log import log as logging
 
 from nova_preempt import requester
+from nova_preempt.core import notice
 from nova_preempt.core.reservation import drain
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
@@ -50,7 +50,7 @@ class Found:
     empty: bool
     waiting: bool = False
     blocked: bool = False
-    lead_s: float = eviction_policy.MARGIN_S
+    lead_s: float = notice.MARGIN_S
     text: str = ''
     public: str = ''
 
@@ -66,7 +66,7 @@ def stays_s(server, options, now):
     return drain.stays_s(
         locked=rules.counts(server.locked_by),
         uptime_s=server.uptime_us(now) / 1_000_000,
-        minimum_s=max(rules.minimum_runtime_s, server.minimum_runtime_s))
+        minimum_s=rules.promised_s(server.minimum_runtime_s))
 
 
 class Drain:
@@ -102,10 +102,10 @@ class Drain:
         return eviction_policy.notice_rule(
             self._process.options).length_s(server.notice_s)
 
-    def longest_lead_s(self):
+    def leads_s(self):
         """How long before a start there is anything to do."""
-        return max(self._options.evacuation_lead_s,
-                   self.lead_s(self._process.options.maximum_notice_s))
+        return (self._options.evacuation_lead_s,
+                self.lead_s(self._process.options.maximum_notice_s))
 
     def empty(self, reservation, host, running):
         """Do the next step for a host of a reservation.
@@ -132,10 +132,7 @@ class Drain:
         self._give_notice(reservation, host, [
             servers[uuid] for uuid in step.notice])
         return Found(
-            False, step.waiting, bool(step.blocking),
-            # What will not go in time is not waited for.
-            eviction_policy.MARGIN_S if step.blocking else max(step.lead_s,
-                                                               eviction_policy.MARGIN_S),
+            False, step.waiting, bool(step.blocking), drain.patience_s(step),
             self._describe(residents, step.blocking,
                            {item.uuid: item.vm_state for item in on_node}),
             _publicly(residents))
@@ -176,28 +173,27 @@ class Drain:
         """The core's view of an occupancy.Resident."""
         hints = self._occupancy.reservations_of(item.uuid)
         busy = item.task_state is not None
-        if reservation.uuid in hints:
-            return drain.Resident(item.uuid, drain.Kind.OWN)
-        others = [running[uuid] for uuid in hints if uuid in running]
-        if others:
-            now = self._clock()
-            return drain.Resident(
-                item.uuid, drain.Kind.OTHERS, busy=busy, stays_s=max(
-                    (other.end_at - now).total_seconds()
-                    for other in others))
         server = (self._known.servers.get(item.uuid) if item.preemptible
                   else None)
-        if server is None:
+        kind = drain.kind(hints, reservation.uuid, running,
+                          preemptible=server is not None)
+        if kind is drain.Kind.OWN:
+            return drain.Resident(item.uuid, kind)
+        if kind is drain.Kind.OTHERS:
+            end_at = max(running[uuid].end_at for uuid in hints
+                         if uuid in running)
             return drain.Resident(
-                item.uuid, drain.Kind.NORMAL,
-                max(eviction_policy.MARGIN_S, self._options.evacuation_lead_s),
+                item.uuid, kind, busy=busy,
+                stays_s=(end_at - self._clock()).total_seconds())
+        if kind is drain.Kind.NORMAL:
+            return drain.Resident(
+                item.uuid, kind,
+                drain.move_lead_s(self._options.evacuation_lead_s),
                 0.0 if moving.is_movable(item) else math.inf, busy,
                 bool(self._migration.why_not(item.uuid)))
-        options = self._process.options
         return drain.Resident(
-            item.uuid, drain.Kind.PREEMPTIBLE,
-            self.lead_s(self._notice_s(server)),
-            stays_s(server, options, self._clock().replace(
+            item.uuid, kind, self.lead_s(self._notice_s(server)),
+            stays_s(server, self._process.options, self._clock().replace(
                 tzinfo=datetime.timezone.utc)),
             busy or server.task_state is not None)
 
@@ -211,17 +207,14 @@ class Drain:
         return budgets.caps(servers) if budgets else ()
 
     def _give_notice(self, reservation, host, servers):
-        """Begin the ends of those whose time has come.
-
-        Those with notices of the same length end as one decision.
-        """
-        groups = collections.defaultdict(list)
-        ending = self._process.db.get_ending() if servers else {}
-        for server in servers:
-            if server.uuid not in ending:
-                groups[self._notice_s(server)].append(server)
-        for _notice_s, group in sorted(groups.items()):
-            self._begin(reservation, host, group)
+        """Begin the ends of those whose time has come."""
+        if not servers:
+            return
+        by_uuid = {server.uuid: server for server in servers}
+        for uuids in drain.by_notice(
+                {server.uuid: self._notice_s(server) for server in servers},
+                self._process.db.get_ending()):
+            self._begin(reservation, host, [by_uuid[uuid] for uuid in uuids])
 
     def _begin(self, reservation, host, servers):
         try:
@@ -281,9 +274,6 @@ class Patience:
     def is_over(self, reservation, host, found):
         """Whether it should have been empty by now.
 
-        What was seen late, since it was reserved at once, came in another's
-        place or nobody looked, has the time that it would have had.
-
         :param found: what was Found there
         """
         now = self._clock()
@@ -292,8 +282,8 @@ class Patience:
             self._since[key] = now
             return False
         since = self._since.setdefault(key, now)
-        if now < max(reservation.start_at, since + datetime.timedelta(
-                seconds=found.lead_s)):
+        if not drain.is_late((reservation.start_at - now).total_seconds(),
+                             (now - since).total_seconds(), found.lead_s):
             return False
         # It may be given another try.
         del self._since[key]

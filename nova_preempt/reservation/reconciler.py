@@ -24,6 +24,7 @@ from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
+from nova_preempt.core.reservation import drain
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import drain as reservation_drain
 from nova_preempt.reservation import healing as reservation_healing
@@ -180,9 +181,9 @@ class Reconciler:
 
     def _is_near(self, reservation):
         """Whether it is time to look at its hosts."""
-        lead_s = self._drain.longest_lead_s() + 2 * IDLE_S
-        return self._clock() >= reservation.start_at - datetime.timedelta(
-            seconds=lead_s)
+        to_start = reservation.start_at - self._clock()
+        return drain.is_near(to_start.total_seconds() - 2 * IDLE_S,
+                             self._drain.leads_s())
 
     def _is_settled(self, reservation):
         """Whether nobody waits for one of its hosts to become empty."""

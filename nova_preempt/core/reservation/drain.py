@@ -16,12 +16,13 @@ time, nobody there is given notice. What a server was promised, and a lock on
 it, hold here as they do wherever a server may have to end.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable, Mapping
 import dataclasses
 import enum
 import math
 
 from nova_preempt.core import model
+from nova_preempt.core import notice
 
 
 class Kind(enum.Enum):
@@ -73,6 +74,81 @@ class Step:
     blocking: tuple[str, ...] = ()
     waiting: bool = False
     lead_s: float = 0.0
+
+
+def kind(
+    named: Collection[str],
+    reservation: str,
+    running: Container[str],
+    *,
+    preemptible: bool,
+) -> Kind:
+    """Return what a server on a host of a reservation is to it.
+
+    :param named: the ids of the reservations that the server names
+    :param running: the ids of those whose servers stay
+    """
+    if reservation in named:
+        return Kind.OWN
+    if any(lease_id in running for lease_id in named):
+        return Kind.OTHERS
+    return Kind.PREEMPTIBLE if preemptible else Kind.NORMAL
+
+
+def move_lead_s(lead_s: int) -> int:
+    """Return how long before the start a normal server begins to be moved.
+
+    :param lead_s: what the operator says
+    """
+    return max(notice.MARGIN_S, lead_s)
+
+
+def is_near(to_start_s: float, leads_s: Iterable[float]) -> bool:
+    """Whether it is time to look at the hosts of a reservation.
+
+    :param leads_s: how long before a start there is anything to do
+    """
+    return to_start_s <= max(leads_s)
+
+
+def patience_s(step: Step) -> float:
+    """Return for how long it is waited that a host becomes empty.
+
+    What will not go in time is not waited for.
+    """
+    if step.blocking:
+        return notice.MARGIN_S
+    return max(step.lead_s, notice.MARGIN_S)
+
+
+def is_late(
+    to_start_s: float, looked_after_s: float, patience_s: float
+) -> bool:
+    """Whether a host should have been empty by now.
+
+    What was seen late, since it was reserved at once, came in another's
+    place or nobody looked, has the time that it would have had.
+
+    :param looked_after_s: for how long it has been emptied
+    """
+    return to_start_s <= 0 and looked_after_s >= patience_s
+
+
+def by_notice(
+    notices: Mapping[str, int], ending: Container[str]
+) -> list[list[str]]:
+    """Return which servers end as one decision.
+
+    Those with notices of the same length, the shortest first.
+
+    :param notices: the length of their notices, by their uuids
+    :param ending: uuids of those that end already
+    """
+    groups: dict[int, list[str]] = {}
+    for uuid, length_s in notices.items():
+        if uuid not in ending:
+            groups.setdefault(length_s, []).append(uuid)
+    return [groups[length_s] for length_s in sorted(groups)]
 
 
 def stays_s(*, locked: bool, uptime_s: float, minimum_s: float) -> float:

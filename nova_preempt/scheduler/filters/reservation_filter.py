@@ -82,6 +82,6 @@ def _lead_s(spec_obj):
         specs.notice_s(extra_specs))
     # Before that its notice would have to begin, and what it was promised
     # to run for comes before the notice.
-    return (max(specs.minimum_runtime_s(extra_specs),
-                options.minimum_runtime_s)
+    return (eviction_policy.get_rules(options).promised_s(
+                specs.minimum_runtime_s(extra_specs))
             + eviction_policy.lead_s(notice_s, options))

@@ -17,10 +17,10 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import model
+from nova_preempt.core import notice
 from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import reconciler
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -377,4 +377,4 @@ class TestBeforeTheStart(life.ChoresTestCase):
         for number, (notice_s, _takes_s) in enumerate(servers):
             early_s = (start - self.cloud.noticed[f'p{number}']
                        ).total_seconds() - notice_s
-            self.assertLessEqual(early_s, 120 + eviction_policy.MARGIN_S)
+            self.assertLessEqual(early_s, 120 + notice.MARGIN_S)

@@ -17,6 +17,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import model
+from nova_preempt.core import notice as core_notice
 from nova_preempt.core.reservation import drain
 
 KINDS = {'o': drain.Kind.OWN, 'r': drain.Kind.OTHERS,
@@ -107,6 +108,46 @@ class TestDrain(unittest.TestCase):
                 (True, 10, 0, math.inf)):
             self.assertEqual(expected, drain.stays_s(
                 locked=locked, uptime_s=uptime_s, minimum_s=minimum_s))
+
+    def test_whose_server_it_is(self):
+        for named, preemptible, expected in (
+                ((), False, drain.Kind.NORMAL),
+                ((), True, drain.Kind.PREEMPTIBLE),
+                (('r1',), True, drain.Kind.OWN),
+                (('r2', 'r1'), False, drain.Kind.OWN),
+                (('r2',), True, drain.Kind.OTHERS),
+                # That one is over.
+                (('r3',), True, drain.Kind.PREEMPTIBLE),
+                (('r3',), False, drain.Kind.NORMAL)):
+            with self.subTest(named=named, preemptible=preemptible):
+                self.assertIs(expected, drain.kind(
+                    named, 'r1', {'r1', 'r2'}, preemptible=preemptible))
+
+    def test_when_to_begin(self):
+        self.assertEqual([30, 900], [
+            drain.move_lead_s(lead_s) for lead_s in (0, 900)])
+        self.assertEqual([False, True, True], [
+            drain.is_near(to_start_s, (900, 150))
+            for to_start_s in (901, 900, -5)])
+        self.assertEqual(240, core_notice.lead_s(30, 60, 120))
+        self.assertEqual(120, core_notice.lead_s(30, 60))
+
+    def test_how_long_to_wait(self):
+        for values, expected in (
+                ({'lead_s': 900.0}, 900), ({'lead_s': 0.0}, 30),
+                ({'lead_s': 900.0, 'blocking': ('a',)}, 30)):
+            self.assertEqual(expected,
+                             drain.patience_s(drain.Step(**values)))
+        for to_start_s, looked_after_s, expected in (
+                (0, 60, True), (-5, 60, True), (0, 59, False),
+                (1, 60, False)):
+            self.assertIs(expected, drain.is_late(
+                to_start_s, looked_after_s, 60))
+
+    def test_notices_of_one_length_end_together(self):
+        self.assertEqual(
+            [['b', 'd'], ['a']],
+            drain.by_notice({'a': 60, 'b': 0, 'c': 60, 'd': 0}, {'c'}))
 
     @hypothesis.given(RESIDENTS, st.integers(-500, 2000))
     def test_laws(self, residents, to_start_s):
