@@ -116,8 +116,8 @@ class Cleanup:
             known = {resident.uuid for resident
                      in self._occupancy.on_node(host.host)}
             if any(reservation.uuid in self._occupancy.reservations_of(uuid)
-                   for uuid in self._inventory.consumers(
-                       hosts[host.host]) - known):
+                   for uuid in self._inventory.occupants(
+                       hosts[host.host]).consumers - known):
                 return True
         return False
 

@@ -25,6 +25,7 @@ from oslo_log import log as logging
 from nova_preempt import requester
 from nova_preempt.core import notice
 from nova_preempt.core.reservation import drain
+from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import migration as moving
@@ -125,7 +126,7 @@ class Drain:
             (reservation.start_at - self._clock()).total_seconds(),
             self._caps(servers, residents))
         if step.empty:
-            return self._found_empty(host, on_node)
+            return self._found_empty(host, {item.uuid for item in on_node})
         for item in on_node:
             if item.uuid in step.move:
                 self._migration.move(item)
@@ -163,11 +164,12 @@ class Drain:
         self._seen = {key for key in self._seen if key[0] in uuids}
 
     def _found_empty(self, host, own):
-        others = self._inventory.consumers(host) - {
-            item.uuid for item in own}
+        occupants = self._inventory.occupants(host)
+        empty = occupancy.is_empty(occupants, own)
         return Found(
-            not others, text=_list('allocations of', sorted(others)),
-            public='servers of others come or go there' if others else '')
+            empty, text=_list('allocations of', sorted(
+                (occupants.consumers | occupants.servers) - own)),
+            public='' if empty else 'servers of others come or go there')
 
     def _resident(self, item, reservation, running):
         """The core's view of an occupancy.Resident."""

@@ -28,6 +28,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import providers as provider_cache
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import occupancy
 from nova_preempt.reservation import properties
 
 LOG = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class Inventory:
         self._read_at = None
         self._hosts = {}           # name: Host, without what changes at once
         self._traits = {}          # provider uuid: (generation, names)
+        self._trees = {}           # uuid of a root: those of its tree
 
     # -- answers ---------------------------------------------------------
 
@@ -176,29 +178,48 @@ class Inventory:
         """Whether nothing runs there but preemptible servers that can end."""
         if counts.get(host.name, (0, 0))[1]:
             return False
-        preemptible = {item.uuid for item
-                       in self.occupancy.on_node(host.name)
-                       if item.preemptible}
+        residents = self.occupancy.on_node(host.name)
+        preemptible = {item.uuid for item in residents if item.preemptible}
         if not all(map(self._may_end, preemptible)):
             return False
-        state = self._providers.known(host.provider_uuid)
-        if state is not None and not state.allocations.keys() - preemptible:
-            return True
-        # What the cells say is newer: it may have become free since.
         try:
-            return not self.consumers(host) - preemptible
+            # What the cells say is newer: it may have become free since.
+            return any(occupancy.is_empty(occupancy.Occupants(
+                           consumers=frozenset(self._consumers(host, read)),
+                           servers=frozenset(item.uuid
+                                             for item in residents)),
+                           preemptible)
+                       for read in (self._known, self._providers.read))
         except placement_api.PlacementError as exc:
             LOG.warning('Whether host %(host)s is free cannot be told: '
                         '%(exc)s', {'host': host.name, 'exc': exc})
             return False
 
-    def consumers(self, host):
-        """The uuids of whatever has allocations on a host, asked now.
+    def occupants(self, host):
+        """The core's Occupants of a host; Placement is asked now.
+
+        Who moves has a consumer of its migration where it comes from, and is
+        one itself where it goes.
 
         :raises PlacementError: nobody knows
         """
-        state = self._providers.read(host.provider_uuid)
-        return set() if state is None else set(state.allocations)
+        return occupancy.Occupants(
+            consumers=frozenset(self._consumers(host, self._providers.read)),
+            servers=frozenset(
+                item.uuid for item in self.occupancy.on_node(host.name)))
+
+    def _known(self, provider_uuid):
+        return (self._providers.known(provider_uuid)
+                or self._providers.read(provider_uuid))
+
+    def _consumers(self, host, read):
+        """The uuids of what has allocations of a host or of parts of it."""
+        found = set()
+        for uuid in self._trees.get(host.provider_uuid,
+                                    (host.provider_uuid,)):
+            state = read(uuid)
+            found |= set() if state is None else state.allocations.keys()
+        return found
 
     # -- reading ---------------------------------------------------------
 
@@ -265,6 +286,10 @@ class Inventory:
         listed = self._placement.list_all_providers([])
         failed = self._read_traits(listed)
         names = {provider.uuid: provider.name for provider in listed}
+        of_root = collections.defaultdict(list)
+        for provider in listed:
+            of_root[provider.root_uuid].append(provider.uuid)
+        self._trees = dict(of_root)
         trees = {}
         for provider in listed:
             try:

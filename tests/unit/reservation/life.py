@@ -25,6 +25,7 @@ import testtools
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import occupancy as core_occupancy
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db
@@ -239,10 +240,12 @@ class Cloud:
         self._check()
         return dict(self.hosts)
 
-    def consumers(self, host):
+    def occupants(self, host):
         if host.name in self.unreadable:
             raise placement.PlacementError('500')
-        return self.on(host.name) | self.foreign[host.name]
+        return core_occupancy.Occupants(
+            frozenset(self.on(host.name) | self.foreign[host.name]),
+            frozenset(self.on(host.name)))
 
     def is_vacant(self, host, counts):
         return not counts.get(host.name, (0, 0))[1] and not any(
@@ -330,7 +333,7 @@ class ChoresTestCase(LifeTestCase):
         cloud = self.cloud
         hosts = SimpleNamespace(
             hosts=cloud.hosts_now, occupancy=cloud,
-            consumers=cloud.consumers, is_vacant=cloud.is_vacant)
+            occupants=cloud.occupants, is_vacant=cloud.is_vacant)
         self.lease_events = self.make_moments()
         moves = migration.Migration(
             cloud, cloud, db_moves.Moves(self.database), self.clock)

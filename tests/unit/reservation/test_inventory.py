@@ -198,6 +198,15 @@ class TestInventory(testtools.TestCase):
         self.placement.allocations['h4'].clear()
         self.assertTrue(self.inventory.find_hosts([])[3]['vacant'])
 
+    def test_a_host_of_which_a_part_is_taken_is_not_vacant(self):
+        self.placement.allocations['gpu'] = {'unknown': {}}
+        self.assertEqual([False, True],
+                         [host['vacant']
+                          for host in self.inventory.find_hosts([])])
+        host = self.inventory.hosts()['h1']
+        self.assertEqual({'unknown'},
+                         self.inventory.occupants(host).consumers)
+
     def test_reads_what_has_changed(self):
         self.make(100)
         self.inventory.refresh()
