@@ -20,7 +20,9 @@ Never on a cloud with other people's servers: it fills the hosts of the zone
 long. Meanwhile servers boot, one after the other, in --free-zone, where there
 must be room for one. Prints what these take before and meanwhile, from the
 request to ACTIVE, and deletes all of its servers. Credentials are those of
-openstackclient (--os-... or OS_...) of an administrator.
+openstackclient (--os-... or OS_...) of an administrator. Each zone has to be
+one of a host aggregate: Nova's default zone confines nothing, and with it all
+hosts of the cloud would be filled.
 """
 
 import argparse
@@ -94,6 +96,19 @@ def run(full, free, args):
               f'max {max(times):6.2f} s')
 
 
+def check_zones(compute, *zones):
+    """Refuse zones that do not confine servers to hosts of an aggregate."""
+    found = {item['availability_zone'] for item in compute.get(
+        '/os-aggregates').json()['aggregates'] if item['hosts']}
+    for zone in zones:
+        if zone not in found:
+            raise SystemExit(
+                f'zone {zone} is not one of a host aggregate with hosts: '
+                'servers asked for with it may go to any host')
+    if len(set(zones)) < len(zones):
+        raise SystemExit('the two zones have to be different')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     loading.register_session_argparse_arguments(parser)
@@ -116,6 +131,7 @@ def main():
         service_type='compute', interface='public',
         region_name=os.environ.get('OS_REGION_NAME'),
         default_microversion=outages.COMPUTE_MICROVERSION)
+    check_zones(compute, args.full_zone, args.free_zone)
     full = Cloud(compute, args.image, args.full_zone)
     free = Cloud(compute, args.image, args.free_zone)
     try:

@@ -16,12 +16,17 @@ from oslo_config import cfg
 OPTS = [
     cfg.BoolOpt(
         'enabled',
+        mutable=True,
         default=False,
         help='Whether ``nova-preempt-engine`` powers idle hosts off and on. '
              'Off by default: it needs a ``driver`` for each host. Readings, '
-             'figures and the ranking of hosts do not depend on it.'),
+             'figures and the ranking of hosts do not depend on it. Turned '
+             'off while the engine runs, no host is switched any more; '
+             'to turn it on the engine has to be restarted, unless it was on '
+             'when it started.'),
     cfg.IntOpt(
         'note_interval_s',
+        mutable=True,
         default=60,
         min=1,
         help='How often hosts without servers are noted, in seconds. A '
@@ -35,12 +40,14 @@ OPTS = [
              'host takes to boot.'),
     cfg.IntOpt(
         'idle_intervals',
+        mutable=True,
         default=5,
         min=1,
         help='How many times in a row a host must have been noted as idle '
              'before it may be powered off. Five, as published.'),
     cfg.IntOpt(
         'reserved_horizon_s',
+        mutable=True,
         default=900,
         min=0,
         help='How long before the start of a reservation its hosts are left '
@@ -48,6 +55,7 @@ OPTS = [
              'off and on would take most of it.'),
     cfg.IntOpt(
         'spare_hosts',
+        mutable=True,
         default=1,
         min=0,
         help='How many hosts are on beyond those that the forecast or '
@@ -56,12 +64,14 @@ OPTS = [
              'for a boot.'),
     cfg.IntOpt(
         'minimum_hosts',
+        mutable=True,
         default=1,
         min=0,
         help='How many hosts are on at least, with or without servers, in '
              'the whole cloud.'),
     cfg.IntOpt(
         'minimum_hosts_per_aggregate',
+        mutable=True,
         default=0,
         min=0,
         help='How many hosts are on at least in each host aggregate; where '
@@ -70,6 +80,7 @@ OPTS = [
              'asks for none: many aggregates only describe hosts.'),
     cfg.ListOpt(
         'excluded_hosts',
+        mutable=True,
         default=[],
         help='Node names of hosts that are never powered off or on, with '
              '``*`` and ``?`` as in a shell. A host whose compute service an '
@@ -77,18 +88,21 @@ OPTS = [
              'default.'),
     cfg.IntOpt(
         'max_wakes_per_minute',
+        mutable=True,
         default=10,
         min=1,
         help='How many hosts are powered on within a minute at most. Hosts '
              'that start draw most, and all at once may trip a breaker.'),
     cfg.IntOpt(
         'max_sleeps_per_minute',
+        mutable=True,
         default=5,
         min=1,
         help='How many hosts are powered off within a minute at most. Fewer '
              'than on: what was wrong can be seen before all are off.'),
     cfg.IntOpt(
         'boot_time_s',
+        mutable=True,
         default=300,
         min=0,
         help='How long a host is taken to need from power on to the report '
@@ -97,6 +111,7 @@ OPTS = [
              'start.'),
     cfg.IntOpt(
         'boot_timeout_s',
+        mutable=True,
         default=900,
         min=1,
         help='How long a host may need to boot, in seconds. After it the '
@@ -104,6 +119,7 @@ OPTS = [
              'in its place.'),
     cfg.IntOpt(
         'boot_attempts',
+        mutable=True,
         default=2,
         min=1,
         help='How many boots in a row are tried before a host is marked as '
@@ -114,6 +130,7 @@ OPTS = [
              'hanging host off.'),
     cfg.IntOpt(
         'failed_retry_s',
+        mutable=True,
         default=3600,
         min=1,
         help='How long after it has failed a host is tried again, in '
@@ -169,11 +186,13 @@ How many hosts will be needed: the name of an entry point in the group
              'few megabytes.'),
     cfg.BoolOpt(
         'demand_wakes',
+        mutable=True,
         default=True,
         help='Whether a normal server that finds no host wakes sleeping '
              'ones that could serve it. Only with ``enabled``.'),
     cfg.IntOpt(
         'demand_wait_s',
+        mutable=True,
         default=600,
         min=0,
         help="""

@@ -15,6 +15,8 @@
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
 
+from nova_preempt.conf import budgets
+
 GROUP = 'preemption'
 
 OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
@@ -108,38 +110,6 @@ whatever its flavor.
 
 Off by default: with flavors alone the operator decides, by flavor access, who
 may use preemptible servers and at which price.
-"""),
-    cfg.IntOpt(
-        'project_budget',
-        default=0,
-        min=0,
-        help="""
-How many preemptible servers of one project may be ending at once, so that
-nobody loses all at a time. Those of all schedulers and of
-``nova-preempt-engine`` count together; see also ``budget_window_s``. Where it
-is used up, other victims or another host are chosen, and a request that finds
-none gets NoValidHost. A server whose maximum run time is over counts, but ends
-whatever the budget says: it was never promised more.
-
-0, the default, sets no limit: normal servers go first.
-"""),
-    cfg.IntOpt(
-        'group_budget',
-        default=0,
-        min=0,
-        help="""
-The same for the preemptible servers of one Nova server group, which commonly
-serve one purpose together. 0, the default, sets no limit.
-"""),
-    cfg.IntOpt(
-        'budget_window_s',
-        default=0,
-        min=0,
-        help="""
-For how long after its end a server still counts for ``project_budget`` and
-``group_budget``, in seconds: the time in which its owner can replace it. One
-that was migrated has not ended. With 0, the default, only those count that
-are ending now.
 """),
     cfg.IntOpt(
         'minimum_runtime_s',
@@ -386,7 +356,7 @@ at once that they are dead.
 
 def list_opts():
     """Ours, and keystoneauth's for the credentials."""
-    return (OPTS + ks_loading.get_session_conf_options() +
+    return (OPTS + budgets.OPTS + ks_loading.get_session_conf_options() +
             ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
             _adapter_opts())
@@ -403,7 +373,7 @@ def _adapter_opts():
 
 
 def register_opts(conf):
-    conf.register_opts(OPTS, group=GROUP)
+    conf.register_opts(OPTS + budgets.OPTS, group=GROUP)
     ks_loading.register_session_conf_options(conf, GROUP)
     ks_loading.register_auth_conf_options(conf, GROUP)
     conf.register_opts(_adapter_opts(), group=GROUP)

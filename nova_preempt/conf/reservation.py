@@ -50,6 +50,7 @@ last.
 """),
     cfg.IntOpt(
         'evacuation_lead_s',
+        mutable=True,
         default=900,
         min=0,
         help="""
@@ -138,6 +139,7 @@ group ``nova_preempt.reservation_ranking``.
 """),
     cfg.BoolOpt(
         'reservable_default',
+        mutable=True,
         default=False,
         help='Whether hosts can be reserved of which an administrator has '
              'not said so. False, the default, needs each host to be put '
@@ -145,6 +147,7 @@ group ``nova_preempt.reservation_ranking``.
              'makes every host reservable until it is taken out.'),
     cfg.IntOpt(
         'max_reservations',
+        mutable=True,
         default=10,
         min=-1,
         help='How many reservations a project may have that have not ended. '
@@ -152,6 +155,7 @@ group ``nova_preempt.reservation_ranking``.
              'limit. An administrator can give a project limits of its own.'),
     cfg.IntOpt(
         'max_hosts',
+        mutable=True,
         default=4,
         min=-1,
         help='How many hosts a project may have reserved at any one time, in '
@@ -160,6 +164,7 @@ group ``nova_preempt.reservation_ranking``.
              'limits of their own. -1 is no limit but the number of hosts.'),
     cfg.IntOpt(
         'max_duration_s',
+        mutable=True,
         default=7 * DAY_S,
         min=-1,
         help='How long a reservation may last, in seconds. The default is a '
@@ -167,6 +172,7 @@ group ``nova_preempt.reservation_ranking``.
              'an aggregate. -1 is no limit.'),
     cfg.IntOpt(
         'max_advance_s',
+        mutable=True,
         default=90 * DAY_S,
         min=-1,
         help='How far ahead a reservation may start, in seconds from now. '
@@ -174,6 +180,7 @@ group ``nova_preempt.reservation_ranking``.
              'to others beyond. -1 is no limit.'),
     cfg.IntOpt(
         'max_created_per_day',
+        mutable=True,
         default=100,
         min=-1,
         help='How many reservations a project may make within 24 hours, '
@@ -182,6 +189,7 @@ group ``nova_preempt.reservation_ranking``.
              'default, is far more than people make. -1 is no limit.'),
     cfg.IntOpt(
         'retention_days',
+        mutable=True,
         default=90,
         min=0,
         help='For how many days the engine keeps reservations that are over. '
@@ -197,6 +205,7 @@ group ``nova_preempt.reservation_ranking``.
              'see either.'),
     cfg.IntOpt(
         'end_timeout_s',
+        mutable=True,
         default=600,
         min=1,
         help='For how long after the end of a reservation the engine tries '
@@ -205,6 +214,7 @@ group ``nova_preempt.reservation_ranking``.
              'first, hence ten minutes by default.'),
     cfg.IntOpt(
         'host_grace_s',
+        mutable=True,
         default=120,
         min=0,
         help='How long the compute service of a reserved host may be down, '
@@ -213,6 +223,7 @@ group ``nova_preempt.reservation_ranking``.
              'minutes, the default, are enough for a restart.'),
     cfg.FloatOpt(
         'brake_percent',
+        mutable=True,
         default=20,
         min=0,
         max=100,
@@ -227,6 +238,7 @@ less than what hangs on one switch in most clouds.
 """),
     cfg.IntOpt(
         'brake_hosts',
+        mutable=True,
         default=2,
         min=0,
         help='How many hosts may be down at once and be replaced whatever '

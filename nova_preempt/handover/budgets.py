@@ -34,12 +34,18 @@ class Budgets:
     """
 
     def __init__(self, options, db, view):
-        self.project_budget = options.project_budget
-        self.group_budget = options.group_budget
-        self._window_s = options.budget_window_s
+        self._options = options
         self._db = db
         self._view = view
         self._groups = {}        # server uuid: ids of its groups
+
+    @property
+    def project_budget(self):
+        return self._options.project_budget
+
+    @property
+    def group_budget(self):
+        return self._options.group_budget
 
     def __bool__(self):
         return bool(self.project_budget or self.group_budget)
@@ -62,9 +68,10 @@ class Budgets:
         return {server.uuid for server in self._view.servers()}
 
     def _since(self):
-        if not self._window_s:
+        window_s = self._options.budget_window_s
+        if not window_s:
             return None
-        return timeutils.utcnow() - datetime.timedelta(seconds=self._window_s)
+        return timeutils.utcnow() - datetime.timedelta(seconds=window_s)
 
     def _learn_groups(self, uuids):
         """Make sure that the groups of these and all others are known."""

@@ -16,7 +16,6 @@ import oslo_messaging as messaging
 from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
-from nova_preempt.db import pauses
 from nova_preempt.db import promises
 from nova_preempt.rpc import ENERGY
 
@@ -28,23 +27,23 @@ class PowerEndpoint:
     :param control: a control.Control
     :param switcher: its switching.Switcher
     :param database: a db.Database
-    :param stopped: a nova_preempt.pauses.Pauses
+    :param is_stopped: whether an operator wants no host to be switched now
     """
 
     target = messaging.Target(namespace=ENERGY, version='1.0')
 
-    def __init__(self, control, switcher, database, stopped):
+    def __init__(self, control, switcher, database, is_stopped):
         self._control = control
         self._switcher = switcher
         self._db = database
-        self._pauses = stopped
+        self._is_stopped = is_stopped
 
     def wake(self, context, request, servers, hosts):
         """See nova_preempt.rpc.EngineClient.
 
         As many wake at once as may; the others that are promised follow.
         """
-        if self._pauses.why(pauses.POWER):
+        if self._is_stopped():
             return {'hosts': [], 'boot_s': 0.0}
         states = db_energy.get_power(self._db)
         sleepers = self._sleepers(states, hosts)

@@ -41,7 +41,7 @@ class Power:
 
     def __init__(self, conf, process, clients, driver=None,
                  leads=lambda: True):
-        options = conf[energy.GROUP]
+        options = self._options = conf[energy.GROUP]
         hosts = compute_hosts.ComputeHosts(clients.placement,
                                            clients.get_cells)
         self.figures = figure_cache.FigureCache(options, lambda: process.db)
@@ -60,7 +60,7 @@ class Power:
                 forecasts.Forecast(options, process.db), self.efficiencies,
                 self._pause_s)
             self.endpoints.append(endpoint.PowerEndpoint(
-                self.control, self.switcher, process.db, process.pauses))
+                self.control, self.switcher, process.db, self._is_stopped))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
@@ -82,7 +82,7 @@ class Power:
         """The names of hosts that are off, or on their way, and will be on
         for whoever needs them.
         """
-        if self.switcher is None:
+        if self.switcher is None or not self._options.enabled:
             return frozenset()
         return frozenset(db_energy.get_power(self._db, (
             db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP,
@@ -94,8 +94,13 @@ class Power:
         return {host: item.idle_watts for host, item
                 in self.figures.all().items() if item.idle_watts is not None}
 
+    def _is_stopped(self):
+        """Whether an operator wants no host to be switched now."""
+        return not self._options.enabled or bool(
+            self._pauses.why(pauses.POWER))
+
     def _step(self):
-        if not self._pauses.why(pauses.POWER):
+        if not self._is_stopped():
             self.control.step()
         return self._pause_s
 

@@ -11,11 +11,16 @@
 # under the License.
 """What budgets leave, and what they refuse."""
 
+import pathlib
+import tempfile
 import types
 import unittest
 from unittest import mock
 
+from oslo_config import cfg
+
 from nova_preempt import db
+import nova_preempt.conf
 from nova_preempt.db import decisions
 from nova_preempt.handover import budgets
 
@@ -58,6 +63,29 @@ class BudgetsTestCase(unittest.TestCase):
                 budget_window_s=budget_window_s),
             self.database, types.SimpleNamespace(
                 servers=lambda: self.servers))
+
+
+class TestOptions(BudgetsTestCase):
+
+    def test_changed_while_the_process_runs(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name, 'nova.conf')
+        path.touch()
+        conf = cfg.ConfigOpts()
+        nova_preempt.conf.register_opts(conf)
+        conf(['--config-file', str(path)])
+        self.make()
+        found = budgets.Budgets(conf.preemption, self.database,
+                                types.SimpleNamespace(
+                                    servers=lambda: self.servers))
+        self.assertFalse(found)
+        path.write_text('[preemption]\nproject_budget = 2\n'
+                        'group_budget = 1\nbudget_window_s = 60\n')
+        conf.mutate_config_files()
+        self.assertEqual((2, 1), (found.read().project_budget,
+                                  found.read().group_budget))
+        self.assertIsNotNone(self.database.get_ending.call_args.args[0])
 
 
 class TestRead(BudgetsTestCase):

@@ -85,11 +85,16 @@ class PowerTestCase(testtools.TestCase):
 
     def configure(self, text=''):
         """Options as this nova.conf has them."""
-        path = self.directory / 'nova.conf'
-        path.write_text(text)
+        self.config_file = self.directory / 'nova.conf'
+        self.config_file.write_text(text)
         self.conf = cfg.ConfigOpts()
         nova_preempt.conf.register_opts(self.conf)
-        self.conf(['--config-file', str(path)])
+        self.conf(['--config-file', str(self.config_file)])
+
+    def mutate(self, text):
+        """Change the file, as an operator does, and send a SIGHUP."""
+        self.config_file.write_text(text)
+        self.conf.mutate_config_files()
 
     def set(self, **options):
         """Set options of [energy]."""

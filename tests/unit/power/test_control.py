@@ -257,7 +257,8 @@ class TestRequests(ControlTestCase):
         self.seconds = 0
         self.requests = endpoint.PowerEndpoint(
             self.control, self.switcher, self.db,
-            pauses.Pauses(self.db, lambda: self.seconds))
+            lambda: pauses.Pauses(self.db, lambda: self.seconds).why(
+                db_pauses.POWER))
         self.room = dict.fromkeys(NAMES, 2)
 
     def test_nothing_wakes_while_power_is_paused(self):
@@ -317,7 +318,7 @@ class TestRequests(ControlTestCase):
         self.start(world.World(*names))
         self.until_asleep(*names)
         self.requests = endpoint.PowerEndpoint(
-            self.control, self.switcher, self.db, pauses.Pauses(self.db))
+            self.control, self.switcher, self.db, lambda: False)
         self.set(max_wakes_per_minute=10)
         room = dict.fromkeys(names, 2)
         found = [self.wake(f'r{number}', 1, room) for number in range(30)]
@@ -349,7 +350,7 @@ class TestRequests(ControlTestCase):
     def test_of_two_engines(self):
         """What one has promised the other one knows."""
         other = endpoint.PowerEndpoint(
-            self.control, self.switcher, self.db, pauses.Pauses(self.db))
+            self.control, self.switcher, self.db, lambda: False)
         self.wake('r1', 2)
         self.assertEqual(['b'], other.wake(None, 'r2', 1,
                                            self.room)['hosts'])

@@ -69,3 +69,29 @@ class TestPower(world.WorldTestCase):
         power.figures.refresh()
         self.assertEqual({'a': 2.5e9}, power.efficiencies())
         self.assertEqual({'a': 100.0}, power._idle_watts())
+
+    def test_turned_off_while_it_runs(self):
+        self.configure('[energy]\nenabled = true')
+        db_energy.set_power(self.db, 'a', db_energy.ASLEEP, base.NOW.replace(
+            tzinfo=None), from_states=('on',))
+        power = self.make()
+        power._pauses.why.return_value = ''
+        power.control.step = mock.Mock()
+        self.mutate('[energy]\nenabled = false')
+        work = dict(power.works)['power: control']
+        self.assertEqual(10, work())
+        power.control.step.assert_not_called()
+        self.assertEqual(frozenset(), power.asleep())
+        self.assertEqual({'hosts': [], 'boot_s': 0.0},
+                         power.endpoints[0].wake(None, 'r', 1, {'a': 1}))
+        self.mutate('[energy]\nenabled = true')
+        work()
+        power.control.step.assert_called_once_with()
+        self.assertEqual({'a'}, power.asleep())
+
+    def test_how_many_wake_is_changed_while_it_runs(self):
+        self.configure('[energy]\nenabled = true\nmax_wakes_per_minute = 5')
+        switcher = self.make().switcher
+        self.assertEqual(5, switcher.left({})[0])
+        self.mutate('[energy]\nenabled = true\nmax_wakes_per_minute = 1')
+        self.assertEqual(1, switcher.left({})[0])
