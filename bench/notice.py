@@ -116,7 +116,7 @@ class Waiting:
     def waiting(self):
         """How many requests wait: for a notice, or for somebody's surplus."""
         preemption = self._scheduler.preemption
-        return len(preemption.process.db.get_claimed_uuids()) + sum(
+        return len(preemption.process.decisions.get_claimed_uuids()) + sum(
             map(len, list(preemption.releasing._taken.values())))
 
 

@@ -67,7 +67,7 @@ def make_reservations(database, hosts, number):
             'end_action': 'shelve', 'before_end_s': 0, **times})
         assigned.append({'reservation_uuid': f'r{index}', 'status': 'assigned',
                          'host': f'host{index % hosts}', **times})
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.insert(models.Reservation), rows)
         session.execute(sa.insert(models.ReservationHost), assigned)
 

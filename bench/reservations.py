@@ -39,9 +39,9 @@ from typing import Any
 from oslo_config import cfg
 import sqlalchemy as sa
 
+from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
-from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
@@ -106,7 +106,7 @@ class Inventory:
             if matches(properties)]))
 
 
-def fill(database: decisions.Database, rng: random.Random, hosts: list[str],
+def fill(database: db.Database, rng: random.Random, hosts: list[str],
          number: int) -> None:
     """Write reservations of one to three hosts, one after the other."""
     free = dict.fromkeys(hosts, NOW)
@@ -130,7 +130,7 @@ def fill(database: decisions.Database, rng: random.Random, hosts: list[str],
             host_rows.append({
                 'reservation_uuid': uuid, 'host': host, 'start_at': start,
                 'end_at': end, 'status': reservation_rows.ASSIGNED})
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.insert(models.Reservation), rows)
         session.execute(sa.insert(models.ReservationHost), host_rows)
 
@@ -138,7 +138,7 @@ def fill(database: decisions.Database, rng: random.Random, hosts: list[str],
 class Other:
     """Another process, which changes one reservation after the other."""
 
-    def __init__(self, database: decisions.Database, number: int) -> None:
+    def __init__(self, database: db.Database, number: int) -> None:
         self._reservations = reservations.Reservations(database, lambda: NOW)
         self._number = number
         self._next = 0
@@ -183,7 +183,7 @@ def run(options: argparse.Namespace, url: str) -> bool:
     conf.set_override('connection', url, 'preemption_database')
     for limit in schedule.LIMITS:
         conf.set_override(limit, -1, 'reservation')
-    database = decisions.Database(conf)
+    database = db.Database(conf)
     schema.sync(database)
     rng = random.Random(options.seed)
     inventory = Inventory(rng, options.hosts)
@@ -235,7 +235,7 @@ def run(options: argparse.Namespace, url: str) -> bool:
     return good
 
 
-def print_changes(conf: cfg.ConfigOpts, database: decisions.Database,
+def print_changes(conf: cfg.ConfigOpts, database: db.Database,
                   other: Other,
                   repetitions: int) -> bool:
     """Print what others do after a change; return whether it is little."""

@@ -41,10 +41,10 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 
+from nova_preempt import db
 from nova_preempt.cloud import servers
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
-from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import hints
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.handover import terminator
@@ -243,7 +243,7 @@ class Phases(contextlib.AbstractContextManager):
         'filters, weighers': (host_manager.HostManager, (
             'get_filtered_hosts', 'get_weighed_hosts')),
         'servers': (servers.ServerCache, ('refresh',)),
-        'our database': (db_decisions.Database, (
+        'our database': (db.Decisions, (
             'create_decision', 'update_decision', 'get_decisions')),
         'hints': (hints, ('get',)),
         'bounds': (plans.Search, ('_bound',)),

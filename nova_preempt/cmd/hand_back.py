@@ -63,7 +63,8 @@ def make(database, start):
     servers.refresh()
     hosts = compute_hosts.ComputeHosts(placement, lambda: cells).read()
     return hand_back.HandBack(
-        database, nova_api.NovaAPI(CONF), placement, hosts.values(),
+        db.Decisions(database), nova_api.NovaAPI(CONF), placement,
+        hosts.values(),
         servers.servers(), CONF.preemption_quota.allocation_project_id,
         start)
 

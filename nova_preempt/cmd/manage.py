@@ -64,7 +64,7 @@ def _show(args):
     """Print decisions, one a line: as JSON, those that are open for people.
     """
     brief = args.brief or (args.open and not args.json)
-    decisions = db.Database(CONF).get_decisions(
+    decisions = db.Decisions(db.Database(CONF)).get_decisions(
         server_uuid=args.server, request_id=args.request_id,
         statuses=db_decisions.OPEN if args.open else None)
     for decision in decisions:

@@ -78,7 +78,8 @@ def look(wait_s):
         placement_api.Placement(report.report_client_singleton),
         servers.ServerCache(lambda: cells,
                             lambda uuids: hints.get(database)),
-        database, lambda: cells, CONF.preemption.intent_timeout_s)
+        db.Decisions(database), lambda: cells,
+        CONF.preemption.intent_timeout_s)
     first = set(auditor.look())
     if not first:
         return []

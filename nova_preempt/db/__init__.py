@@ -11,8 +11,9 @@
 # under the License.
 """The database of nova_preempt: intents, decision records, hinted servers."""
 
-from nova_preempt.db.decisions import Database
+from nova_preempt.db.database import Database
 from nova_preempt.db.decisions import Decision
+from nova_preempt.db.decisions import Decisions
 from nova_preempt.db.decisions import Victim
 
-__all__ = ('Database', 'Decision', 'Victim')
+__all__ = ('Database', 'Decision', 'Decisions', 'Victim')

@@ -82,11 +82,11 @@ class CalendarCache:
 
     def read(self):
         """The Calendar as it is; do not change it."""
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             calendar = self._updated(session)
         if calendar is not None:
             return calendar
-        with self._loading, self._db._reader() as session:
+        with self._loading, self._db.reader() as session:
             return self._updated(session) or self._load(session)
 
     def read_before(self, session, generation):

@@ -9,12 +9,10 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Reading and writing the database.
+"""Decisions, and their victims.
 
-Each write is one short transaction that begins with a write, so that SQLite
-waits for its lock instead of refusing. A decision is only changed by its
-owner: every change is conditioned on it (compare and swap), and whoever finds
-it changed has lost it to the recovery.
+A decision is only changed by its owner: every change is conditioned on it
+(compare and swap), and whoever finds it changed has lost it to the recovery.
 """
 
 import dataclasses
@@ -22,7 +20,6 @@ import datetime
 import json
 
 from oslo_db import exception as db_exc
-from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
@@ -131,31 +128,14 @@ class Decision:
     victims: tuple[Victim, ...] = ()
 
 
-class Database:
-    """The database behind [preemption_database].
+class Decisions:
+    """The decisions of all processes.
 
-    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :param database: a nova_preempt.db.Database
     """
 
-    def __init__(self, conf):
-        self._conf = conf.preemption_database
-        self._facade = enginefacade.transaction_context()
-        options = dict(self._conf.items())
-        self._facade.configure(**{
-            key: value for key, value in options.items()
-            if key in _FACADE_OPTIONS and value is not None})
-
-    @property
-    def is_sqlite(self):
-        return self._conf.connection.startswith('sqlite')
-
-    def _reader(self):
-        return self._facade.reader.using(_Context())
-
-    def _writer(self):
-        return self._facade.writer.using(_Context())
-
-    # -- decisions -------------------------------------------------------
+    def __init__(self, database):
+        self._database = database
 
     def create_decision(self, decision, check=None, since=None):
         """Write a new decision.
@@ -183,7 +163,7 @@ class Database:
                     'allocations': json.dumps(victim.allocations,
                                               sort_keys=True)}
                    for victim in decision.victims]
-        with self._writer() as session:
+        with self._database.writer() as session:
             if check is not None:
                 # Without it neither of two transactions would see what the
                 # other one has written, except in SQLite.
@@ -232,7 +212,7 @@ class Database:
         @retries.retried
         def update():
             tries.append(uuid)
-            with self._writer() as session:
+            with self._database.writer() as session:
                 return session.execute(query.values(**values)).rowcount == 1
 
         if update():
@@ -247,7 +227,7 @@ class Database:
                  .where(models.Decision.uuid == uuid)
                  .where(models.Decision.status == status)
                  .where(models.Decision.owner == owner))
-        with self._reader() as session:
+        with self._database.reader() as session:
             return session.execute(query).first() is not None
 
     @retries.retried
@@ -256,13 +236,36 @@ class Database:
                  .where(models.Victim.decision_uuid == decision_uuid)
                  .where(models.Victim.server_uuid == server_uuid)
                  .values(status=status, **values))
-        with self._writer() as session:
+        with self._database.writer() as session:
             session.execute(query)
+
+    @retries.retried
+    def reopen(self, uuid, owner):
+        """Have an owner roll a decision back, whoever had it, or has.
+
+        :returns: False if there is none, or its server may be built
+        """
+        query = (sa.update(models.Decision)
+                 .where(models.Decision.uuid == uuid)
+                 .where(models.Decision.status != DONE)
+                 .values(owner=owner, status=ROLLING_BACK,
+                         updated_at=clock.now())
+                 .execution_options(synchronize_session=False))
+        victims = (sa.update(models.Victim)
+                   .where(models.Victim.decision_uuid == uuid)
+                   .where(models.Victim.status == KEPT)
+                   .values(status=PENDING, ended_at=None)
+                   .execution_options(synchronize_session=False))
+        with self._database.writer() as session:
+            if session.execute(query).rowcount != 1:
+                return False
+            session.execute(victims)
+            return True
 
     @retries.retried
     def get_decision(self, uuid):
         """A Decision, None if there is none."""
-        with self._reader() as session:
+        with self._database.reader() as session:
             row = session.get(models.Decision, uuid)
             return row and _decision(row)
 
@@ -283,7 +286,7 @@ class Database:
                 models.Victim.server_uuid == victim_uuid))
         if statuses is not None:
             query = query.where(models.Decision.status.in_(statuses))
-        with self._reader() as session:
+        with self._database.reader() as session:
             return [_decision(row) for row in
                     session.execute(query).unique().scalars()]
 
@@ -296,7 +299,7 @@ class Database:
                  .where(models.Victim.status == status)
                  .order_by(models.Victim.ended_at,
                            models.Victim.server_uuid))
-        with self._reader() as session:
+        with self._database.reader() as session:
             return [(row.decision_uuid, _victim(row))
                     for row in session.execute(query).scalars()]
 
@@ -304,7 +307,7 @@ class Database:
         """The uuids of the decisions that are CLAIMED, as a set."""
         query = sa.select(models.Decision.uuid).where(
             models.Decision.status == CLAIMED)
-        with self._reader() as session:
+        with self._database.reader() as session:
             return set(session.execute(query).scalars())
 
     def get_ending(self, since=None):
@@ -313,7 +316,7 @@ class Database:
         The victims of open decisions; with since, a naive UTC time, also
         those that have ended after it.
         """
-        with self._reader() as session:
+        with self._database.reader() as session:
             return _ending(session, since)
 
     def count_preemptions(self):
@@ -321,7 +324,7 @@ class Database:
         query = (sa.select(models.Victim.server_uuid, sa.func.count())
                  .where(models.Victim.status.in_(SURVIVED))
                  .group_by(models.Victim.server_uuid))
-        with self._reader() as session:
+        with self._database.reader() as session:
             return dict(session.execute(query).tuples().all())
 
     @retries.retried
@@ -334,22 +337,10 @@ class Database:
         query = (sa.select(models.Decision)
                  .where(models.Decision.status.in_(OPEN))
                  .order_by(models.Decision.created_at, models.Decision.uuid))
-        with self._reader() as session:
+        with self._database.reader() as session:
             now = session.execute(sa.select(clock.now())).scalar_one()
             return [(_decision(row), (now - row.updated_at).total_seconds())
                     for row in session.execute(query).unique().scalars()]
-
-
-_FACADE_OPTIONS = (
-    'connection', 'connection_debug', 'connection_parameters',
-    'connection_recycle_time', 'connection_trace', 'max_overflow',
-    'max_pool_size', 'max_retries', 'mysql_sql_mode', 'mysql_wsrep_sync_wait',
-    'pool_timeout', 'retry_interval', 'slave_connection', 'sqlite_synchronous')
-
-
-@enginefacade.transaction_context_provider
-class _Context:
-    """What enginefacade hangs a session on."""
 
 
 def _columns(item):

@@ -150,7 +150,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
              .where(models.HostPower.host == host)
              .where(models.HostPower.state.in_(from_states))
              .values(**values))
-    with database._writer() as session:
+    with database.writer() as session:
         if session.execute(query).rowcount:
             return True
         if ON not in from_states or session.get(models.HostPower, host):
@@ -161,7 +161,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
 
 def forget_power(database, hosts):
     """Delete what is written of the states of hosts that are no more."""
-    with database._writer() as session:
+    with database.writer() as session:
         for names in _batches(hosts):
             session.execute(sa.delete(models.HostPower).where(
                 models.HostPower.host.in_(names)))
@@ -177,7 +177,7 @@ def note_idle(database, idle, now, max_gap_s):
     """
     idle = set(idle)
     table = models.HostPower
-    with database._writer() as session:
+    with database.writer() as session:
         # Nobody changes those that count before the new counts are there.
         session.execute(sa.update(table).where(table.idle_intervals > 0)
                         .values(idle_intervals=table.idle_intervals))
@@ -227,7 +227,7 @@ def put_figures(database, figures):
 
 def delete_figures(database, host):
     """Whether there were any."""
-    with database._writer() as session:
+    with database.writer() as session:
         return bool(session.execute(
             sa.delete(models.PowerFigures)
             .where(models.PowerFigures.host == host)).rowcount)
@@ -259,7 +259,7 @@ def add_sample(database, sample):
         sample, sampled_at=sample.sampled_at.replace(microsecond=0))
     table = models.PowerSample
     values = dataclasses.asdict(sample)
-    with database._writer() as session:
+    with database.writer() as session:
         if not session.execute(
                 sa.update(table)
                 .where(table.sampled_at == sample.sampled_at)
@@ -279,7 +279,7 @@ def get_samples(database, since=None, until=None):
 
 
 def add_wake(database, wake):
-    with database._writer() as session:
+    with database.writer() as session:
         session.add(models.Wake(**dataclasses.asdict(wake)))
 
 
@@ -289,7 +289,7 @@ def set_duration(database, server_uuid, duration_s):
              .where(models.Wake.server_uuid == server_uuid)
              .where(models.Wake.duration_s.is_(None))
              .values(duration_s=duration_s))
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(query)
 
 
@@ -303,7 +303,7 @@ def get_wakes(database, since=None, until=None):
 
 def purge(database, before):
     """Delete samples and waits from before then; how many."""
-    with database._writer() as session:
+    with database.writer() as session:
         return sum(
             session.execute(sa.delete(column.class_).where(
                 column < before)).rowcount
@@ -313,7 +313,7 @@ def purge(database, before):
 
 def _select(database, query, cls):
     names = [field.name for field in dataclasses.fields(cls)]
-    with database._reader() as session:
+    with database.reader() as session:
         return [cls(**{name: getattr(row, name) for name in names})
                 for row in session.execute(query).scalars()]
 
@@ -321,7 +321,7 @@ def _select(database, query, cls):
 @retries.retried_upsert
 def _put(database, table, items):
     """Write an item a host, in place of what is there."""
-    with database._writer() as session:
+    with database.writer() as session:
         for item in sorted(items, key=lambda item: item.host):
             values = dataclasses.asdict(item)
             if not session.execute(

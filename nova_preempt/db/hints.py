@@ -26,14 +26,14 @@ def add(database, uuids):
     """Remember that these servers are preemptible by a hint."""
     known = get(database, uuids)
     now = timeutils.utcnow()
-    with database._writer() as session:
+    with database.writer() as session:
         session.add_all(models.PreemptibleServer(uuid=uuid, created_at=now)
                         for uuid in uuids if uuid not in known)
 
 
 def remove(database, uuids):
     """Forget these."""
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.delete(models.PreemptibleServer).where(
             models.PreemptibleServer.uuid.in_(list(uuids))))
 
@@ -44,5 +44,5 @@ def get(database, uuids=None):
     if uuids is not None:
         query = query.where(
             models.PreemptibleServer.uuid.in_(list(uuids)))
-    with database._reader() as session:
+    with database.reader() as session:
         return set(session.execute(query).scalars())

@@ -46,7 +46,7 @@ class Moves:
     def get(self):
         """{uuid of a server: its Move}."""
         row = models.ReservationMove
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             return {uuid: Move(node, asked_at, cold)
                     for uuid, node, asked_at, cold in session.execute(
                         sa.select(row.server_uuid, row.node, row.asked_at,
@@ -56,7 +56,7 @@ class Moves:
     def add(self, uuid, move):
         """Remember a Move in place of an earlier one of the server."""
         row = models.ReservationMove
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             session.execute(sa.delete(row).where(row.server_uuid == uuid))
             session.execute(sa.insert(row).values(
                 server_uuid=uuid, **dataclasses.asdict(move)))
@@ -65,5 +65,5 @@ class Moves:
     def remove(self, uuid):
         """Forget the Move of a server."""
         row = models.ReservationMove
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             session.execute(sa.delete(row).where(row.server_uuid == uuid))

@@ -50,7 +50,7 @@ def get_unknown(database):
     query = (sa.select(row).where(row.outcome.is_(None))
              .where(row.status.not_in(decisions.OPEN))
              .order_by(row.created_at, row.uuid).limit(LIMIT))
-    with database._reader() as session:
+    with database.reader() as session:
         return [_unknown(item) for item in
                 session.execute(query).unique().scalars()]
 
@@ -63,7 +63,7 @@ def set_outcome(database, uuid, outcome):
     row = models.Decision
     query = (sa.update(row.__table__).where(row.uuid == uuid)
              .where(row.outcome.is_(None)).values(outcome=outcome))
-    with database._writer() as session:
+    with database.writer() as session:
         return session.execute(query).rowcount == 1
 
 
@@ -74,7 +74,7 @@ def leave_out(database, uuids):
     row = models.Decision
     query = (sa.update(row.__table__).where(row.uuid.in_(uuids))
              .where(row.outcome.is_(None)).values(outcome=''))
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(query)
 
 
@@ -87,7 +87,7 @@ def get_ending(database):
              .join(decision, decision.uuid == victim.decision_uuid)
              .where(victim.status == decisions.ENDING)
              .where(decision.status.not_in(decisions.OPEN)))
-    with database._reader() as session:
+    with database.reader() as session:
         return [tuple(item) for item in session.execute(query)]
 
 

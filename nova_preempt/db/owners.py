@@ -33,7 +33,7 @@ _KEPT_S = 86_400
 @retries.retried_upsert
 def add(database, name, lease_s):
     """Begin a lease."""
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.delete(_OWNERS).where(
             models.Owner.expires_at < clock.after(-_KEPT_S)))
         session.execute(sa.insert(_OWNERS).values(
@@ -46,7 +46,7 @@ def renew(database, name, lease_s):
 
     :returns: False if it has run out
     """
-    with database._writer() as session:
+    with database.writer() as session:
         renewed = session.execute(
             sa.update(_OWNERS)
             .where(models.Owner.name == name)
@@ -64,7 +64,7 @@ def renew(database, name, lease_s):
 @retries.retried
 def end(database, names):
     """These are dead, or about to be: their leases run out now."""
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(
             sa.update(_OWNERS)
             .where(models.Owner.name.in_(list(names)))
@@ -77,5 +77,5 @@ def get_leases(database):
     """{name of an owner: whether its lease has not run out}."""
     query = sa.select(models.Owner.name,
                       models.Owner.expires_at > clock.now())
-    with database._reader() as session:
+    with database.reader() as session:
         return {name: bool(alive) for name, alive in session.execute(query)}

@@ -57,7 +57,7 @@ def pause(database, what, reason, **asked_by):
     """
     values = {'reason': reason, **asked_by}
     row = models.Pause
-    with database._writer() as session:
+    with database.writer() as session:
         found = session.execute(sa.update(_PAUSES).where(
             row.what == what).values(**values)).rowcount
         if not found:
@@ -70,7 +70,7 @@ def pause(database, what, reason, **asked_by):
 @retries.retried
 def resume(database, what):
     """Go on with this. Returns whether it was paused."""
-    with database._writer() as session:
+    with database.writer() as session:
         return session.execute(sa.delete(_PAUSES).where(
             models.Pause.what == what)).rowcount == 1
 
@@ -80,7 +80,7 @@ def get(database):
     """{one of ALL: Pause} of what is paused, in this order."""
     columns = [getattr(models.Pause, field.name)
                for field in dataclasses.fields(Pause)]
-    with database._reader() as session:
+    with database.reader() as session:
         found = {row.what: Pause(*row)
                  for row in session.execute(sa.select(*columns))}
     return {what: found[what] for what in ALL if what in found}

@@ -26,7 +26,7 @@ _MANY = 500
 
 def get_many(database, uuids):
     """The Reservations of these uuids, as far as there are any."""
-    with database._reader() as session:
+    with database.reader() as session:
         return _fetch(session, uuids)
 
 
@@ -51,7 +51,7 @@ def change_many(database, uuids, decide, now):
 def _change(database, uuids, decide, now):
     changed = []
     groups = collections.defaultdict(list)
-    with database._writer() as session:
+    with database.writer() as session:
         changes.raise_generation(session, reservations=uuids)
         for reservation in _fetch(session, uuids):
             values = decide(reservation)

@@ -27,7 +27,7 @@ _LOCK = 'promises'
 
 def get(database, since):
     """[core.energy.demand.Promise] of those made since then."""
-    with database._reader() as session:
+    with database.reader() as session:
         return _read(session, since)
 
 
@@ -42,7 +42,7 @@ def make(database, request, choose, now, lifetime_s):
     """
     since = now - datetime.timedelta(seconds=lifetime_s)
     table = models.PowerPromise
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.update(models.Lock).where(
             models.Lock.name == _LOCK).values(name=_LOCK))
         session.execute(sa.delete(table).where(
@@ -59,7 +59,7 @@ def make(database, request, choose, now, lifetime_s):
 def release(database, request):
     """A request waits no more."""
     table = models.PowerPromise
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.delete(table).where(table.request == request))
 
 
@@ -67,7 +67,7 @@ def release(database, request):
 def forget(database, hosts):
     """These hosts are on, or will not be."""
     table = models.PowerPromise
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.delete(table).where(table.host.in_(
             sorted(hosts))))
 

@@ -56,7 +56,7 @@ def find_decisions(database, before):
 
 def delete_decisions(database, uuids):
     """Delete decisions and their victims; the number of decisions."""
-    with database._writer() as session:
+    with database.writer() as session:
         # By hand, since SQLite does not enforce foreign keys.
         session.execute(sa.delete(models.Victim).where(
             models.Victim.decision_uuid.in_(uuids)))
@@ -87,7 +87,7 @@ def find_reservations(database, before):
              .order_by(reservation.uuid).limit(BATCH))
     for rows in _pages(database, query, reservation.uuid):
         hosts = collections.defaultdict(list)
-        with database._reader() as session:
+        with database.reader() as session:
             for item in session.execute(
                     sa.select(host).where(host.reservation_uuid.in_(
                         [row.uuid for row in rows]))
@@ -98,7 +98,7 @@ def find_reservations(database, before):
 
 def delete_reservations(database, uuids):
     """Delete reservations and their hosts; the number of reservations."""
-    with database._writer() as session:
+    with database.writer() as session:
         session.execute(sa.delete(models.ReservationHost).where(
             models.ReservationHost.reservation_uuid.in_(uuids)))
         return session.execute(sa.delete(models.Reservation).where(
@@ -109,7 +109,7 @@ def _pages(database, query, key):
     """Lists of rows of a query that is in the order of this column."""
     last = ''
     while True:
-        with database._reader() as session:
+        with database.reader() as session:
             rows = session.execute(query.where(
                 key > last)).unique().scalars().all()
             session.expunge_all()

@@ -77,7 +77,7 @@ def get_preemption(database, uuid, project_id=None):
     if project_id is not None:
         query = _with_side(query, project_id=project_id).where(
             models.Decision.status != decisions.REFUSED)
-    with database._reader() as session:
+    with database.reader() as session:
         row = session.execute(query).unique().scalar_one_or_none()
         return row and _preemption(row)
 
@@ -115,7 +115,7 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
     query = query.order_by(decision.created_at.desc(), decision.uuid.desc())
     if limit is not None:
         query = query.limit(limit)
-    with database._reader() as session:
+    with database.reader() as session:
         return [_preemption(row) for row in
                 session.execute(query).unique().scalars()]
 
@@ -148,7 +148,7 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
     placed = collections.Counter()
     total = collections.Counter()
     lifetimes = collections.defaultdict(lambda: (0, 0))
-    with database._reader() as session:
+    with database.reader() as session:
         for flavor, status, number, known, lifetime_s in counted(
                 (victim.flavor, victim.status), sa.func.count(),
                 sa.func.count(victim.lifetime_s),

@@ -67,7 +67,7 @@ class QuotaClaims:
                       memory_mb=item.memory_mb,
                       expires_at=now + datetime.timedelta(seconds=LIFETIME_S))
                 for uuid, item in sorted(amounts.items())]
-        with self._database._writer() as session:
+        with self._database.writer() as session:
             _lock(session)
             session.execute(sa.delete(model).where(
                 (model.expires_at < now)
@@ -87,7 +87,7 @@ class QuotaClaims:
         """These do not count any more."""
         if not ids:
             return
-        with self._database._writer() as session:
+        with self._database.writer() as session:
             # The same order of locks as above.
             _lock(session)
             session.execute(sa.delete(models.QuotaClaim).where(

@@ -23,7 +23,7 @@ from nova_preempt.db import retries
 
 def get_hosts(database):
     """{host: calendar.HostSettings} of those of which something is said."""
-    with database._reader() as session:
+    with database.reader() as session:
         return calendar.get_settings(session)
 
 
@@ -35,7 +35,7 @@ def set_host(database, host, **values):
     :param extra: {name of a property: value}, in place of all before
     """
     row = models.ReservableHost
-    with database._writer() as session:
+    with database.writer() as session:
         changes.raise_generation(session, reservations=(), hosts=(host,))
         before = calendar.get_settings(session, (host,)).get(
             host, calendar.HostSettings(host))
@@ -51,7 +51,7 @@ def set_host(database, host, **values):
 
 def get_hidden(database):
     """The set of the names of properties that users are not to see."""
-    with database._reader() as session:
+    with database.reader() as session:
         return set(session.execute(
             sa.select(models.HiddenProperty.name)).scalars())
 
@@ -60,7 +60,7 @@ def get_hidden(database):
 def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
     row = models.HiddenProperty
-    with database._writer() as session:
+    with database.writer() as session:
         changes.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.name == name))
         if hidden:
@@ -70,7 +70,7 @@ def set_hidden(database, name, hidden):
 def get_limits(database, project_id):
     """{name of an option: value}: a project's own limits, {} if none."""
     row = models.ReservationLimits
-    with database._reader() as session:
+    with database.reader() as session:
         found = session.execute(sa.select(row.limits).where(
             row.project_id == project_id)).scalar_one_or_none()
         return json.loads(found or '{}')
@@ -78,7 +78,7 @@ def get_limits(database, project_id):
 
 def list_limits(database):
     """{project_id: as get_limits()} of those that have their own."""
-    with database._reader() as session:
+    with database.reader() as session:
         return {row.project_id: json.loads(row.limits)
                 for row in session.execute(sa.select(
                     models.ReservationLimits)).scalars()}
@@ -91,7 +91,7 @@ def set_limits(database, project_id, limits):
     :param limits: {name of an option: value}; {} for none
     """
     row = models.ReservationLimits
-    with database._writer() as session:
+    with database.writer() as session:
         changes.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.project_id == project_id))
         if limits:

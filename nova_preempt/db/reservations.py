@@ -87,7 +87,7 @@ class Reservations:
 
     def generation(self):
         """The number that every change of the calendar raises."""
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             return changes.get_generation(session)
 
     def calendar(self):
@@ -96,7 +96,7 @@ class Reservations:
 
     def snapshot(self):
         """The Snapshot as it is; what has not changed is the same object."""
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             before = self._snapshot
             new = before and changes.get_since(session, before.mark)
             if new is None:
@@ -111,7 +111,7 @@ class Reservations:
         :param project_id: that it must belong to; any if None
         :raises ReservationNotFound: there is none
         """
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             return _get(session, uuid, project_id)
 
     def list(self, *, project_id=None, user_id=None, name=None, host=None,
@@ -155,7 +155,7 @@ class Reservations:
         query = query.order_by(row.created_at.desc(), row.uuid.desc())
         if limit is not None:
             query = query.limit(limit)
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             return rows.fetch(session, query)
 
     def schedule_of(self, host=None):
@@ -170,7 +170,7 @@ class Reservations:
         if host is not None:
             query = query.where(hosts.host == host)
         found = collections.defaultdict(list)
-        with self._db._reader() as session:
+        with self._db.reader() as session:
             for values in session.execute(query):
                 found[values[0]].append(Booking(*values))
         return dict(found)
@@ -196,7 +196,7 @@ class Reservations:
         now = self._now()
         # What there is to be read is not read while others wait.
         self._calendar.read()
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             generation = changes.raise_generation(
                 session, reservations=(reservation.uuid,))
             if check_created is not None:
@@ -228,7 +228,7 @@ class Reservations:
             if isinstance(from_status, str):
                 from_status = (from_status,)
             query = query.where(models.Reservation.status.in_(from_status))
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             # What others act on at a time.
             if 'status' in values or 'before_end_s' in values:
                 changes.raise_generation(session, reservations=(uuid,))
@@ -243,7 +243,7 @@ class Reservations:
         """
         row = models.ReservationHost
         told = status == rows.READY and self._has_started(uuid)
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             # From now on its owner may come.
             if told:
                 changes.raise_generation(session, reservations=(uuid,))
@@ -254,7 +254,7 @@ class Reservations:
 
     def _has_started(self, uuid):
         # Not from a replica, which may be late. It does not change back.
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             return session.scalar(
                 sa.select(models.Reservation.ready_at).where(
                     models.Reservation.uuid == uuid)) is not None
@@ -276,7 +276,7 @@ class Reservations:
             changed
         :raises ReservationNotFound, WrongState:
         """
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             generation = changes.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
@@ -326,7 +326,7 @@ class Reservations:
         :raises NoHostsForReservation: a host is not free for longer
         :raises ReservationNotFound, WrongState:
         """
-        with self._db._writer() as session:
+        with self._db.writer() as session:
             generation = changes.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)

@@ -43,7 +43,7 @@ def latest_revision():
 
 
 def _engine(database):
-    return database._facade.writer.get_engine()
+    return database.engine
 
 
 def _config():

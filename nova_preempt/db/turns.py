@@ -48,5 +48,5 @@ def get_turns(database, since):
                  (*decisions.LEFT_PLACE, decisions.MIGRATED)))
              .order_by(models.Victim.ended_at.desc())
              .limit(MOST))
-    with database._reader() as session:
+    with database.reader() as session:
         return [Turn(*row) for row in session.execute(query)]

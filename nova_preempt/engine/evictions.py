@@ -95,7 +95,7 @@ class Evictions:
                     'asked_by': asked_by})
         handover.claims.active.add(decision.uuid)
         try:
-            process.db.create_decision(
+            process.decisions.create_decision(
                 decision, **(self._budgets.guard(decision.victims)
                              if within_budgets else {}))
         except Exception:
@@ -130,7 +130,7 @@ class Evictions:
 
     def ending(self, operation):
         """The db.Victims that are ending for this now."""
-        return [victim for decision in self._process.db.get_decisions(
+        return [victim for decision in self._process.decisions.get_decisions(
                     statuses=[decisions.CLAIMED])
                 if decision.operation == operation
                 for victim in decision.victims]

@@ -69,13 +69,13 @@ class Expiry:
         if self._process.pauses.why(pauses.PREEMPTION):
             return
         retention_s = self._process.options.stop_retention_s
-        for decision_uuid, victim in self._process.db.get_victims(
+        for decision_uuid, victim in self._process.decisions.get_victims(
                 decisions.STOPPED):
             stopped = timeutils.utcnow() - victim.ended_at
             if core.is_kept(stopped.total_seconds(), retention_s):
                 continue
             if self._nova.get(victim.server_uuid) is None:
-                self._process.db.update_victim(
+                self._process.decisions.update_victim(
                     decision_uuid, victim.server_uuid, decisions.GONE)
                 continue
             LOG.info('Deleting server %s, which was stopped to give way.',

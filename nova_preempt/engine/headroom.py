@@ -57,7 +57,8 @@ class HeadroomKeeper:
         if not missing:
             return
         ending = {victim.server_uuid for decision
-                  in self._process.db.get_decisions(statuses=decisions.OPEN)
+                  in self._process.decisions.get_decisions(
+                      statuses=decisions.OPEN)
                   for victim in decision.victims}
         for server, cost_us in core.choose(
                 group, missing, known.servers.servers(),

@@ -28,16 +28,16 @@ class Janitor:
     :param handover: a nova_preempt.handover.handover.Handover
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.servers.ServerCache
-    :param database: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param audits: a nova_preempt.handover.audit.Audit
     """
 
-    def __init__(self, handover, clients, servers, database, ends, audits):
+    def __init__(self, handover, clients, servers, decisions, ends, audits):
         self._handover = handover
         self._clients = clients
         self._servers = servers
-        self._db = database
+        self._decisions = decisions
         self._ends = ends
         self._audit = audits
         self._suspects = set()
@@ -93,8 +93,8 @@ class Janitor:
 
     def _free(self, uuid):
         """Free what we have allocated, or taken; the rest is not ours."""
-        if not (self._db.get_decisions(server_uuid=uuid)
-                or self._db.get_decisions(victim_uuid=uuid)):
+        if not (self._decisions.get_decisions(server_uuid=uuid)
+                or self._decisions.get_decisions(victim_uuid=uuid)):
             return False
         self._clients.placement.delete_allocations(uuid)
         return True

@@ -33,16 +33,16 @@ class Restorer:
     never preempts. One that takes longer to come than until its next try
     keeps nobody waiting.
 
-    :param database: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param clients: a nova_preempt.cloud.clients.Clients
     :param headroom: a nova_preempt.headroom.Headroom
     :param events: a nova_preempt.handover.notifications.Notifications
     :param options: [preemption_engine] of the configuration
     """
 
-    def __init__(self, database, clients, headroom, events, options,
+    def __init__(self, decisions, clients, headroom, events, options,
                  monotonic=time.monotonic):
-        self._db = database
+        self._decisions = decisions
         self._nova = clients.nova
         self._placement = clients.placement
         self._headroom = headroom
@@ -56,7 +56,7 @@ class Restorer:
         now = timeutils.utcnow()
         victims = {
             victim.server_uuid: (decision_uuid, victim)
-            for decision_uuid, victim in self._db.get_victims(
+            for decision_uuid, victim in self._decisions.get_victims(
                 decisions.SHELVED) if victim.restore}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
@@ -165,7 +165,7 @@ class Restorer:
 
     def _unshelve(self, decision_uuid, victim, now):
         # Before it is asked for, so that no failure makes it come at once.
-        self._db.update_victim(
+        self._decisions.update_victim(
             decision_uuid, victim.server_uuid, decisions.SHELVED,
             tries=victim.tries + 1,
             next_try_at=now + datetime.timedelta(
@@ -183,11 +183,11 @@ class Restorer:
         LOG.info('Server %s is back.', victim.server_uuid)
         self._nova.clear_notice(victim.server_uuid)
         self._close(decision_uuid, victim, decisions.RESTORED)
-        decision = self._db.get_decision(decision_uuid)
+        decision = self._decisions.get_decision(decision_uuid)
         self._events.restored(decision, victim)
 
     def _close(self, decision_uuid, victim, status):
-        self._db.update_victim(decision_uuid, victim.server_uuid,
+        self._decisions.update_victim(decision_uuid, victim.server_uuid,
                                           status)
 
 

@@ -149,12 +149,13 @@ class Engine:
         old = expiry.Expiry(process, known.servers, clients.nova,
                             self.evictions)
         cleaner = janitor.Janitor(
-            handover, clients, known.servers, process.db, self.evictions,
-            audit.Audit(clients.placement, known.servers, process.db,
+            handover, clients, known.servers, process.decisions,
+            self.evictions,
+            audit.Audit(clients.placement, known.servers, process.decisions,
                         clients.get_cells, process.options.intent_timeout_s))
         keeper = headroom.HeadroomKeeper(process, known, handover.stuck,
                                          self.evictions)
-        returns = restorer.Restorer(process.db, clients, known.headroom,
+        returns = restorer.Restorer(process.decisions, clients, known.headroom,
                                     handover.events, options)
         # Those with a pause of their own have it here, in seconds.
         self._tasks = (

@@ -52,15 +52,15 @@ class Audit:
 
     :param placement: a nova_preempt.cloud.placement.Placement
     :param view: a nova_preempt.cloud.servers.ServerCache
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param cells: returns {uuid: CellMapping}
     :param intent_timeout_s: up to this age a decision may be open
     """
 
-    def __init__(self, placement, view, db, cells, intent_timeout_s):
+    def __init__(self, placement, view, decisions, cells, intent_timeout_s):
         self._placement = placement
         self._view = view
-        self._db = db
+        self._decisions = decisions
         self._cells = cells
         self._intent_timeout_s = intent_timeout_s
 
@@ -68,10 +68,10 @@ class Audit:
         """All Problems, in order of their kind and uuid."""
         self._view.refresh()
         excused = {victim.server_uuid for decision
-                   in self._db.get_decisions(statuses=decisions.OPEN)
+                   in self._decisions.get_decisions(statuses=decisions.OPEN)
                    for victim in decision.victims}
         excused |= {victim.server_uuid for _decision, victim
-                    in self._db.get_victims(decisions.STOPPED)}
+                    in self._decisions.get_victims(decisions.STOPPED)}
         states = {
             provider.name: self._placement.get_provider_state(provider.uuid)
             for provider in self._placement.list_providers([])}
@@ -83,7 +83,7 @@ class Audit:
                        *self._over_capacity(states)])
 
     def _open_decisions(self):
-        for decision, age_s in self._db.get_open_decisions():
+        for decision, age_s in self._decisions.get_open_decisions():
             if age_s >= self._intent_timeout_s:
                 yield Problem(
                     OPEN_DECISION, decision.uuid,

@@ -29,13 +29,13 @@ class Budgets:
     """The budgets that are set; False if none is.
 
     :param options: [preemption] of the configuration
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param view: a nova_preempt.cloud.servers.ServerCache
     """
 
-    def __init__(self, options, db, view):
+    def __init__(self, options, decisions, view):
         self._options = options
-        self._db = db
+        self._decisions = decisions
         self._view = view
         self._groups = {}        # server uuid: ids of its groups
 
@@ -54,7 +54,7 @@ class Budgets:
         """What is left now, as core Budgets; None if none is set."""
         if not self:
             return None
-        ending = self._db.get_ending(self._since())
+        ending = self._decisions.get_ending(self._since())
         self._learn_groups(set(ending))
         return core.Budgets(self.project_budget, self.group_budget, ending,
                             self._groups)
@@ -81,7 +81,7 @@ class Budgets:
                 (self._uuids() | uuids) - self._groups.keys())
 
     def guard(self, victims):
-        """What makes db.create_decision() see to the budgets of victims.
+        """What makes create_decision() see to the budgets of victims.
 
         :param victims: db.Victims
         :returns: further arguments for it

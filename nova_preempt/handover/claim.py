@@ -26,14 +26,14 @@ class Claims:
     """Makes claims.
 
     :param placement: a nova_preempt.cloud.placement.Placement
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.owner.Owner of this process
     :param budgets: a nova_preempt.handover.budgets.Budgets
     """
 
-    def __init__(self, placement, db, owner, budgets):
+    def __init__(self, placement, decisions, owner, budgets):
         self._placement = placement
-        self._db = db
+        self._decisions = decisions
         self._owner = owner
         self._budgets = budgets
         # Decisions that a thread of this process works on.
@@ -80,22 +80,23 @@ class Claims:
         try:
             # After the victims' space was read: another scheduler writes its
             # intent before it takes any.
-            self._db.create_decision(decision, **self._budgets.guard(victims))
+            self._decisions.create_decision(
+                decision, **self._budgets.guard(victims))
         except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
             raise placement_api.Conflict(str(exc)) from exc
         try:
             self._placement.post_allocations(changes)
         except placement_api.Conflict as exc:
-            self._db.update_decision(decision.uuid, decision.owner,
-                                     decisions.ABORTED, reason=str(exc))
+            self._decisions.update_decision(decision.uuid, decision.owner,
+                                            decisions.ABORTED, reason=str(exc))
             raise
         except placement_api.PlacementError as exc:
             # It may still arrive: leave it to the recovery to look later.
-            self._db.update_decision(decision.uuid, decision.owner,
-                                     decisions.INTENT, new_owner='',
-                                     reason=str(exc))
+            self._decisions.update_decision(decision.uuid, decision.owner,
+                                            decisions.INTENT, new_owner='',
+                                            reason=str(exc))
             raise
-        if not self._db.update_decision(
+        if not self._decisions.update_decision(
                 decision.uuid, decision.owner, decisions.CLAIMED,
                 from_status=decisions.INTENT):
             raise decisions.LostDecision(decision.uuid)

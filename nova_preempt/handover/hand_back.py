@@ -43,7 +43,7 @@ class Step:
 class HandBack:
     """Finds what there is to give back.
 
-    :param database: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param nova: a NovaAPI
     :param placement: a nova_preempt.cloud.placement.Placement
     :param hosts: the nova_preempt.power.compute_hosts.ComputeHosts there are
@@ -52,9 +52,9 @@ class HandBack:
     :param start: whether those that were stopped are started, too
     """
 
-    def __init__(self, database, nova, placement, hosts, servers,
+    def __init__(self, decisions, nova, placement, hosts, servers,
                  project_id='', start=False):
-        self._db = database
+        self._decisions = decisions
         self._nova = nova
         self._placement = placement
         self._hosts = hosts
@@ -71,13 +71,14 @@ class HandBack:
         yield from self._projects()
 
     def _open(self):
-        for decision, _age_s in self._db.get_open_decisions():
+        for decision, _age_s in self._decisions.get_open_decisions():
             yield Step(
                 f'preemption {decision.uuid} is {decision.status}: wait until '
                 'a scheduler or the engine has finished it')
 
     def _stopped(self):
-        for decision_uuid, victim in self._db.get_victims(decisions.STOPPED):
+        for decision_uuid, victim in self._decisions.get_victims(
+                decisions.STOPPED):
             yield Step(
                 f'server {victim.server_uuid} was stopped and locked to give '
                 'way: give it its space back, unlock '
@@ -88,7 +89,7 @@ class HandBack:
     def _free_stopped(self, decision_uuid, victim):
         uuid = victim.server_uuid
         if self._nova.get(uuid) is None:
-            self._db.update_victim(decision_uuid, uuid, decisions.GONE)
+            self._decisions.update_victim(decision_uuid, uuid, decisions.GONE)
             return
         consumer = self._placement.get_consumer(uuid)
         # What has allocations elsewhere was moved since, and has its space.
@@ -106,18 +107,19 @@ class HandBack:
         self._nova.unlock(uuid)
         if self._start:
             self._nova.start(uuid)
-        self._db.update_victim(decision_uuid, uuid, decisions.KEPT,
-                               ended_at=timeutils.utcnow())
+        self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,
+                                      ended_at=timeutils.utcnow())
 
     def _shelved(self):
-        for decision_uuid, victim in self._db.get_victims(decisions.SHELVED):
+        for decision_uuid, victim in self._decisions.get_victims(
+                decisions.SHELVED):
             if victim.restore:
                 yield Step(
                     f'server {victim.server_uuid} was shelved to give way '
                     'and is to come back: leave it to its owner, who can '
                     'unshelve it',
                     lambda decision_uuid=decision_uuid, victim=victim:
-                        self._db.update_victim(
+                        self._decisions.update_victim(
                             decision_uuid, victim.server_uuid, decisions.LEFT))
 
     def _closed_hosts(self):

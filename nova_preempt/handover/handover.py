@@ -64,16 +64,16 @@ class Handover:
         options = process.options
         self._process = process
         self.events = notifications.Notifications(conf, host)
-        self.claims = claim.Claims(clients.placement, process.db,
+        self.claims = claim.Claims(clients.placement, process.decisions,
                                    process.owner, budgets)
         self.recovery = recovery.Recovery(
-            clients.placement, clients.nova, process.db, process.owner,
-            options, self.claims.active)
+            clients.placement, clients.nova, process.decisions,
+            process.owner, options, self.claims.active)
         self.terminator = terminator.Terminator(
             clients.nova,
             instance_poller.InstancePoller(options.poll_interval_s),
             request_poller.RequestPoller(options.poll_interval_s),
-            clients.placement, process.db, process.owner, options,
+            clients.placement, process.decisions, process.owner, options,
             self.events, halt=self._halt)
         self.outcomes = outcomes.Outcomes(process.db)
         self._stuck = {}          # server uuid: monotonic time
@@ -137,7 +137,7 @@ class Handover:
         """Tries for as long as nobody else may do it: its victims are gone."""
         while True:
             try:
-                return self._process.db.update_decision(
+                return self._process.decisions.update_decision(
                     decision.uuid, decision.owner, db_decisions.DONE,
                     new_owner='')
             except db_exc.DBError:

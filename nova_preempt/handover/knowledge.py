@@ -39,10 +39,10 @@ class Knowledge:
                                        self.providers)
         self.servers = servers.ServerCache(clients.get_cells, self._hinted,
                                            self.providers.left)
-        self.budgets = budgets.Budgets(process.options, process.db,
+        self.budgets = budgets.Budgets(process.options, process.decisions,
                                        self.servers)
-        self._policies = policies.Policies(process.options, process.db,
-                                           notice_limit_s)
+        self._policies = policies.Policies(
+            process.options, process.decisions, notice_limit_s)
 
     def policy(self):
         """The core.scheduling.policy.Policy, as it is now."""

@@ -42,6 +42,7 @@ class Outcomes:
 
     def __init__(self, db, find=instance_poller.find_cells, read=None):
         self._db = db
+        self._decisions = decisions.Decisions(db)
         self._find = find
         self._read = read or read_servers
 
@@ -75,8 +76,8 @@ class Outcomes:
             status = decisions.KEPT
         else:
             return
-        self._db.update_victim(decision_uuid, uuid, status,
-                               ended_at=timeutils.utcnow())
+        self._decisions.update_victim(decision_uuid, uuid, status,
+                                      ended_at=timeutils.utcnow())
 
     def _note(self, item, server):
         found = outcome.outcome(server, item.host, item.operation,

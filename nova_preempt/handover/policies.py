@@ -23,14 +23,14 @@ class Policies:
     """The policy, as it is now.
 
     :param options: [preemption] of the configuration
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param notice_limit_s: the longest notice that anybody can wait for, None
         for any
     """
 
-    def __init__(self, options, db, notice_limit_s=None):
+    def __init__(self, options, decisions, notice_limit_s=None):
         self._options = options
-        self._db = db
+        self._decisions = decisions
         self._notice_limit_s = notice_limit_s
         self._cost = load_cost(options.cost)
         self._cost_options = model.CostOptions(options.billing_period_s,
@@ -54,7 +54,7 @@ class Policies:
         """Learn who has given way before."""
         if self._options.repeat_cost_s:
             # Good enough from the background: nobody comes back so fast.
-            self._preemptions = self._db.count_preemptions()
+            self._preemptions = self._decisions.count_preemptions()
 
 
 def load_cost(name):

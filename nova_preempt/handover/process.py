@@ -16,7 +16,7 @@ import os
 from nova import exception
 from oslo_concurrency import lockutils
 
-from nova_preempt import db as database
+from nova_preempt import db
 from nova_preempt import pauses
 from nova_preempt.db import schema
 from nova_preempt.handover import heartbeat
@@ -35,7 +35,8 @@ class Process:
     def __init__(self, conf, host, clock):
         self.options = conf.preemption
         self.clock = clock
-        self.db = database.Database(conf)
+        self.db = db.Database(conf)
+        self.decisions = db.Decisions(self.db)
         self._sync_database(conf)
         self.owner = owner.Owner(
             self.db, host,

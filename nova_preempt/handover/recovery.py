@@ -31,7 +31,6 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core import liveness
 from nova_preempt.db import decisions
-from nova_preempt.db import reopening
 from nova_preempt.handover import terminator
 
 LOG = logging.getLogger(__name__)
@@ -50,17 +49,17 @@ class Recovery:
 
     :param placement: a nova_preempt.cloud.placement.Placement
     :param nova: a NovaAPI
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.owner.Owner of this process
     :param options: [preemption] of the configuration
     :param active: the uuids of decisions that a thread of this process works
         on
     """
 
-    def __init__(self, placement, nova, db, owner, options, active):
+    def __init__(self, placement, nova, decisions, owner, options, active):
         self._placement = placement
         self._nova = nova
-        self._db = db
+        self._decisions = decisions
         self._owner = owner
         self._options = options
         self._active = active
@@ -68,7 +67,7 @@ class Recovery:
     def repair(self):
         """Roll back what dead schedulers left. Returns how many decisions."""
         repaired = 0
-        found = self._db.get_open_decisions()
+        found = self._decisions.get_open_decisions()
         leases = self._owner.get_leases() if found else {}
         for decision, age_s in found:
             if not liveness.is_orphan(
@@ -76,7 +75,7 @@ class Recovery:
                     me=self._owner.name, working_on=self._active,
                     leases=leases, timeout_s=self._options.intent_timeout_s):
                 continue
-            if not self._db.update_decision(
+            if not self._decisions.update_decision(
                     decision.uuid, decision.owner, decision.status,
                     new_owner=self._owner.acquire(),
                     from_status=decision.status):
@@ -98,7 +97,7 @@ class Recovery:
         :returns: True once it is closed; where a service cannot be reached it
             stays open, without an owner, for a later repair
         """
-        decision = self._db.get_decision(decision_uuid)
+        decision = self._decisions.get_decision(decision_uuid)
         if not self._owner.keeps([decision]):
             return False
         if decision.status != decisions.INTENT and not self._move(
@@ -114,10 +113,10 @@ class Recovery:
 
         :returns: as roll_back(); False too if there is no such decision
         """
-        if not reopening.reopen(self._db, decision_uuid,
-                                self._owner.name):
+        if not self._decisions.reopen(decision_uuid,
+                                      self._owner.name):
             return False
-        decision = self._db.get_decision(decision_uuid)
+        decision = self._decisions.get_decision(decision_uuid)
         decision = dataclasses.replace(decision, victims=tuple(
             dataclasses.replace(victim, status=decisions.PENDING)
             if victim.status == decisions.KEPT else victim
@@ -131,7 +130,7 @@ class Recovery:
                 nova_api.NovaError) as exc:
             LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
                         {'uuid': decision.uuid, 'exc': exc})
-            current = self._db.get_decision(decision.uuid)
+            current = self._decisions.get_decision(decision.uuid)
             self._move(decision, current.status, new_owner='',
                        reason=f'{reason}; {exc}')
             return False
@@ -139,8 +138,8 @@ class Recovery:
         return self._move(decision, status, new_owner='', reason=reason)
 
     def _move(self, decision, status, **values):
-        return self._db.update_decision(decision.uuid, decision.owner,
-                                        status, **values)
+        return self._decisions.update_decision(decision.uuid, decision.owner,
+                                               status, **values)
 
     def _undo(self, decision):
         """Give the space back. Returns the status that it has then.
@@ -190,8 +189,9 @@ class Recovery:
                 ended_at = None
                 if status != decisions.ENDING:
                     ended_at = timeutils.utcnow()
-                self._db.update_victim(decision.uuid, victim.server_uuid,
-                                       status, ended_at=ended_at)
+                self._decisions.update_victim(
+                    decision.uuid, victim.server_uuid, status,
+                    ended_at=ended_at)
 
     def _close(self, decision, victim, was_there):
         """Leave a victim as it is to be. Returns its status."""
@@ -260,8 +260,9 @@ class Recovery:
         As long as nobody has changed its allocations since our claim, it has
         not; that it is there says nothing where it was there before.
         """
-        later = self._db.get_decisions(server_uuid=decision.server_uuid,
-                                       provider_uuid=decision.provider_uuid)
+        later = self._decisions.get_decisions(
+            server_uuid=decision.server_uuid,
+            provider_uuid=decision.provider_uuid)
         if later[-1].uuid != decision.uuid:
             return True
         if target.generation == decision.record.get('consumer_generation', -1):

@@ -82,7 +82,7 @@ class Terminator:
     :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
     :param requests: a nova_preempt.handover.request_poller.RequestPoller
     :param placement: a nova_preempt.cloud.placement.Placement
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.owner.Owner of this process
     :param options: [preemption] of the configuration
     :param events: a nova_preempt.handover.notifications.Notifications
@@ -91,14 +91,14 @@ class Terminator:
         asked for as long as nobody has been asked to end
     """
 
-    def __init__(self, nova, watch, requests, placement, db, owner, options,
-                 events, monotonic=time.monotonic, sleep=time.sleep,
+    def __init__(self, nova, watch, requests, placement, decisions, owner,
+                 options, events, monotonic=time.monotonic, sleep=time.sleep,
                  halt=lambda operation: None):
         self.nova = nova
         self.watch = watch
         self.requests = requests
         self.placement = placement
-        self.db = db
+        self.decisions = decisions
         self.owner = owner
         self.halt = halt
         self.options = options
@@ -240,7 +240,7 @@ class Work:
         # The others are written down first: no guest ends before the time
         # that it is told.
         end.note(notice_until=self._monotonic() + victim.notice_s)
-        self._terminator.db.update_victim(
+        self._terminator.decisions.update_victim(
             decision.uuid, victim.server_uuid, db_decisions.NOTICED,
             deadline=deadline)
         self._terminator.events.notice(decision, dataclasses.replace(
@@ -349,7 +349,7 @@ class Work:
         now = self._monotonic()
         if end.progress.asked != method and (
                 not end.progress.asked or method == 'stop'):
-            self._terminator.db.update_victim(
+            self._terminator.decisions.update_victim(
                 end.decision.uuid, end.uuid, db_decisions.ENDING, asked=method)
         end.note(asked=method, asked_at=now)
         self._acted_at = now
@@ -394,7 +394,7 @@ class Work:
         lifetime_s = None
         if end.victim.launched_at is not None:
             lifetime_s = int((now - end.victim.launched_at).total_seconds())
-        self._terminator.db.update_victim(
+        self._terminator.decisions.update_victim(
             end.decision.uuid, end.uuid, status, ended_at=now,
             lifetime_s=lifetime_s)
         self._terminator.events.end(end.decision, end.victim, status)

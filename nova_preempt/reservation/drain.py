@@ -215,7 +215,7 @@ class Drain:
         by_uuid = {server.uuid: server for server in servers}
         for uuids in drain.by_notice(
                 {server.uuid: self._notice_s(server) for server in servers},
-                self._process.db.get_ending()):
+                self._process.decisions.get_ending()):
             self._begin(reservation, host, [by_uuid[uuid] for uuid in uuids])
 
     def _begin(self, reservation, host, servers):

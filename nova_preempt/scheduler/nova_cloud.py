@@ -131,7 +131,7 @@ class NovaCloud:
 
     def ending(self):
         self._act.begin_choosing()
-        self._decisions = self._preemption.process.db.get_decisions(
+        self._decisions = self._preemption.process.decisions.get_decisions(
             statuses=decisions.OPEN)
         return {victim.server_uuid for decision in self._decisions
                 for victim in decision.victims}

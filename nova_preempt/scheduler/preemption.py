@@ -46,7 +46,7 @@ class Preemption(parts.Parts):
         self.records = records.Records(self.process.options, notice_limit_s)
         self.turns = turns.Turns()
         self.memo = memo.Memo()
-        self.releasing = releasing.ReleaseWaiter(self.process.db,
+        self.releasing = releasing.ReleaseWaiter(self.process.decisions,
                                                  self.process.options)
 
     def patience(self, monotonic=time.monotonic, waits=True):
@@ -62,7 +62,7 @@ class Preemption(parts.Parts):
         """Keep the record of a request that preemption could not help."""
         metrics.REFUSALS.inc()
         try:
-            self.process.db.create_decision(
+            self.process.decisions.create_decision(
                 self.records.refused(cycle, server_uuid, reason))
         except Exception:
             # The request has its answer; only the record of it is lost.

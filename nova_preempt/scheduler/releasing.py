@@ -44,14 +44,14 @@ class CapacityReleasing(Exception):
 class ReleaseWaiter:
     """Finds what is given up, and waits for it.
 
-    :param db: a nova_preempt.db.Database
+    :param decisions: a nova_preempt.db.Decisions
     :param options: [preemption] of the configuration
     :param monotonic, sleep: the clock to wait by
     """
 
-    def __init__(self, db, options, monotonic=time.monotonic,
+    def __init__(self, decisions, options, monotonic=time.monotonic,
                  sleep=time.sleep):
-        self._db = db
+        self._decisions = decisions
         self._options = options
         self._monotonic = monotonic
         self._sleep = sleep
@@ -153,6 +153,6 @@ class ReleaseWaiter:
             now = self._monotonic()
             if (self._read_at is None or self._read_at < since
                     or now - self._read_at >= self._options.poll_interval_s):
-                self._open = self._db.get_claimed_uuids()
+                self._open = self._decisions.get_claimed_uuids()
                 self._read_at = now
             return bool(uuids & self._open)

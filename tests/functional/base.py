@@ -40,6 +40,10 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
     def db(self):
         return self.scheduler.preemption.process.db
 
+    @property
+    def decisions(self):
+        return self.scheduler.preemption.process.decisions
+
     def add_hosts(self, *names):
         for name in names:
             self.add_host(name, 2, 2048, 20)
@@ -137,7 +141,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         return engine
 
     def last_decision(self):
-        return self.db.get_decisions()[-1]
+        return self.decisions.get_decisions()[-1]
 
     def last_victims(self):
         """Whom the last decision has ended."""
@@ -162,7 +166,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
 
         No host is over capacity, no decision open.
         """
-        self.assertEqual([], self.db.get_open_decisions())
+        self.assertEqual([], self.decisions.get_open_decisions())
         # A shelved server that was offloaded has neither host nor space.
         servers = {server['id']: server for server in self.servers()
                    if server['status'] not in ('ERROR', 'SHELVED_OFFLOADED')}

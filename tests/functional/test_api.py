@@ -71,7 +71,7 @@ class TestExplain(ApiTestCase):
         self.assertEqual([[cheap]], [item['victims']
                                      for item in answer['considered']])
         self.assertEqual(before, self.allocations())
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.boot_normal()
         self.assertEqual({cheap}, self.last_victims())
 
@@ -149,7 +149,8 @@ class TestSimulate(ApiTestCase):
         server = self.boot_spot('a', 'host1', 100)
         decision = self.simulate(server, admin=False)['preemption']['id']
         self.wait_gone(server)
-        self.wait_for(lambda: not self.db.get_open_decisions(), 'the end')
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
+                      'the end')
         self.assert_consistent()
         shown = self.ask(f'preemptions/{decision}',
                          admin=False)['preemption']
@@ -177,7 +178,7 @@ class TestSimulate(ApiTestCase):
         decision = self.simulate(server)['preemption']['id']
         self.simulate(server, 409)
         self.assertEqual(decisions.CLAIMED,
-                         self.db.get_decision(decision).status)
+                         self.decisions.get_decision(decision).status)
         self.api.post_server_action(server, {'os-stop': None})
         self.wait_gone(server)
 

@@ -178,7 +178,7 @@ class TestHeadroom(BudgetsTestCase):
         self.boot_closed_out()
         # There is nothing to do for the engine.
         self.start_engine().run_once()
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         normal = self.boot_normal()['id']
         self.assertEqual({spot, normal}, self.alive())
         self.boot_closed_out()
@@ -267,7 +267,7 @@ class TestConcurrency(BudgetsTestCase):
 
         def watch():
             while not stop.is_set():
-                most[0] = max(most[0], len(self.db.get_ending()))
+                most[0] = max(most[0], len(self.decisions.get_ending()))
                 time.sleep(0.01)
 
         watcher = threading.Thread(target=watch)

@@ -110,7 +110,8 @@ class TestConcurrentBoots(base.PreemptionTestCase):
         self.assertEqual(victims, len(gone))
         recorded = [
             victim.server_uuid
-            for decision in self.db.get_decisions(statuses=[decisions.DONE])
+            for decision in self.decisions.get_decisions(
+                statuses=[decisions.DONE])
             for victim in decision.victims]
         self.assertEqual(sorted(gone), sorted(recorded))
         self.assertEqual(placed, len(left - set(spots)) - sum(

@@ -123,7 +123,8 @@ class TestNotice(EndsTestCase):
         watcher.start()
         normal = self.boot_normal()
         watcher.join()
-        notice, = self.db.get_decisions(server_uuid=normal['id'])[0].victims
+        decision, = self.decisions.get_decisions(server_uuid=normal['id'])
+        notice, = decision.victims
         self.assertEqual(
             [[example.SAVE, f'{notice.deadline:%Y-%m-%dT%H:%M:%SZ}',
               'delete'], ['poweroff']], commands)
@@ -191,7 +192,7 @@ class TestNotice(EndsTestCase):
         cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
         normal, _notice = self.boot_and_wait_for_notice(cheap)
         self.api.delete_server(normal)
-        self.wait_for(lambda: not self.db.get_open_decisions(),
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'the preemption to be taken back')
         self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
         self.assertEqual((decisions.ROLLED_BACK, decisions.KEPT),
@@ -217,7 +218,7 @@ class TestNotice(EndsTestCase):
         self.api.delete_server(second)
         self.wait(first)
         self.assertEqual([decisions.DONE, decisions.ROLLED_BACK], sorted(
-            decision.status for decision in self.db.get_decisions()))
+            decision.status for decision in self.decisions.get_decisions()))
         self.assertEqual(3, len(self.alive()))
         self.wait_consistent()
 
@@ -242,7 +243,7 @@ class TestNotice(EndsTestCase):
         self.assertEqual(before, self.alive())
         self.assertLessEqual(spots, self.alive())
         self.assertEqual({decisions.ROLLED_BACK, decisions.REFUSED}, {
-            decision.status for decision in self.db.get_decisions()})
+            decision.status for decision in self.decisions.get_decisions()})
         self.wait_consistent()
 
     def test_notifications(self):
@@ -287,7 +288,8 @@ class TestActions(EndsTestCase):
         found = outcomes.Outcomes(self.db)._look({*servers, failed})[0]
         self.assertEqual({'served'}, {
             queries.get_preemption(self.db, decision.uuid).outcome
-            for decision in self.db.get_decisions(statuses=[decisions.DONE])})
+            for decision in self.decisions.get_decisions(
+                statuses=[decisions.DONE])})
         self.assertEqual((True, 'error'), (found[servers[1]].deleted,
                                            found[failed].vm_state))
 

@@ -413,7 +413,7 @@ class TestWake(EnergyTestCase):
     def reserve(self, hosts, start):
         end = start + datetime.timedelta(hours=2)
         uuid = '22222222-2222-4222-8222-222222222222'
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             changes.raise_generation(session, reservations=(uuid,))
             rows.insert(session, rows.Reservation(
                 uuid=uuid, project_id='p', quantity=len(hosts),

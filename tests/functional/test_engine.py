@@ -29,7 +29,7 @@ class EngineTestCase(base.PreemptionTestCase):
 
     def run_engine(self):
         self.engine.run_once()
-        self.wait_for(lambda: not self.db.get_open_decisions(),
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'decisions to be closed')
 
     def shelvable(self, **extra_specs):
@@ -54,7 +54,7 @@ class TestReturns(EngineTestCase):
         return first, second
 
     def status(self, server):
-        victim, = self.db.get_decisions(victim_uuid=server)[-1].victims
+        victim, = self.decisions.get_decisions(victim_uuid=server)[-1].victims
         return victim.status
 
     def test_returns_when_there_is_room(self):

@@ -78,11 +78,11 @@ class TestKilledScheduler(base.PreemptionTestCase):
 
     def assert_outcome(self, status):
         self.assertEqual([status], [
-            decision.status for decision in self.db.get_decisions()])
+            decision.status for decision in self.decisions.get_decisions()])
 
     def test_after_the_intent(self):
         self.boot_and_kill(self.db, 'create_decision')
-        self.assertEqual(1, len(self.db.get_open_decisions()))
+        self.assertEqual(1, len(self.decisions.get_open_decisions()))
         self.assert_rolled_back(decisions.ABORTED)
         self.assertEqual(set(self.victims), self.alive())
 
@@ -142,12 +142,12 @@ class TestKilledScheduler(base.PreemptionTestCase):
         with mock.patch.object(nova_api.NovaAPI, 'get',
                                side_effect=nova_api.NovaError('away')):
             self.restart()
-        self.assertEqual(1, len(self.db.get_open_decisions()))
+        self.assertEqual(1, len(self.decisions.get_open_decisions()))
         self.flags(intent_timeout_s=10, group='preemption')
         with mock.patch.object(
                 self.db, 'get_open_decisions',
                 return_value=[(decision, 60.0) for decision, _age
-                              in self.db.get_open_decisions()]):
+                              in self.decisions.get_open_decisions()]):
             self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()
         self.assertEqual(set(self.victims), self.alive())
@@ -189,7 +189,7 @@ class TestLostRaces(base.PreemptionTestCase):
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
         self.assert_consistent()
         self.assertEqual([decisions.ABORTED, decisions.DONE], [
-            decision.status for decision in self.db.get_decisions()])
+            decision.status for decision in self.decisions.get_decisions()])
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
 
     def test_conflict_on_every_host_starts_anew(self):
@@ -219,7 +219,7 @@ class TestLostRaces(base.PreemptionTestCase):
                                side_effect=post):
             server = self.boot('normal', self.small)
             self.wait_failed(server)
-        open_decisions = self.db.get_open_decisions()
+        open_decisions = self.decisions.get_open_decisions()
         self.assertEqual(1, len(open_decisions))
         with mock.patch.object(
                 self.db, 'get_open_decisions',
@@ -269,7 +269,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
         self.assertEqual(
             [decisions.ROLLED_BACK, decisions.DONE],
-            [decision.status for decision in self.db.get_decisions()])
+            [decision.status for decision in self.decisions.get_decisions()])
 
     def test_none_left(self):
         self.make_haste()

@@ -32,10 +32,11 @@ class JoiningTestCase(base.PreemptionTestCase):
 
     def give_notice(self, name='first', **kwargs):
         """Boot a server whose victim has notice. Returns its id."""
-        before = len(self.db.get_decisions(statuses=[decisions.CLAIMED]))
+        before = len(self.decisions.get_decisions(
+            statuses=[decisions.CLAIMED]))
         server = self.boot(name, self.small, **kwargs)
         self.wait_for(
-            lambda: len(self.db.get_decisions(
+            lambda: len(self.decisions.get_decisions(
                 statuses=[decisions.CLAIMED])) > before
             and self.notices(), 'notice')
         return server
@@ -71,7 +72,7 @@ class TestJoining(JoiningTestCase):
                 'OS-EXT-SRV-ATTR:host'])
         self.assertEqual([{self.cheap}], [
             {victim.server_uuid for victim in decision.victims}
-            for decision in self.db.get_decisions()])
+            for decision in self.decisions.get_decisions()])
         self.assertEqual('ACTIVE', self.api.get_server(self.other)['status'])
         self.assertEqual(0, self.waiting())
         self.assert_consistent()
@@ -85,7 +86,8 @@ class TestJoining(JoiningTestCase):
         self.power_off(self.other)
         self.wait(third)
         self.power_off(self.cheap)
-        self.wait_for(lambda: not self.db.get_open_decisions(), 'the end')
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
+                      'the end')
 
     def test_ends_that_the_engine_has_begun(self):
         """For whatever reason: at a maximum run time, say."""
@@ -100,7 +102,8 @@ class TestJoining(JoiningTestCase):
         self.power_off(self.other)
         self.wait(server)
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
-        self.wait_for(lambda: not self.db.get_open_decisions(), 'the end')
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
+                      'the end')
 
 
 class TestWhereItMayGo(JoiningTestCase):
@@ -151,13 +154,15 @@ class TestTakenBack(base.PreemptionTestCase):
 
         def post(consumers):
             if not closed:
-                decision, = self.db.get_decisions(statuses=[decisions.INTENT])
+                decision, = self.decisions.get_decisions(
+                    statuses=[decisions.INTENT])
                 closed.append(decision)
                 for victim in decision.victims:
-                    self.db.update_victim(decision.uuid, victim.server_uuid,
-                                          decisions.KEPT)
-                self.db.update_decision(decision.uuid, decision.owner,
-                                        decisions.ABORTED, new_owner='')
+                    self.decisions.update_victim(decision.uuid,
+                                                 victim.server_uuid,
+                                                 decisions.KEPT)
+                self.decisions.update_decision(decision.uuid, decision.owner,
+                                               decisions.ABORTED, new_owner='')
             return real(consumers)
 
         self.flags(max_attempts=1, group='preemption')

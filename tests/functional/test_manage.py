@@ -68,7 +68,7 @@ class ManageTestCase(base.PreemptionTestCase):
 
     def age(self, uuid, **delta):
         """Make a decision look older than it is."""
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             row = session.get(models.Decision, uuid)
             for name in ('created_at', 'updated_at'):
                 setattr(row, name, getattr(row, name)
@@ -115,7 +115,7 @@ class TestVerify(ManageTestCase):
         self.assert_found('allocation_without_server', NOBODY)
 
     def test_open_decision(self):
-        self.db.create_decision(db.Decision('d1', 's1', 'dead/1'))
+        self.decisions.create_decision(db.Decision('d1', 's1', 'dead/1'))
         self.assertEqual((0, AGREES, ''), self.verify())
         self.age('d1', hours=1)
         self.assert_found('open_decision', 'd1')
@@ -175,7 +175,7 @@ class TestVerify(ManageTestCase):
             self.assert_cannot_tell('gone')
 
     def test_tables_are_old(self):
-        engine = self.db._facade.writer.get_engine()
+        engine = self.db.engine
         with engine.begin() as connection:
             connection.execute(sa.text(
                 "UPDATE alembic_version SET version_num = '0001'"))
@@ -212,7 +212,7 @@ class TestPurge(ManageTestCase):
             self.manage('db', 'purge', '--days', '0', '--dry-run'))
         self.assertEqual(
             said(1, 1), self.manage('db', 'purge', '--days', '0'))
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.assertEqual({self.other}, hints.get(self.db))
 
     def test_server_that_is_being_built(self):
@@ -242,7 +242,7 @@ class TestPurge(ManageTestCase):
         server = json.loads(server)
         self.assertEqual(('preemptible_servers', self.cheap),
                          (server['table'], server['uuid']))
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
 
     def test_what_is_not_written_stays(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
@@ -251,7 +251,7 @@ class TestPurge(ManageTestCase):
                                            '--file', path)
         self.assertEqual((2, '', 'nova-preempt-manage: cannot tell: full\n'),
                          (status, out, err))
-        self.assertEqual(1, len(self.db.get_decisions()))
+        self.assertEqual(1, len(self.decisions.get_decisions()))
 
     def test_show(self):
         """A victim's times are in the record."""

@@ -54,7 +54,7 @@ class TestFlavors(MarksTestCase):
                   for name, flavor in flavors.items()}
         # A preemptible one never preempts.
         self.boot_in_vain(flavor=flavors['blazar'])
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.assertEqual(
             {marked[name] for name in ('enabled', 'blazar', 'both')},
             self.boot_full(self.create_flavor('3', 3, 3072, 30)))
@@ -106,7 +106,7 @@ class TestHint(MarksTestCase):
         self.boot_in_vain(hints={'preemptible': 'yes'}, host='host1')
         self.boot_several_in_vain()
         self.assertEqual(set(hinted), hints.get(self.db))
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.assertEqual({hinted[0]}, self.boot_full())
         self.restart_scheduler()
         self.assertEqual({hinted[1]}, self.boot_full())
@@ -253,7 +253,7 @@ class TestOptions(MarksTestCase):
 
     def test_without_credentials(self):
         """Nobody can be ended: Nova's own behaviour, and it is said."""
-        db = self.db
+        found = self.decisions
         self.add_hosts('host1')
         alive = {self.boot_spot('a', 'host1'), self.boot_spot('b', 'host1')}
         self.flags(group='preemption', auth_type=None)
@@ -262,5 +262,5 @@ class TestOptions(MarksTestCase):
         self.assertRaises(cloud.CloudError, self.wait, server)
         self.wait_for(lambda: self.alive() == alive, 'vain to fail')
         self.assertEqual(alive, set(self.allocations()['host1']))
-        self.assertEqual([], db.get_decisions())
+        self.assertEqual([], found.get_decisions())
         self.assertIn('auth_type is not set', self.stdlog.logger.output)

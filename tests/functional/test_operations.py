@@ -49,14 +49,15 @@ class OperationTestCase(base.PreemptionTestCase):
     def assert_in_vain(self, server_id, action, arguments=None,
                        status='ACTIVE'):
         """The action fails as in Nova, and nobody ends."""
-        decisions = len(self.db.get_decisions(statuses=[db_decisions.DONE]))
+        decisions = len(self.decisions.get_decisions(
+            statuses=[db_decisions.DONE]))
         alive, host = self.alive(), self.host_of(server_id)
         server = self.act(server_id, action, arguments)
         self.assertEqual(status, server['status'])
         self.assertEqual(host, self.host_of(server_id))
         self.assertEqual(alive, self.alive())
         self.assertEqual(decisions, len(
-            self.db.get_decisions(statuses=[db_decisions.DONE])))
+            self.decisions.get_decisions(statuses=[db_decisions.DONE])))
         self.wait_consistent()
 
     def host_of(self, server_id):
@@ -89,7 +90,7 @@ class TestCreate(OperationTestCase):
         self.boot_spot('b', 'host1', 1000)
         self.leave_out('create')
         self.boot_in_vain()
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.allow_all()
         self.server = self.boot_normal()['id']
         self.assert_preempted('create', cheap)
@@ -120,7 +121,7 @@ class TestCreate(OperationTestCase):
         self.flags(group='preemption', enabled=False)
         self.allow_all()
         self.boot_in_vain()
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
 
 
 class TestResize(OperationTestCase):
@@ -309,7 +310,7 @@ class TestEvacuation(OperationTestCase):
         self.assertEqual('ERROR', server['status'])
         self.assertEqual(alive - {self.server}, self.alive())
         self.act(self.server, 'os-resetState', {'state': 'active'})
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.assert_consistent()
 
         self.allow_all()
@@ -322,7 +323,7 @@ class TestEvacuation(OperationTestCase):
         self.assertEqual(space, allocations['host2'][self.server])
         self.assertEqual({self.server, self.dear},
                          set(allocations['host2']))
-        self.assertEqual([], self.db.get_open_decisions())
+        self.assertEqual([], self.decisions.get_open_decisions())
         self.start_host('host1')
         self.wait_consistent()
         self.assertEqual('host2', self.host_of(self.server))
@@ -387,7 +388,7 @@ class TestRebuild(OperationTestCase):
         server = self.act(self.server, 'rebuild', {'imageRef': image})
         self.assertEqual('ERROR', server['status'])
         self.assertEqual(alive - {self.server}, self.alive())
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
 
 
 class TestPreemptibleServers(OperationTestCase):
@@ -404,7 +405,7 @@ class TestPreemptibleServers(OperationTestCase):
         self.assert_in_vain(self.server, 'migrate')
         self.assert_in_vain(self.server, 'migrate', {'host': 'host2'})
         self.assert_in_vain(self.server, 'os-migrateLive', LIVE)
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
 
     def test_unshelve_and_evacuation(self):
         self.flags(shelved_offload_time=0)
@@ -426,6 +427,6 @@ class TestPreemptibleServers(OperationTestCase):
         server = self.act(other, 'evacuate', {})
         self.assertEqual('ERROR', server['status'])
         self.assertEqual(alive - {other}, self.alive())
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
         self.act(other, 'os-resetState', {'state': 'active'})
         self.assert_consistent()

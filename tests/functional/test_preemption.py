@@ -29,7 +29,7 @@ class TestCreate(base.PreemptionTestCase):
         left = {item['id'] for item in self.servers()}
         self.assertEqual({old, dear, other, server['id']}, left)
         self.assert_consistent()
-        decision, = self.db.get_decisions()
+        decision, = self.decisions.get_decisions()
         self.assertEqual(decisions.DONE, decision.status)
         self.assertEqual(server['id'], decision.server_uuid)
         self.assertEqual('create', decision.operation)
@@ -45,7 +45,7 @@ class TestCreate(base.PreemptionTestCase):
         self.boot_spot('b', 'host1', 3600)
         server = self.boot_normal()
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
 
     def test_no_valid_host_and_nobody_ends(self):
         self.add_hosts('host1')
@@ -54,7 +54,7 @@ class TestCreate(base.PreemptionTestCase):
         server = self.boot('n2', self.big)
         self.wait_failed(server)
         self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
-        decision, = self.db.get_decisions()
+        decision, = self.decisions.get_decisions()
         self.assertEqual(decisions.REFUSED, decision.status)
 
     def test_preemptible_never_preempts(self):
@@ -63,7 +63,7 @@ class TestCreate(base.PreemptionTestCase):
         self.boot_spot('b', 'host1')
         server = self.boot('c', self.spot)
         self.wait_failed(server)
-        self.assertEqual([], self.db.get_decisions())
+        self.assertEqual([], self.decisions.get_decisions())
 
     def test_multi_create(self):
         self.add_hosts('host1', 'host2')

@@ -109,7 +109,7 @@ class TestReplay(base.PreemptionTestCase):
                           'ERROR'}, set(outcomes))
         self.assertLessEqual(EXPLAINED + BOOTED, len(self.recorded))
         plans = self.replay()
-        decisions = [decision for decision in self.db.get_decisions()
+        decisions = [decision for decision in self.decisions.get_decisions()
                      if decision.victims]
         self.assertGreater(len(decisions), 5)
         self.assertEqual(

@@ -264,7 +264,7 @@ class TestServiceDown(ReservationTestCase):
         """Neither the tables nor what was known are there any more."""
         self.elapsed_s = self.known._monotonic()
         self.known._monotonic = lambda: self.elapsed_s
-        engine = self.db._facade.writer.get_engine()
+        engine = self.db.engine
         with engine.begin() as connection:
             connection.execute(sa.text(
                 'ALTER TABLE counters RENAME TO lost'))

@@ -85,7 +85,7 @@ class ReservationTestCase(base.PreemptionTestCase):
         """Let the engine do its work until no server ends any more."""
         for _ in range(times):
             self.lifecycle.run_once()
-            self.wait_for(lambda: not self.db.get_open_decisions(),
+            self.wait_for(lambda: not self.decisions.get_open_decisions(),
                           'decisions to be closed')
 
     def look_until(self, condition, what):

@@ -198,9 +198,10 @@ class DatabaseTestCase(unittest.TestCase):
         for name in ('enabled', 'reservable_default'):
             self.conf.set_override(name, True, 'reservation')
         self.db = db.Database(self.conf)
+        self.decisions = db.Decisions(self.db)
         schema.sync(self.db)
         self.addCleanup(
-            lambda: self.db._facade.writer.get_engine().dispose())
+            lambda: self.db.engine.dispose())
 
     def database(self):
         """Its URL."""
@@ -225,7 +226,7 @@ class DatabaseTestCase(unittest.TestCase):
         when = NOW - datetime.timedelta(seconds=age_s)
         with mock.patch.object(timeutils, 'utcnow', return_value=when), \
                 mock.patch.object(clock, 'now', return_value=when):
-            self.db.create_decision(item)
+            self.decisions.create_decision(item)
         return item.uuid
 
 

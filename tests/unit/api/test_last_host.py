@@ -40,7 +40,7 @@ class TestLastHost(base.AnsweringTestCase):
         return self.url or super().database()
 
     def clear(self):
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             for table in (models.ReservationHost, models.Reservation):
                 session.query(table).delete()
 

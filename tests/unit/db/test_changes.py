@@ -125,14 +125,14 @@ class World:
 
     def forget(self, process, one, two):
         """The log is not kept for long enough for all."""
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             session.execute(sa.delete(models.CalendarChange).where(
                 models.CalendarChange.generation
                 < process.generation() - one % 3))
 
     def keep(self, process, one, two):
         """What a replica has of the database."""
-        with self.db._reader() as session:
+        with self.db.reader() as session:
             self.backup = [(table, [dict(row) for row in session.execute(
                 sa.select(*table.__table__.c)).mappings()])
                 for table in TABLES]
@@ -141,7 +141,7 @@ class World:
         """The replica takes over, and lags behind."""
         if self.backup is None:
             return
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             for table in reversed(TABLES):
                 session.execute(sa.delete(table))
             for table, rows in self.backup:
@@ -162,7 +162,7 @@ class TestChanges(test_decisions.TestSQLite):
         for process in world.processes:
             self.assertEqual(fresh.calendar(), process.calendar())
             self.assertEqual(fresh.snapshot(), process.snapshot())
-        with self.db._reader() as session:
+        with self.db.reader() as session:
             found = fresh.snapshot().reservations
             self.assertEqual({item.id: item for item in map(leases.of, found)},
                              {item.id: item
@@ -173,7 +173,7 @@ class TestChanges(test_decisions.TestSQLite):
                          suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(STEPS)
     def test_changes_are_as_all_read_anew(self, steps):
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             for table in reversed(TABLES[2:]):
                 session.execute(sa.delete(table))
         # The log goes on: what was there before is none of its rows.
@@ -247,7 +247,7 @@ class TestChanges(test_decisions.TestSQLite):
         with mock.patch.object(changes, '_KEPT', 3):
             for number in range(9):
                 reservable.set_hidden(self.db, f'x{number}', True)
-        with self.db._reader() as session:
+        with self.db.reader() as session:
             self.assertEqual([7, 8, 9], list(session.execute(
                 sa.select(models.CalendarChange.generation).order_by(
                     models.CalendarChange.generation)).scalars()))
@@ -258,7 +258,7 @@ class TestChanges(test_decisions.TestSQLite):
         for number in range(3):
             world.do('grant', number, 0)
             world.read(world.processes[number], 0, 0)
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             session.execute(sa.update(models.Counter).values(value=1))
         self.check(world)
         world.do('end', 3, 1)
@@ -269,7 +269,7 @@ class TestChanges(test_decisions.TestSQLite):
         world = self.world
         world.do('grant', 0, 0)
         self.check(world)
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             session.execute(sa.update(models.Counter).values(
                 value=models.Counter.value + 1))
             session.execute(sa.update(models.Reservation).values(

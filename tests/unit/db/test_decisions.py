@@ -62,19 +62,20 @@ class TestSQLite(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         url = self.url or f'sqlite:///{directory.name}/test.sqlite'
         self.db = make_database(url)
+        self.decisions = db.Decisions(self.db)
         self.assertIsNone(schema.get_revision(self.db))
         schema.sync(self.db)
         self.addCleanup(self.drop)
 
     def drop(self):
-        engine = self.db._facade.writer.get_engine()
+        engine = self.db.engine
         models.Base.metadata.drop_all(engine)
         with engine.begin() as connection:
             connection.execute(sa.text('DROP TABLE alembic_version'))
         engine.dispose()
 
     def test_schema_is_that_of_the_models(self):
-        engine = self.db._facade.writer.get_engine()
+        engine = self.db.engine
         inspector = sa.inspect(engine)
         for table in models.Base.metadata.tables.values():
             columns = {column['name']: column
@@ -92,39 +93,41 @@ class TestSQLite(unittest.TestCase):
                          schema.get_revision(self.db))
 
     def test_sync_again_changes_nothing(self):
-        self.db.create_decision(decision())
+        self.decisions.create_decision(decision())
         schema.sync(self.db)
-        self.assertEqual(decision(), self.db.get_decision('d1'))
+        self.assertEqual(decision(), self.decisions.get_decision('d1'))
 
     def test_decision_comes_back_as_it_went(self):
-        self.db.create_decision(decision())
-        self.assertEqual(decision(), self.db.get_decision('d1'))
-        self.assertIsNone(self.db.get_decision('d2'))
+        self.decisions.create_decision(decision())
+        self.assertEqual(decision(), self.decisions.get_decision('d1'))
+        self.assertIsNone(self.decisions.get_decision('d2'))
 
     def test_large_record(self):
         record = {'considered': ['x' * 100] * 2000}
-        self.db.create_decision(decision(record=record))
-        self.assertEqual(record, self.db.get_decision('d1').record)
+        self.decisions.create_decision(decision(record=record))
+        self.assertEqual(record, self.decisions.get_decision('d1').record)
 
     def test_only_the_owner_changes_it(self):
-        self.db.create_decision(decision())
-        self.assertFalse(self.db.update_decision('d1', 'you', decisions.DONE))
-        self.assertFalse(self.db.update_decision(
+        self.decisions.create_decision(decision())
+        self.assertFalse(self.decisions.update_decision('d1', 'you',
+                                                        decisions.DONE))
+        self.assertFalse(self.decisions.update_decision(
             'd1', 'me', decisions.DONE, from_status=decisions.CLAIMED))
-        self.assertTrue(self.db.update_decision(
+        self.assertTrue(self.decisions.update_decision(
             'd1', 'me', decisions.CLAIMED, from_status=decisions.INTENT,
             new_owner='you', reason='because'))
-        self.assertFalse(self.db.update_decision('d1', 'me', decisions.DONE))
-        found = self.db.get_decision('d1')
+        self.assertFalse(self.decisions.update_decision('d1', 'me',
+                                                        decisions.DONE))
+        found = self.decisions.get_decision('d1')
         self.assertEqual(('you', decisions.CLAIMED, 'because'),
                          (found.owner, found.status, found.reason))
 
     def test_signs_of_life(self):
         for uuid, owner in (('d1', 'me'), ('d2', 'you'), ('d3', 'me')):
-            self.db.create_decision(decision(uuid=uuid, owner=owner,
-                                             victims=()))
+            self.decisions.create_decision(decision(uuid=uuid, owner=owner,
+                                                    victims=()))
         row = models.Decision
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             session.execute(sa.update(row.__table__).values(
                 updated_at=datetime.datetime(2026, 1, 1)))
         owners.add(self.db, 'me', 60)
@@ -133,7 +136,7 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual(
             {'d1': True, 'd2': False, 'd3': True},
             {item.uuid: age_s < 60 for item, age_s
-             in self.db.get_open_decisions()})
+             in self.decisions.get_open_decisions()})
 
     def test_leases(self):
         owners.add(self.db, 'alive', 60)
@@ -150,7 +153,7 @@ class TestSQLite(unittest.TestCase):
                          owners.get_leases(self.db))
 
     def test_the_clock_is_that_of_the_database(self):
-        with self.db._reader() as session:
+        with self.db.reader() as session:
             now, later = session.execute(
                 sa.select(clock.now(), clock.after(3600))).one()
         self.assertLess(abs((now - timeutils.utcnow()).total_seconds()), 60)
@@ -173,12 +176,12 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual(['preemption'], list(pauses.get(self.db)))
 
     def test_of_many_who_take_it_over_one_does(self):
-        self.db.create_decision(decision())
+        self.decisions.create_decision(decision())
         won = []
 
         def take(name):
-            if self.db.update_decision('d1', 'me', decisions.INTENT,
-                                       new_owner=name):
+            if self.decisions.update_decision('d1', 'me', decisions.INTENT,
+                                              new_owner=name):
                 won.append(name)
 
         threads = [threading.Thread(target=take, args=(f'o{number}',))
@@ -187,38 +190,38 @@ class TestSQLite(unittest.TestCase):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual([self.db.get_decision('d1').owner], won)
+        self.assertEqual([self.decisions.get_decision('d1').owner], won)
 
     def test_open_decisions(self):
         for number, status in enumerate((*decisions.OPEN, decisions.DONE,
                                          decisions.ABORTED)):
-            self.db.create_decision(decision(
+            self.decisions.create_decision(decision(
                 uuid=f'd{number}', status=status, victims=()))
-        found = self.db.get_open_decisions()
+        found = self.decisions.get_open_decisions()
         self.assertEqual(set(decisions.OPEN),
                          {item.status for item, _age in found})
         for _item, age_s in found:
             self.assertLess(age_s, 3600)
 
     def test_a_victim_ends_once(self):
-        self.db.create_decision(decision())
+        self.decisions.create_decision(decision())
         again = decision(uuid='d2', victims=(db.Victim('v2'),
                                              db.Victim('v3')))
         with self.assertRaisesRegex(decisions.AlreadyEnding, 'already: v2$'):
-            self.db.create_decision(again)
-        self.assertIsNone(self.db.get_decision('d2'))
-        self.db.update_decision('d1', 'me', decisions.ROLLED_BACK)
-        self.db.create_decision(again)
-        self.assertEqual(2, len(self.db.get_decision('d2').victims))
+            self.decisions.create_decision(again)
+        self.assertIsNone(self.decisions.get_decision('d2'))
+        self.decisions.update_decision('d1', 'me', decisions.ROLLED_BACK)
+        self.decisions.create_decision(again)
+        self.assertEqual(2, len(self.decisions.get_decision('d2').victims))
 
     def test_find(self):
-        self.db.create_decision(decision(request_id='r1'))
-        self.db.create_decision(decision(
+        self.decisions.create_decision(decision(request_id='r1'))
+        self.decisions.create_decision(decision(
             uuid='d2', server_uuid='s2', status=decisions.DONE))
 
         def uuids(**conditions):
             return [item.uuid for item in
-                    self.db.get_decisions(**conditions)]
+                    self.decisions.get_decisions(**conditions)]
 
         self.assertEqual(['d1'], uuids(server_uuid='s1'))
         self.assertEqual(['d1'], uuids(request_id='r1'))
@@ -226,11 +229,11 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual({'d1', 'd2'}, set(uuids(provider_uuid='p1')))
 
     def test_victims(self):
-        self.db.create_decision(decision())
-        self.db.update_victim('d1', 'v2', decisions.GONE)
+        self.decisions.create_decision(decision())
+        self.decisions.update_victim('d1', 'v2', decisions.GONE)
         self.assertEqual([decisions.PENDING, decisions.GONE], [
             victim.status for victim in
-            self.db.get_decision('d1').victims])
+            self.decisions.get_decision('d1').victims])
 
     def test_ending(self):
         now = timeutils.utcnow()
@@ -240,17 +243,17 @@ class TestSQLite(unittest.TestCase):
                 (decisions.KEPT, now),
                 (decisions.MIGRATED, now), (decisions.SHELVED, now),
                 (decisions.GONE, None))):
-            self.db.create_decision(decision(
+            self.decisions.create_decision(decision(
                 uuid=f'd{number}', status=decisions.DONE,
                 victims=(db.Victim(f'v{number}', 'p', status=status,
                                    ended_at=ended_at),)))
-        self.assertEqual({}, self.db.get_ending())
-        self.db.create_decision(decision(uuid='open', victims=(
+        self.assertEqual({}, self.decisions.get_ending())
+        self.decisions.create_decision(decision(uuid='open', victims=(
             db.Victim('v6', 'q'), db.Victim('v0', 'p'))))
-        self.assertEqual({'v6': 'q', 'v0': 'p'}, self.db.get_ending())
+        self.assertEqual({'v6': 'q', 'v0': 'p'}, self.decisions.get_ending())
         self.assertEqual(
             {'v0': 'p', 'v4': 'p', 'v6': 'q'},
-            self.db.get_ending(now - datetime.timedelta(minutes=1)))
+            self.decisions.get_ending(now - datetime.timedelta(minutes=1)))
 
     def test_over_budget_changes_nothing(self):
         def check(ending):
@@ -258,8 +261,8 @@ class TestSQLite(unittest.TestCase):
             raise decisions.OverBudget('too many')
 
         with self.assertRaisesRegex(decisions.OverBudget, 'too many'):
-            self.db.create_decision(decision(), check)
-        self.assertIsNone(self.db.get_decision('d1'))
+            self.decisions.create_decision(decision(), check)
+        self.assertIsNone(self.decisions.get_decision('d1'))
 
     def test_no_two_pass_the_last_place(self):
         passed = []
@@ -270,7 +273,7 @@ class TestSQLite(unittest.TestCase):
 
         def create(number):
             with contextlib.suppress(decisions.OverBudget):
-                self.db.create_decision(decision(
+                self.decisions.create_decision(decision(
                     uuid=f'd{number}', victims=(db.Victim(f'v{number}'),)),
                     check)
                 passed.append(number)
@@ -282,19 +285,19 @@ class TestSQLite(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(3, len(passed))
-        self.assertEqual(3, len(self.db.get_ending()))
+        self.assertEqual(3, len(self.decisions.get_ending()))
 
     def test_count_preemptions(self):
         for number, status in enumerate((
                 decisions.RESTORED, decisions.SHELVED, decisions.GONE,
                 decisions.KEPT)):
-            self.db.create_decision(decision(
+            self.decisions.create_decision(decision(
                 uuid=f'd{number}', status=decisions.DONE,
                 victims=(db.Victim('v1', status=status),
                          db.Victim(f'v2{number}', status=decisions.MIGRATED))))
         self.assertEqual(
             {'v1': 2, 'v20': 1, 'v21': 1, 'v22': 1, 'v23': 1},
-            self.db.count_preemptions())
+            self.decisions.count_preemptions())
 
     def test_hinted_servers(self):
         hints.add(self.db, ['a', 'b'])

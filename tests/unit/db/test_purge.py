@@ -34,11 +34,11 @@ class TestPurge(test_decisions.TestSQLite):
 
     def add(self, uuid, status=decisions.DONE, age_days=1, **victims):
         """A decision, and {uuid: (status, restore)} of its victims."""
-        self.db.create_decision(test_decisions.decision(
+        self.decisions.create_decision(test_decisions.decision(
             uuid=uuid, status=status, victims=tuple(
                 db.Victim(f'{uuid}-{name}', status=victim, restore=restore)
                 for name, (victim, restore) in victims.items())))
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             session.get(models.Decision, uuid).updated_at = (
                 BEFORE - datetime.timedelta(days=age_days))
 
@@ -77,8 +77,8 @@ class TestPurge(test_decisions.TestSQLite):
                     self.db, [row['uuid'] for row in rows]))
         self.assertEqual([2, 2, 1], sizes)
         self.assertEqual(['z'], [item.uuid for item
-                                 in self.db.get_decisions()])
-        with self.db._reader() as session:
+                                 in self.decisions.get_decisions()])
+        with self.db.reader() as session:
             self.assertEqual(1, session.query(models.Victim).count())
 
     def test_rows_are_whole(self):
@@ -116,7 +116,7 @@ class TestPurge(test_decisions.TestSQLite):
             self.db, BEFORE - datetime.timedelta(days=1))))
         self.assertEqual(2, purge.delete_reservations(
             self.db, ['ended-1', 'error-1']))
-        with self.db._reader() as session:
+        with self.db.reader() as session:
             self.assertEqual(
                 8, session.query(models.ReservationHost).count())
 

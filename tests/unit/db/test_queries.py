@@ -40,7 +40,7 @@ class TestQueries(test_decisions.TestSQLite):
         with mock.patch.object(
                 timeutils, 'utcnow',
                 return_value=NOW - datetime.timedelta(seconds=age_s)):
-            self.db.create_decision(test_decisions.decision(
+            self.decisions.create_decision(test_decisions.decision(
                 uuid=uuid, server_uuid=f's-{uuid}', project_id=project_id,
                 victims=tuple(
                     test_decisions.db.Victim(name, owner, flavor=flavor,

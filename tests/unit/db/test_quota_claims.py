@@ -53,7 +53,7 @@ class TestSQLite(unittest.TestCase):
         self.claims = quota_claims.QuotaClaims(self.db)
 
     def drop(self):
-        engine = self.db._facade.writer.get_engine()
+        engine = self.db.engine
         models.Base.metadata.drop_all(engine)
         with engine.begin() as connection:
             connection.execute(sa.text('DROP TABLE alembic_version'))
@@ -183,7 +183,7 @@ class Scheduler:
         for name, value in (('driver', 'options'), ('servers', limit),
                             ('vcpus', vcpus)):
             conf.set_override(name, value, quota_conf.GROUP)
-        self.close = database._facade.writer.get_engine().dispose
+        self.close = database.engine.dispose
         self._nova = nova
         self._quotas = quotas.Quotas(conf.preemption_quota, nova,
                                      quota_claims.QuotaClaims(database))

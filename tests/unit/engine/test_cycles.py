@@ -37,7 +37,7 @@ class TestCycles(test_decisions.TestSQLite):
     def give_way(self, minutes_ago, victim='v', project='p', taker='q',
                  status=decisions.SHELVED):
         self.number += 1
-        self.db.create_decision(test_decisions.decision(
+        self.decisions.create_decision(test_decisions.decision(
             uuid=f'd{self.number}', server_uuid=f's{self.number}',
             project_id=taker, status=decisions.DONE, victims=(decisions.Victim(
                 victim, project, status=status,

@@ -60,7 +60,7 @@ class TestSimulate(unittest.TestCase):
             self.requests.simulate(context, uuid, None, '')
         except messaging.ExpectedException as exc:
             raise exc.exc_info[1] from None
-        decision, = self.process.db.create_decision.call_args.args
+        decision, = self.process.decisions.create_decision.call_args.args
         return decision
 
     def test_the_record_says_who_asked(self):
@@ -89,6 +89,6 @@ class TestSimulate(unittest.TestCase):
                 ({'task_state': 'rebuilding'}, 'it is rebuilding')):
             with self.assertRaisesRegex(exceptions.AlreadyEnding, why):
                 self.simulate(**values)
-        self.process.db.create_decision.assert_not_called()
+        self.process.decisions.create_decision.assert_not_called()
         self.simulate(locked_by='owner')
-        self.process.db.create_decision.assert_called_once()
+        self.process.decisions.create_decision.assert_called_once()

@@ -152,7 +152,7 @@ class TestManyVictims(testtools.TestCase):
                     server.uuid, 'project', 'user', 'small')):
             made.begin_all([make_server(number) for number in range(4)],
                            'test', 'why')
-        decision, = process.db.create_decision.call_args.args
+        decision, = process.decisions.create_decision.call_args.args
         self.assertEqual(
             [(f's{number}', {f's{number}': {'resources': {}}})
              for number in range(4)],

@@ -34,11 +34,11 @@ class TestReturns(testtools.TestCase):
         self.seconds = 0
         self.servers = {}
         self.victims = {}
-        self.db = mock.Mock(spec=db.Database)
-        self.db.get_victims.side_effect = lambda status: [
+        self.decisions = mock.Mock(spec=db.Decisions)
+        self.decisions.get_victims.side_effect = lambda status: [
             ('d', victim) for victim in self.victims.values()
             if victim.status == status]
-        self.db.update_victim.side_effect = self.update
+        self.decisions.update_victim.side_effect = self.update
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.nova.get.side_effect = self.servers.get
         self.nova.unshelve.side_effect = self.unshelve
@@ -53,7 +53,7 @@ class TestReturns(testtools.TestCase):
             restore_interval_s=60, restore_timeout_s=86400,
             restore_at_once=3)
         self.restorer = restorer.Restorer(
-            self.db, clients, headroom, mock.Mock(), self.options,
+            self.decisions, clients, headroom, mock.Mock(), self.options,
             lambda: self.seconds)
 
     def add(self, *uuids):

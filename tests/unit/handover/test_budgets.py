@@ -55,13 +55,13 @@ class BudgetsTestCase(unittest.TestCase):
                 for group_id in group_ids}
 
     def make(self, project_budget=0, group_budget=0, budget_window_s=0):
-        self.database = mock.Mock()
-        self.database.get_ending.side_effect = lambda since: dict(self.ending)
+        self.decisions = mock.Mock()
+        self.decisions.get_ending.side_effect = lambda since: dict(self.ending)
         return budgets.Budgets(
             types.SimpleNamespace(
                 project_budget=project_budget, group_budget=group_budget,
                 budget_window_s=budget_window_s),
-            self.database, types.SimpleNamespace(
+            self.decisions, types.SimpleNamespace(
                 servers=lambda: self.servers))
 
 
@@ -95,7 +95,7 @@ class TestRead(BudgetsTestCase):
         self.assertFalse(found)
         self.assertIsNone(found.read())
         self.assertEqual({}, found.guard([db.Victim('a1')]))
-        self.database.get_ending.assert_not_called()
+        self.decisions.get_ending.assert_not_called()
         self.assertEqual([], self.read)
 
     def test_who_ends_and_in_which_groups(self):
@@ -123,9 +123,9 @@ class TestRead(BudgetsTestCase):
 
     def test_window(self):
         self.make(project_budget=1).read()
-        self.database.get_ending.assert_called_once_with(None)
+        self.decisions.get_ending.assert_called_once_with(None)
         self.make(project_budget=1, budget_window_s=60).read()
-        since, = self.database.get_ending.call_args.args
+        since, = self.decisions.get_ending.call_args.args
         self.assertIsNotNone(since)
 
 

@@ -41,10 +41,10 @@ class TestHandBack(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.db = mock.Mock(spec=db.Database)
-        self.db.get_open_decisions.return_value = []
+        self.decisions = mock.Mock(spec=db.Decisions)
+        self.decisions.get_open_decisions.return_value = []
         self.victims = {decisions.STOPPED: [], decisions.SHELVED: []}
-        self.db.get_victims.side_effect = self.victims.get
+        self.decisions.get_victims.side_effect = self.victims.get
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.side_effect = lambda uuid: (
@@ -57,7 +57,8 @@ class TestHandBack(unittest.TestCase):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             status = cmd.run(hand_back.HandBack(
-                self.db, self.nova, self.placement, self.hosts, self.servers,
+                self.decisions, self.nova, self.placement, self.hosts,
+                self.servers,
                 **values), apply)
         return status, output.getvalue().splitlines()
 
@@ -82,7 +83,7 @@ class TestHandBack(unittest.TestCase):
         self.nova.unlock.assert_called_once_with('v')
         self.nova.start.assert_not_called()
         self.assertEqual(('d', 'v', decisions.KEPT),
-                         self.db.update_victim.call_args.args)
+                         self.decisions.update_victim.call_args.args)
 
     def test_it_is_started_where_that_is_asked_for(self):
         self.stop()
@@ -98,7 +99,7 @@ class TestHandBack(unittest.TestCase):
         self.assertIn('no room for it any more', lines[0])
         self.nova.unlock.assert_not_called()
         self.nova.start.assert_not_called()
-        self.db.update_victim.assert_not_called()
+        self.decisions.update_victim.assert_not_called()
 
     def test_one_that_was_moved_has_its_space(self):
         self.stop()
@@ -112,7 +113,8 @@ class TestHandBack(unittest.TestCase):
         self.stop()
         self.nova.get.return_value = None
         self.assertEqual(0, self.run_command()[0])
-        self.db.update_victim.assert_called_once_with('d', 'v', decisions.GONE)
+        self.decisions.update_victim.assert_called_once_with('d', 'v',
+                                                             decisions.GONE)
         self.nova.unlock.assert_not_called()
 
     def test_a_shelved_server_is_left_to_its_owner(self):
@@ -121,7 +123,8 @@ class TestHandBack(unittest.TestCase):
                                             ('d', db.Victim('b'))]
         status, lines = self.run_command()
         self.assertEqual((0, 1), (status, len(lines) - 1))
-        self.db.update_victim.assert_called_once_with('d', 'a', decisions.LEFT)
+        self.decisions.update_victim.assert_called_once_with('d', 'a',
+                                                             decisions.LEFT)
 
     def test_hosts_that_were_closed(self):
         self.hosts += [host('on', True), host('off', False),
@@ -142,7 +145,7 @@ class TestHandBack(unittest.TestCase):
             (item.uuid, item.project_id) for item in posted])
 
     def test_a_preemption_that_is_under_way(self):
-        self.db.get_open_decisions.return_value = [
+        self.decisions.get_open_decisions.return_value = [
             (db.Decision('d', 's', status=decisions.CLAIMED), 1.0)]
         status, lines = self.run_command()
         self.assertEqual(1, status)

@@ -45,7 +45,7 @@ class TestOutcomes(test_decisions.TestSQLite):
                 if uuid in self.servers}
 
     def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
-        self.db.create_decision(db.Decision(
+        self.decisions.create_decision(db.Decision(
             uuid, f's-{uuid}' if server_uuid is None else server_uuid,
             status=status, host='h', operation='create',
             record={'flavor': 'f'}, victims=tuple(
@@ -122,7 +122,7 @@ class TestOutcomes(test_decisions.TestSQLite):
     def statuses(self, uuid):
         self.outcomes.note()
         return [victim.status for victim
-                in self.db.get_decision(uuid).victims]
+                in self.decisions.get_decision(uuid).victims]
 
 
 def load_tests(loader, tests, pattern):

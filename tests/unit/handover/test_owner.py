@@ -81,7 +81,8 @@ class OwnerTestCase(unittest.TestCase):
         self.now = 1000.0
         self.db = test_decisions.make_database(
             f'sqlite:///{directory.name}/test.sqlite')
-        self.engine = self.db._facade.writer.get_engine()
+        self.decisions = db.Decisions(self.db)
+        self.engine = self.db.engine
         models.Base.metadata.create_all(self.engine)
         self.addCleanup(self.engine.dispose)
 
@@ -105,7 +106,7 @@ class OwnerTestCase(unittest.TestCase):
         decision = db.Decision(
             uuid, 's', owner=owner_name, status=decisions.CLAIMED,
             victims=(db.Victim(f'v-{uuid}'),))
-        self.db.create_decision(decision)
+        self.decisions.create_decision(decision)
         return decision
 
 
@@ -181,7 +182,7 @@ class TestOwner(OwnerTestCase):
         self.assertEqual(
             {'d1': True, 'd2': True, 'd3': False},
             {decision.uuid: age_s < 3600 for decision, age_s
-             in self.db.get_open_decisions()})
+             in self.decisions.get_open_decisions()})
 
     def test_closed_others_need_not_wait(self):
         first, second = self.make(), self.make()
@@ -204,7 +205,7 @@ class TestOwner(OwnerTestCase):
                             return_value=now + datetime.timedelta(
                                 hours=hours)):
                 self.decide('', f'd{hours}')
-        for _decision, age_s in self.db.get_open_decisions():
+        for _decision, age_s in self.decisions.get_open_decisions():
             self.assertLess(abs(age_s), 60)
         self.assertTrue(self.make().get_leases()[mine.name])
 
@@ -324,7 +325,7 @@ class TestRecovery(OwnerTestCase):
 
     def recovery(self, owner):
         return recovery.Recovery(
-            self.placement, self.nova, self.db, owner,
+            self.placement, self.nova, self.decisions, owner,
             types.SimpleNamespace(intent_timeout_s=LEASE_S), self.active)
 
     def test_two_containers_leave_each_other_alone(self):
@@ -355,7 +356,7 @@ class TestRecovery(OwnerTestCase):
         other.renew()
         self.assertEqual(1, self.recovery(other).repair())
         self.assertEqual(decisions.ROLLED_BACK,
-                         self.db.get_decision('d1').status)
+                         self.decisions.get_decision('d1').status)
 
     def test_space_goes_back_under_the_project_that_it_was_under(self):
         """Which may be one that is there for the allocations alone."""
@@ -363,7 +364,7 @@ class TestRecovery(OwnerTestCase):
         self.nova.get.return_value = nova_api.ServerStatus('ACTIVE', None,
                                                            'h')
         mine = self.make()
-        self.db.create_decision(db.Decision(
+        self.decisions.create_decision(db.Decision(
             'd1', '', host='h', owner=mine.name, status=decisions.CLAIMED,
             victims=(
                 db.Victim('v', 'own', 'me', allocations=had,
@@ -402,60 +403,62 @@ class TestLostConnections(OwnerTestCase):
 
     def lose(self, times=1, committed=False):
         """The next transactions lose their connections."""
-        real = self.db._facade.writer.using
+        real = self.db.writer
         left = [times]
 
-        def using(context):
-            scope = real(context)
+        def writer():
+            scope = real()
             if not left[0]:
                 return scope
             left[0] -= 1
             return _Lost(scope, committed)
 
-        patch = mock.patch.object(
-            self.db, '_writer', lambda: using(decisions._Context()))
+        patch = mock.patch.object(self.db, 'writer', writer)
         patch.start()
         self.addCleanup(patch.stop)
 
     def test_writes_are_tried_again(self):
         decision = self.decide('me')
         self.lose(3)
-        self.assertTrue(self.db.update_decision('d1', 'me', decisions.DONE))
+        self.assertTrue(self.decisions.update_decision('d1', 'me',
+                                                       decisions.DONE))
         self.lose(3)
-        self.db.update_victim('d1', 'v-d1', decisions.GONE)
-        found = self.db.get_decision(decision.uuid)
+        self.decisions.update_victim('d1', 'v-d1', decisions.GONE)
+        found = self.decisions.get_decision(decision.uuid)
         self.assertEqual((decisions.DONE, decisions.GONE),
                          (found.status, found.victims[0].status))
 
     def test_not_without_end(self):
         self.decide('me')
         self.lose(100)
-        self.assertRaises(db_exc.DBConnectionError, self.db.update_decision,
+        self.assertRaises(db_exc.DBConnectionError,
+                          self.decisions.update_decision,
                           'd1', 'me', decisions.DONE)
 
     def test_a_change_that_was_committed_all_the_same(self):
         self.decide('me')
         self.lose(committed=True)
-        self.assertTrue(self.db.update_decision(
+        self.assertTrue(self.decisions.update_decision(
             'd1', 'me', decisions.DONE, from_status=decisions.CLAIMED,
             new_owner=''))
 
     def test_what_others_have_changed_meanwhile(self):
         self.decide('me')
-        self.db.update_decision('d1', 'me', decisions.CLAIMED, new_owner='you')
+        self.decisions.update_decision('d1', 'me', decisions.CLAIMED,
+                                       new_owner='you')
         self.lose()
-        self.assertFalse(self.db.update_decision('d1', 'me',
-                                                 decisions.CLAIMED))
+        self.assertFalse(self.decisions.update_decision('d1', 'me',
+                                                        decisions.CLAIMED))
 
     def test_a_new_one_that_was_committed_all_the_same(self):
         self.lose(committed=True)
         self.decide('me')
-        self.assertEqual('me', self.db.get_decision('d1').owner)
+        self.assertEqual('me', self.decisions.get_decision('d1').owner)
 
     def test_one_that_ends_the_same_server_twice(self):
         victim = db.Victim('v')
         self.assertRaises(
-            db_exc.DBDuplicateEntry, self.db.create_decision,
+            db_exc.DBDuplicateEntry, self.decisions.create_decision,
             db.Decision('d1', 's', victims=(victim, victim)))
 
 

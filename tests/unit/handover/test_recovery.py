@@ -125,7 +125,7 @@ class TestRollBack(unittest.TestCase):
             uuid, status=db_decisions.ENDING,
             allocations={'rp': {'resources': SIZE}}, **values)
             for uuid in 'ab')
-        self.db = FakeDatabase(db_decisions.Decision(
+        self.decisions = FakeDatabase(db_decisions.Decision(
             'd', 'new', owner='me', status=db_decisions.CLAIMED, host='host1',
             provider_uuid='rp', record={'consumer_generation': 1},
             victims=victims))
@@ -133,13 +133,13 @@ class TestRollBack(unittest.TestCase):
 
     def again(self):
         recovery.Recovery(
-            self.placement, self.nova, self.db,
-            types.SimpleNamespace(name=self.db.decision.owner,
+            self.placement, self.nova, self.decisions,
+            types.SimpleNamespace(name=self.decisions.decision.owner,
                                   keeps=lambda decisions: True),
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
             set()).roll_back('d', 'test')
         return {victim.server_uuid: victim.status
-                for victim in self.db.decision.victims}
+                for victim in self.decisions.decision.victims}
 
     def assert_space(self, **vcpus):
         for uuid, amount in vcpus.items():
@@ -150,7 +150,8 @@ class TestRollBack(unittest.TestCase):
                          self.roll_back())
         self.assert_space(new=0, a=1, b=1)
         self.assertEqual([], self.nova.calls)
-        self.assertEqual(db_decisions.ROLLED_BACK, self.db.decision.status)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
 
     def test_notice_is_taken_back(self):
         self.roll_back(notice_s=5)
@@ -234,7 +235,7 @@ class TestRollBack(unittest.TestCase):
         self.roll_back(asked='stop', action='stop')
         # Somebody looks again later.
         self.assertEqual((db_decisions.ROLLING_BACK, ''), (
-            self.db.decision.status, self.db.decision.owner))
+            self.decisions.decision.status, self.decisions.decision.owner))
         self.assert_space(new=0, a=1, b=1)
         self.nova.put('a', 'stopped')
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
@@ -272,11 +273,13 @@ class TestRollBack(unittest.TestCase):
         self.nova.put('b', 'rescued')
         self.roll_back(action='shelve')
         self.assertEqual([('unrescue', 'b')], self.nova.calls)
-        self.assertEqual(db_decisions.ROLLING_BACK, self.db.decision.status)
+        self.assertEqual(db_decisions.ROLLING_BACK,
+                         self.decisions.decision.status)
         self.nova.put('b')
         self.again()
         self.assertEqual(('shelve', 'b'), self.nova.calls[-1])
-        self.assertEqual(db_decisions.ROLLED_BACK, self.db.decision.status)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
 
     def test_nobody_ends_who_leaves_already(self):
         for state in (('active', 'deleting'), ('active', 'shelving'),

@@ -125,7 +125,7 @@ class TestTerminator(unittest.TestCase):
         super().setUp()
         self.clock = Clock()
         self.halted_at = float('inf')
-        self.db = mock.Mock(spec=db.Database)
+        self.decisions = mock.Mock(spec=db.Decisions)
         self.owner = mock.Mock(spec=owner.Owner)
         self.owner.keeps.return_value = True
         self.events = mock.Mock(spec=notifications.Notifications)
@@ -157,7 +157,7 @@ class TestTerminator(unittest.TestCase):
             'd', 's', operation=operation, host='host1', victims=tuple(
                 db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
-            cloud, self.poller, self.requests, self.placement, self.db,
+            cloud, self.poller, self.requests, self.placement, self.decisions,
             self.owner, self.options, self.events, lambda: self.clock.now,
             self.clock.sleep, self.halt).end([decision], check)
 
@@ -168,7 +168,8 @@ class TestTerminator(unittest.TestCase):
                              when + self.options.poll_interval_s)
 
     def statuses(self, uuid):
-        return [call.args[2] for call in self.db.update_victim.mock_calls
+        return [call.args[2]
+                for call in self.decisions.update_victim.mock_calls
                 if call.args[1] == uuid]
 
     def test_nobody_is_asked_to_end_once_the_request_is_given_up(self):
@@ -219,7 +220,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({'a', 'b'}, set(cloud.asked))
 
     def test_what_cannot_be_recorded_yet_is_recorded_later(self):
-        self.db.update_victim.side_effect = [
+        self.decisions.update_victim.side_effect = [
             db_exc.DBConnectionError, None, db_exc.DBConnectionError, None]
         cloud = self.cloud({'a': 3})
         self.assertEqual(set(), self.end(cloud, 'a'))
@@ -595,7 +596,7 @@ class TestTerminator(unittest.TestCase):
                 noticed.append((server_uuid, self.clock.now + 30))
                 self.clock.now += 5
 
-        self.db.update_victim.side_effect = update_victim
+        self.decisions.update_victim.side_effect = update_victim
         self.end(cloud, 'a', 'b', notice_s=30)
         for uuid, until in noticed:
             self.assertGreaterEqual(cloud.asked[uuid][0][0], until)

@@ -49,7 +49,7 @@ class ControlTestCase(world.WorldTestCase):
         start = self.world.naive() + datetime.timedelta(seconds=start_s)
         end = self.world.naive() + datetime.timedelta(seconds=end_s)
         uuid = f'{hosts[0]} {start}'
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             changes.raise_generation(session, reservations=(uuid,))
             rows.insert(session, rows.Reservation(
                 uuid=uuid, project_id='p', quantity=1,

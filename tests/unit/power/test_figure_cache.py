@@ -153,7 +153,7 @@ class TestRefresh(TableTestCase):
         self.write('a: {flops: 8, watts: 2}')
         self.measure('b', 6.0, 2.0, None)
         self.table.refresh()
-        with self.db._writer() as session:
+        with self.db.writer() as session:
             connection = session.connection()
             connection.exec_driver_sql('DROP TABLE power_figures')
         for _ in range(3):

@@ -183,7 +183,7 @@ class WorldTestCase(base.PowerTestCase):
         self.db = db.Database(self.conf)
         schema.sync(self.db)
         self.addCleanup(
-            lambda: self.db._facade.writer.get_engine().dispose())
+            lambda: self.db.engine.dispose())
         self.set(enabled=True, spare_hosts=0, minimum_hosts=0,
                  max_sleeps_per_minute=100)
 

@@ -66,7 +66,7 @@ class LifeTestCase(testtools.TestCase):
         self.database = test_decisions.make_database('sqlite://')
         schema.sync(self.database)
         self.addCleanup(
-            self.database._facade.writer.get_engine().dispose)
+            self.database.engine.dispose)
         self.now = NOW
         self.enabled = True
         self.reservations = db.Reservations(self.database, self.clock)
@@ -298,7 +298,7 @@ class Cloud:
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
             'minimum_runtime_s': 0, 'honored_locks': 'admin',
             'actions': ['delete', 'shelve', 'stop'], **options})
-        return SimpleNamespace(options=conf, db=self)
+        return SimpleNamespace(options=conf, decisions=self)
 
     def known(self):
         """What stands in for a handover.knowledge.Knowledge."""

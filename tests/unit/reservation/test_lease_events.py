@@ -259,7 +259,7 @@ class TestMoments(life.LifeTestCase):
     def forget(self):
         """Begin the next example a day later."""
         self.now += datetime.timedelta(days=1)
-        with self.database._writer() as session:
+        with self.database.writer() as session:
             changes.raise_generation(session, reservations=[
                 item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):

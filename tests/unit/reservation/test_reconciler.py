@@ -351,7 +351,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         :param restarts: how many seconds before the start
         """
         self.now += datetime.timedelta(days=1)
-        with self.database._writer() as session:
+        with self.database.writer() as session:
             changes.raise_generation(session, reservations=[
                 item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):

@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The database: its connection, and the transactions on it.
+
+Each write is one short transaction that begins with a write, so that SQLite
+waits for its lock instead of refusing. What a room keeps is read and written
+by the module beside this one that is called after it, each of whose functions
+is given the Database.
+"""
+
+from oslo_db.sqlalchemy import enginefacade
+
+_FACADE_OPTIONS = (
+    'connection', 'connection_debug', 'connection_parameters',
+    'connection_recycle_time', 'connection_trace', 'max_overflow',
+    'max_pool_size', 'max_retries', 'mysql_sql_mode', 'mysql_wsrep_sync_wait',
+    'pool_timeout', 'retry_interval', 'slave_connection', 'sqlite_synchronous')
+
+
+@enginefacade.transaction_context_provider
+class _Context:
+    """What enginefacade hangs a session on."""
+
+
+class Database:
+    """The database behind [preemption_database].
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    """
+
+    def __init__(self, conf):
+        self._conf = conf.preemption_database
+        self._facade = enginefacade.transaction_context()
+        options = dict(self._conf.items())
+        self._facade.configure(**{
+            key: value for key, value in options.items()
+            if key in _FACADE_OPTIONS and value is not None})
+
+    @property
+    def is_sqlite(self):
+        return self._conf.connection.startswith('sqlite')
+
+    @property
+    def engine(self):
+        """SQLAlchemy's."""
+        return self._facade.writer.get_engine()
+
+    def reader(self):
+        """A transaction that reads, for a with statement: its session."""
+        return self._facade.reader.using(_Context())
+
+    def writer(self):
+        """A transaction that writes, for a with statement: its session."""
+        return self._facade.writer.using(_Context())
