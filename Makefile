@@ -13,6 +13,7 @@ FUNCTIONAL_WORKERS ?= 3
 BENCHES = bench/victims.py bench/schedule.py bench/energy.py \
 	bench/reservations.py bench/reservation_filter.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
+SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh
 
 BIN = $(VENV)/bin
 RESULTS = build/stestr
@@ -81,6 +82,8 @@ functional slow: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+	$(BIN)/shellcheck --shell=bash $(SCRIPTS)
+	$(BIN)/bashate $(SCRIPTS)
 
 types: $(STAMP)
 	$(BIN)/mypy

