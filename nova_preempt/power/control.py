@@ -13,11 +13,11 @@
 
 import datetime
 import fnmatch
-import math
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import power as core
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
@@ -30,13 +30,6 @@ LOG = logging.getLogger(__name__)
 # Not noted for longer than so many intervals is not in a row.
 _GAP = 2.5
 _MINUTE = datetime.timedelta(minutes=1)
-# A host is given more than its last boot has taken.
-_MARGIN = 1.2
-# It takes up to one step to see that a host must wake, and up to another one
-# to see that it is up.
-_STEPS = 2
-# What has to be woken.
-_OFF = (db_energy.ASLEEP, db_energy.EMPTYING)
 # Who has disabled which hosts may be known so long ago, in seconds, before
 # one is woken in vain.
 _HOSTS_MAX_AGE_S = 30
@@ -165,42 +158,36 @@ class Control:
 
     def _candidates(self, states, hosts, needed):
         efficiency = self.efficiencies()
-        horizon = self._switcher.now() + _seconds(
-            self._options.reserved_horizon_s
-            + self._queue_s(states, needed))
+        horizon_s = self._options.reserved_horizon_s + self._queue_s(
+            states, needed)
         found = []
         for name, host in hosts.items():
             state = states.get(name)
-            on = is_usable(states, host) or (
-                _state(states, name) == db_energy.WAKING)
-            if host.is_operators or not (
-                    on or _state(states, name) == db_energy.ASLEEP):
+            on = candidates.is_on(
+                _state(states, name), usable=is_usable(states, host),
+                operators=host.is_operators)
+            if on is None:
                 continue
-            intervals = state.idle_intervals if state else 0
-            due = name in needed and bool(self._due(
-                self._start(name, state, needed[name])))
+            reserved, due = candidates.reserved(
+                self._start(name, state, needed[name]) if name in needed
+                else None, horizon_s, self._options.max_wakes_per_minute,
+                self._interval_s, on=on)
             found.append(core.PowerHost(
                 name, on, busy=on and self._is_busy(host, state),
-                idle_intervals=intervals, efficiency=efficiency.get(name),
-                # One that is off has the time of a boot before it must wake.
-                reserved=due or (on and name in needed
-                                 and needed[name] <= horizon),
-                due=due, excluded=self.is_excluded(name),
-                aggregates=host.aggregates))
+                idle_intervals=state.idle_intervals if state else 0,
+                efficiency=efficiency.get(name), reserved=reserved, due=due,
+                excluded=self.is_excluded(name), aggregates=host.aggregates))
         return found
 
     def _is_busy(self, host, state):
         """Whether servers are on it, as far as it was looked at yet."""
         if state is None:
             return True
-        if state.state == db_energy.WAKING:
-            return host.name in self._promised
-        if state.idle_intervals:
-            return False
-        # One that came up after the last look has none that we know of.
         noted_at = self._done_at.get('note')
-        return bool(host.servers) or noted_at is None or (
-            state.since < noted_at)
+        return candidates.is_busy(
+            state.state, state.idle_intervals, servers=bool(host.servers),
+            looked_at=noted_at is None or state.since < noted_at,
+            promised=host.name in self._promised)
 
     def is_excluded(self, name):
         """Whether an operator wants it to be left alone."""
@@ -209,15 +196,14 @@ class Control:
 
     def boot_s(self, states):
         """How long the slowest of these hosts may take to boot."""
-        return max((
-            self._options.boot_time_s if state is None or state.boot_s is None
-            else math.ceil(_MARGIN * state.boot_s) for state in states),
-            default=0)
+        return candidates.boot_s(
+            (state and state.boot_s for state in states),
+            self._options.boot_time_s)
 
     def _start(self, name, state, start_at):
         return core.Start(
             name, (start_at - self._switcher.now()).total_seconds(),
-            self.boot_s([state]) + _STEPS * self._interval_s)
+            candidates.lead_s(self.boot_s([state]), self._interval_s))
 
     def _due(self, *starts):
         return core.due(starts, self._options.max_wakes_per_minute,
@@ -226,7 +212,7 @@ class Control:
     def _queue_s(self, states, names):
         """How long it takes to wake those of these that are off."""
         return core.queue_s(
-            sum(_state(states, name) in _OFF for name in names),
+            sum(_state(states, name) in candidates.OFF for name in names),
             self._options.max_wakes_per_minute, self._interval_s)
 
     def _wake_due(self, states, needed):
@@ -234,7 +220,8 @@ class Control:
         due = self._due(*(
             self._start(name, states.get(name), needed[name])
             for name in self.switchable(
-                name for name in needed if _state(states, name) in _OFF)))
+                name for name in needed
+                if _state(states, name) in candidates.OFF)))
         wakes, _sleeps = self._switcher.left(states)
         for name in due[:wakes]:
             self._switcher.wake(name, 'a reservation of it begins')
@@ -260,7 +247,7 @@ class Control:
     def wake_promised(self, states, names):
         """Wake as many of these as may be now, in this order."""
         for name in names:
-            if _state(states, name) in _OFF and (
+            if _state(states, name) in candidates.OFF and (
                     not self._switcher.wake_if_allowed(name, _DEMAND)):
                 break
 
@@ -269,12 +256,9 @@ class Control:
         states = db_energy.get_power(self._db)
         waiting = [name for name in self._promised_hosts()
                    if _state(states, name) != db_energy.WAKING]
-        per_minute = self._options.max_wakes_per_minute
-        # Their turn is in the next minute at the earliest.
-        ahead = max((position + per_minute for position, name
-                     in enumerate(waiting) if name in names), default=0)
-        return self.boot_s([states.get(name) for name in names]) + round(
-            core.queue_s(ahead, per_minute, self._interval_s))
+        return candidates.ready_s(
+            waiting, names, self.boot_s([states.get(name) for name in names]),
+            self._options.max_wakes_per_minute, self._interval_s)
 
     def _promised_hosts(self):
         """In the order in which they are to wake: as requests came."""
@@ -306,5 +290,5 @@ def _state(states, name):
 
 def is_usable(states, host):
     """Whether it is on, and servers may come to it."""
-    return (_state(states, host.name) == db_energy.ON and host.up
-            and not host.disabled)
+    return candidates.is_usable(_state(states, host.name), up=host.up,
+                                disabled=host.disabled)

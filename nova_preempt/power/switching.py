@@ -31,6 +31,7 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import steps as core
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import energy as db_energy
@@ -135,13 +136,11 @@ class Switcher:
         if states is None:
             states = db_energy.get_power(self._db)
         now = self.now()
-        recent = [state.state for state in states.values()
-                  if now - state.since < _MINUTE]
-        waking = recent.count(db_energy.WAKING)
-        sleeping = sum(recent.count(state) for state in (
-            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP))
-        return (max(0, self._options.max_wakes_per_minute - waking),
-                max(0, self._options.max_sleeps_per_minute - sleeping))
+        return candidates.left(
+            (state.state for state in states.values()
+             if now - state.since < _MINUTE),
+            self._options.max_wakes_per_minute,
+            self._options.max_sleeps_per_minute)
 
     def _move(self, name, before, state, reason, **values):
         moved = db_energy.set_power(

@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a host counts as when it is decided which are on, and how soon it is.
+
+What follows from it is in power.py.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+import math
+
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+
+#: States of hosts that are woken if they are wanted.
+OFF = (steps.ASLEEP, steps.EMPTYING)
+
+# A host is given more than its last boot has taken.
+_MARGIN = 1.2
+# It takes up to one look to see that a host must wake, and up to another one
+# to see that it is up.
+_LOOKS = 2
+
+
+def is_usable(state: str, *, up: bool, disabled: bool) -> bool:
+    """Whether a host is on, and servers may come to it."""
+    return state == steps.ON and up and not disabled
+
+
+def is_on(state: str, *, usable: bool, operators: bool) -> bool | None:
+    """Whether a host counts as on, None if it does not count at all.
+
+    :param operators: whether an operator has disabled it
+    """
+    if operators:
+        return None
+    if usable or state == steps.WAKING:
+        return True
+    return False if state == steps.ASLEEP else None
+
+
+def is_busy(state: str, idle_intervals: int, *, servers: bool,
+            looked_at: bool, promised: bool) -> bool:
+    """Whether servers are on a host that is on, as far as is known yet.
+
+    :param servers: whether the last look has seen any
+    :param looked_at: whether it was up before the last look, or there was
+        none yet
+    :param promised: whether a request waits for it
+    """
+    if state == steps.WAKING:
+        return promised
+    if idle_intervals:
+        return False
+    # One that came up after the last look has none that we know of.
+    return servers or looked_at
+
+
+def reserved(start: power.Start | None, horizon_s: float, per_minute: int,
+             step_s: float, *, on: bool) -> tuple[bool, bool]:
+    """Whether a host is reserved, and whether it is due; see PowerHost.
+
+    :param start: of its next reservation
+    :param horizon_s: how far ahead reservations count
+    """
+    if start is None:
+        return False, False
+    due = bool(power.due((start,), per_minute, step_s))
+    # One that is off has the time of a boot before it must wake.
+    return due or (on and start.in_s <= horizon_s), due
+
+
+def boot_s(measured: Iterable[float | None], default_s: int) -> int:
+    """How long the slowest of hosts may take to boot.
+
+    :param measured: how long each took the last time, None if nobody knows
+    :param default_s: what the operator says of those
+    """
+    return max((default_s if last_s is None else math.ceil(_MARGIN * last_s)
+                for last_s in measured), default=0)
+
+
+def lead_s(boot_s: int, step_s: float) -> float:
+    """How long before it is needed a host has to be woken."""
+    return boot_s + _LOOKS * step_s
+
+
+def ready_s(waiting: Sequence[str], names: Collection[str], boot_s: int,
+            per_minute: int, step_s: float) -> int:
+    """How long it may take until all of these are on.
+
+    :param waiting: names of hosts in the order in which they are to wake
+    """
+    # Their turn is in the next minute at the earliest.
+    ahead = max((position + per_minute for position, name
+                 in enumerate(waiting) if name in names), default=0)
+    return boot_s + round(power.queue_s(ahead, per_minute, step_s))
+
+
+def left(recent: Iterable[str], max_wakes: int,
+         max_sleeps: int) -> tuple[int, int]:
+    """How many may be woken and put to sleep in this minute.
+
+    :param recent: the states of hosts that have changed them in it
+    """
+    states = list(recent)
+    sleeps = sum(states.count(state) for state in (
+        steps.EMPTYING, steps.SLEEPING, steps.ASLEEP))
+    return (max(0, max_wakes - states.count(steps.WAKING)),
+            max(0, max_sleeps - sleeps))

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What hosts count as, and how soon they are on."""
+
+import unittest
+
+from nova_preempt.core.energy import candidates
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+
+
+class TestCandidates(unittest.TestCase):
+
+    def test_who_is_usable(self):
+        for state, up, disabled, expected in (
+                (steps.ON, True, False, True), (steps.ON, False, False, False),
+                (steps.ON, True, True, False),
+                (steps.WAKING, True, False, False)):
+            self.assertIs(expected, candidates.is_usable(
+                state, up=up, disabled=disabled))
+
+    def test_who_counts_as_what(self):
+        for state, usable, expected in (
+                (steps.ON, True, True), (steps.ON, False, None),
+                (steps.WAKING, False, True), (steps.ASLEEP, False, False),
+                (steps.EMPTYING, False, None), (steps.SLEEPING, False, None),
+                (steps.FAILED, False, None)):
+            with self.subTest(state=state, usable=usable):
+                self.assertIs(expected, candidates.is_on(
+                    state, usable=usable, operators=False))
+                self.assertIsNone(candidates.is_on(
+                    state, usable=usable, operators=True))
+
+    def is_busy(self, state=steps.ON, idle_intervals=0, servers=False,
+                looked_at=True, promised=False):
+        return candidates.is_busy(
+            state, idle_intervals, servers=servers, looked_at=looked_at,
+            promised=promised)
+
+    def test_who_is_busy(self):
+        self.assertTrue(self.is_busy())
+        self.assertTrue(self.is_busy(servers=True, looked_at=False))
+        self.assertFalse(self.is_busy(looked_at=False))
+        self.assertFalse(self.is_busy(idle_intervals=1))
+        self.assertFalse(self.is_busy(steps.WAKING))
+        self.assertTrue(self.is_busy(steps.WAKING, promised=True))
+
+    def test_who_is_reserved(self):
+        for in_s, on, expected in (
+                (None, True, (False, False)), (1000, True, (True, False)),
+                (1001, True, (False, False)), (1000, False, (False, False)),
+                (300, False, (True, True)), (300, True, (True, True))):
+            with self.subTest(in_s=in_s, on=on):
+                start = None if in_s is None else power.Start('a', in_s, 300)
+                self.assertEqual(expected, candidates.reserved(
+                    start, 1000, 1, 10, on=on))
+
+
+class TestTimes(unittest.TestCase):
+
+    def test_boot(self):
+        for measured, expected in (
+                ((), 0), ((None,), 300), ((100.0,), 120), ((10.1,), 13),
+                ((None, 1000.0, 10.0), 1200)):
+            self.assertEqual(expected, candidates.boot_s(measured, 300))
+        self.assertEqual(140, candidates.lead_s(120, 10))
+
+    def test_ready(self):
+        for names, expected in (
+                ('', 100), ('x', 100), ('a', 170), ('b', 170), ('c', 240),
+                ('ac', 240)):
+            with self.subTest(names):
+                self.assertEqual(expected, candidates.ready_s(
+                    ['a', 'b', 'c'], names, 100, 2, 10))
+
+    def test_left_in_this_minute(self):
+        self.assertEqual((2, 3), candidates.left([], 2, 3))
+        self.assertEqual((1, 0), candidates.left(
+            [steps.WAKING, steps.ASLEEP, steps.EMPTYING, steps.SLEEPING,
+             steps.ON, steps.FAILED], 2, 3))
+        self.assertEqual((0, 3), candidates.left(3 * [steps.WAKING], 2, 3))
