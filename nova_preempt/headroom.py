@@ -23,6 +23,7 @@ from nova import context as nova_context
 from nova import objects
 from oslo_log import log as logging
 
+from nova_preempt.core import capacity
 from nova_preempt.core import headroom as core
 
 LOG = logging.getLogger(__name__)
@@ -140,8 +141,7 @@ class Headroom:
         if not nodes:
             return True
         return any(
-            all(free.get(name, 0) >= amount
-                for name, amount in resources.items())
+            capacity.fits(resources, free)
             and not self.is_closed(uuid, resources)
             for uuid, free in ((state.uuid, core.free(state))
                                for state in nodes.values()))

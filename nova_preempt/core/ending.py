@@ -26,6 +26,7 @@ import enum
 
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import victim_status
 
 #: Operations whose servers end wherever they are: to be somewhere else is not
 #: what they get their notice for.
@@ -119,12 +120,12 @@ _LOOK = Step(What.LOOK)
 _NEXT = Step(What.NEXT)
 
 # How a victim has given way: the words of the records.
-GONE = "gone"
-SHELVED = "shelved"
-STOPPED = "stopped"
-MIGRATED = "migrated"
-KEPT = "kept"
-ENDING = "ending"
+GONE = victim_status.GONE
+SHELVED = victim_status.SHELVED
+STOPPED = victim_status.STOPPED
+MIGRATED = victim_status.MIGRATED
+KEPT = victim_status.KEPT
+ENDING = victim_status.ENDING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

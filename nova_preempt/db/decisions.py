@@ -23,6 +23,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
+from nova_preempt.core import victim_status
 from nova_preempt.db import clock
 from nova_preempt.db import models
 from nova_preempt.db import retries
@@ -38,25 +39,19 @@ REFUSED = 'refused'            # a record only: preemption could not help
 OPEN = (INTENT, CLAIMED, ROLLING_BACK)
 
 # Statuses of a victim.
-PENDING = 'pending'            # chosen, its space taken, not touched yet
-NOTICED = 'noticed'            # has notice until its deadline
-ENDING = 'ending'              # its action was asked for
-GONE = 'gone'                  # deleted
-SHELVED = 'shelved'            # shelved and offloaded
-STOPPED = 'stopped'            # stopped and locked, to be deleted later
-MIGRATED = 'migrated'          # lives on another host
-KEPT = 'kept'                  # lives on, with its space
-RESTORED = 'restored'          # was shelved, and has come back
-LEFT = 'left'                  # was shelved, and is left to its owner
-
-# Of victims that are still there and may be chosen again.
-SURVIVED = (SHELVED, STOPPED, MIGRATED, RESTORED, LEFT)
-
-# Of victims that have left where they were, for a while at least.
-LEFT_PLACE = (GONE, SHELVED, STOPPED, RESTORED, LEFT)
-
-# Of victims that need nothing more for their decision.
-ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
+PENDING = victim_status.PENDING
+NOTICED = victim_status.NOTICED
+ENDING = victim_status.ENDING
+GONE = victim_status.GONE
+SHELVED = victim_status.SHELVED
+STOPPED = victim_status.STOPPED
+MIGRATED = victim_status.MIGRATED
+KEPT = victim_status.KEPT
+RESTORED = victim_status.RESTORED
+LEFT = victim_status.LEFT
+SURVIVED = victim_status.SURVIVED
+LEFT_PLACE = victim_status.LEFT_PLACE
+ENDED = victim_status.ENDED
 
 
 class AlreadyEnding(Exception):

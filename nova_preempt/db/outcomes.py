@@ -16,6 +16,7 @@ import json
 
 import sqlalchemy as sa
 
+from nova_preempt.core import victim_status
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
@@ -95,8 +96,5 @@ def _unknown(row):
     return Unknown(
         row.uuid, row.server_uuid, row.status, row.host, row.operation,
         json.loads(row.record).get('flavor', ''),
-        sum(victim.status in _ENDED for victim in row.victims))
-
-
-_ENDED = (decisions.GONE, decisions.SHELVED, decisions.STOPPED,
-          decisions.ENDING)
+        sum(victim.status in victim_status.LOST_IN_VAIN
+            for victim in row.victims))

@@ -22,6 +22,7 @@ from nova import exception
 from nova import objects
 from nova.scheduler import utils
 
+from nova_preempt.core import capacity
 from nova_preempt.db import decisions
 
 # Kinds of problems.
@@ -190,7 +191,7 @@ def _size(server):
 def _lacks(needs, has):
     """Whether there is less of something; a CPU is one, pinned or not."""
     needs, has = _cpus(needs), _cpus(has)
-    return any(has.get(name, 0) < amount for name, amount in needs.items())
+    return not capacity.fits(needs, has)
 
 
 def _cpus(resources):

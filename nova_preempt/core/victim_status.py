@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Statuses of a victim, and what they mean."""
+
+PENDING = "pending"            # chosen, its space taken, not touched yet
+NOTICED = "noticed"            # has notice until its deadline
+ENDING = "ending"              # its action was asked for
+GONE = "gone"                  # deleted
+SHELVED = "shelved"            # shelved and offloaded
+STOPPED = "stopped"            # stopped and locked, to be deleted later
+MIGRATED = "migrated"          # lives on another host
+KEPT = "kept"                  # lives on, with its space
+RESTORED = "restored"          # was shelved, and has come back
+LEFT = "left"                  # was shelved, and is left to its owner
+
+# Of victims that are still there and may be chosen again.
+SURVIVED = (SHELVED, STOPPED, MIGRATED, RESTORED, LEFT)
+
+# Of victims that have left where they were, for a while at least.
+LEFT_PLACE = (GONE, SHELVED, STOPPED, RESTORED, LEFT)
+
+# Of victims that need nothing more for their decision.
+ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
+
+# Of victims that their owner has lost for a server that never came.
+LOST_IN_VAIN = (GONE, SHELVED, STOPPED, ENDING)
