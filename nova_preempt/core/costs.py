@@ -18,7 +18,7 @@ cost of a set of victims is the sum over its members.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
@@ -68,3 +68,50 @@ def oldest_first(server: PreemptibleServer, options: CostOptions) -> int:
     """
     del options
     return max(0, HORIZON_US - server.uptime_us)
+
+
+#: Tells of a server what it costs at least, and up to which uptime that holds.
+Floor: TypeAlias = Callable[
+    [PreemptibleServer, CostOptions], tuple[int, int]
+]
+
+#: Later than any time.
+NEVER_US = 2**62
+_HOUR_US = 3600 * SECOND
+
+
+def _floor_partial_hour(
+    server: PreemptibleServer, options: CostOptions
+) -> tuple[int, int]:
+    period_us = options.billing_period_s * SECOND
+    cost = server.uptime_us % period_us
+    return cost, server.uptime_us - cost + period_us
+
+
+def _floor_constant(
+    server: PreemptibleServer, options: CostOptions
+) -> tuple[int, int]:
+    return count(server, options), NEVER_US
+
+
+def _floor_youngest_first(
+    server: PreemptibleServer, options: CostOptions
+) -> tuple[int, int]:
+    return youngest_first(server, options), NEVER_US
+
+
+def _floor_oldest_first(
+    server: PreemptibleServer, options: CostOptions
+) -> tuple[int, int]:
+    then_us = server.uptime_us + _HOUR_US
+    return max(0, HORIZON_US - then_us), then_us
+
+
+#: Of a function that is not here nothing is known but its answer: each server
+#: is looked at for each request.
+FLOORS: Mapping[CostFunction, Floor] = {
+    partial_hour: _floor_partial_hour,
+    count: _floor_constant,
+    youngest_first: _floor_youngest_first,
+    oldest_first: _floor_oldest_first,
+}

@@ -181,6 +181,14 @@ class Request:
         """A request of a single group without suffix."""
         return cls((Group(resources),))
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What is the same of equal requests; may be a key."""
+        return tuple(
+            (group.suffix, *sorted(group.resources.items()))
+            for group in self.groups
+        )
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VictimSet:

@@ -23,11 +23,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Key: TypeAlias = tuple[Any, ...]
 
+# What is known of an item: 0, 1 = a bound, or
+_EXACT = 2
+
 
 def ascending(
     items: Iterable[Item],
     bound: Callable[[Item], Key | None],
     exact: Callable[[Item], tuple[Key, Result] | None],
+    closer: Callable[[Item], Key | None] | None = None,
 ) -> Iterator[tuple[Key, Item, Result]]:
     """Yield (key, item, result) in ascending order of the exact key.
 
@@ -35,7 +39,8 @@ def ascending(
     above the item's exact key, or None to drop the item. ``exact`` is asked
     only when an item's bound has come to the top, so that whoever stops
     early has paid for few; it returns the exact key and a result, or None
-    to drop the item. The order does not depend on that of the items as long
+    to drop the item. ``closer`` is another bound, higher and dearer, that is
+    asked for first. The order does not depend on that of the items as long
     as keys differ: let the caller's keys end in a unique id.
     """
     heap: list[tuple[Key, int, int, Item, Result | None]] = []
@@ -43,15 +48,22 @@ def ascending(
     for item in items:
         key = bound(item)
         if key is not None:
-            heap.append((key, 0, next(serial), item, None))
+            heap.append((key, 0 if closer else 1, next(serial), item, None))
     heapq.heapify(heap)
     while heap:
         key, known, _, item, result = heapq.heappop(heap)
-        if known:
+        if known == _EXACT:
             yield key, item, result  # type: ignore[misc]
+            continue
+        if not known and closer is not None:
+            higher = closer(item)
+            if higher is not None:
+                heapq.heappush(heap, (higher, 1, next(serial), item, None))
             continue
         # A bound sorts before an equal exact key: what hides behind it may
         # be equal too, and then the keys' last part must decide.
         found = exact(item)
         if found is not None:
-            heapq.heappush(heap, (found[0], 1, next(serial), item, found[1]))
+            heapq.heappush(heap, (
+                found[0], _EXACT, next(serial), item, found[1]
+            ))

@@ -32,7 +32,8 @@ class MemoryHost:
     """A host of one provider.
 
     :ivar allocations: {uuid of a server: {class: amount}}
-    :ivar servers: the preemptible ones among them, by uuid
+    :ivar servers: the preemptible ones among them, by uuid; replaced, and not
+        changed, when some come or go
     """
 
     uuid: str
@@ -44,6 +45,7 @@ class MemoryHost:
 
     def __post_init__(self):
         self._provider = None
+        self._room = {}           # kind of request: whether it has room
 
     @property
     def providers(self):
@@ -53,25 +55,37 @@ class MemoryHost:
             self._provider = Provider(self.uuid, self.generation,
                                       self.inventories,
                                       dict(self.allocations))
+            self._room = {}
         return (self._provider,)
 
     def add(self, uuid, resources, server=None):
         """Put a server here, a preemptible one with its record."""
         self.allocations[uuid] = dict(resources)
         if server is not None:
-            self.servers[uuid] = server
+            self.servers = {**self.servers, uuid: server}
         self.generation += 1
 
     def remove(self, uuid):
         """Take a server away."""
         del self.allocations[uuid]
-        self.servers.pop(uuid, None)
+        if uuid in self.servers:
+            self.servers = {other: server for other, server
+                            in self.servers.items() if other != uuid}
         self.generation += 1
 
     def has_room(self, request):
         """Whether a server fits without anybody's end."""
-        found = capacity.missing(request, Host(self.name, self.providers))
-        return not isinstance(found, Refusal) and not found
+        return self.has_room_for(request, request.kind)
+
+    def has_room_for(self, request, kind):
+        """The same of a request whose kind is known."""
+        providers = self.providers
+        has_room = self._room.get(kind)
+        if has_room is None:
+            found = capacity.missing(request, Host(self.name, providers))
+            has_room = not isinstance(found, Refusal) and not found
+            self._room[kind] = has_room
+        return has_room
 
 
 class MemoryCloud:
@@ -100,11 +114,12 @@ class MemoryCloud:
 
     def begin(self, cycle):
         """Tell a core Cycle which hosts have room."""
+        kind = cycle.request.kind
         cycle.found_room({
             uuid: {name: host.providers[0].free(name)
                    for name in host.inventories}
             for uuid, host in self.hosts.items()
-            if host.has_room(cycle.request)})
+            if host.has_room_for(cycle.request, kind)})
 
     def offered(self, cycle):
         """The hosts to put in order first: (uuid, name) of each."""
@@ -174,8 +189,12 @@ class _Answers:
         return notice_s <= self._cloud.longest_notice_s
 
     def listed(self, max_age_s):
-        return [port.Listing(host.uuid, host.name, host.providers, True)
-                for host in self._cloud.hosts.values() if host.servers]
+        return [_listing(host) for host in self._cloud.hosts.values()
+                if host.servers]
+
+    def list_again(self, host, max_age_s):
+        found = self._cloud.hosts.get(host)
+        return found and _listing(found)
 
     def read(self, host):
         found = self._cloud.hosts.get(host)
@@ -216,3 +235,7 @@ class _Answers:
 
     def room_age_s(self):
         return 0.0
+
+
+def _listing(host):
+    return port.Listing(host.uuid, host.name, host.providers, True)

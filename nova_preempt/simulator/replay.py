@@ -171,15 +171,17 @@ class _Again(cycles.Cycle):
         return found[2]
 
 
-def again(record):
+def again(record, memo=None):
     """Make the decisions of a Record again, by a plain loop.
 
+    :param memo: a core Memo, which knows what those know who recorded: one
+        that is given to all of their records in turn
     :returns: [(uuid of a host, its Plan or None)] of what was claimed
     :raises Differs: something else is asked for, or comes of it
     """
     replay = Replay(record.log)
     cycle = _Again(record.orders, replay, *record.arguments,
-                   **record.keywords)
+                   **record.keywords, memo=memo)
     for number, (room, asked) in enumerate(record.room):
         cycle.found_room(room, asked)
         if not number:

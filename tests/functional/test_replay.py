@@ -18,6 +18,7 @@ from nova import context as nova_context
 import oslo_messaging as messaging
 
 from nova_preempt.core.scheduling import cycle as core
+from nova_preempt.core.scheduling import memo
 from nova_preempt.handover import records
 from nova_preempt.simulator import replay
 from tests.functional import base
@@ -89,8 +90,9 @@ class TestReplay(base.PreemptionTestCase):
 
     def replay(self):
         """Make all recorded decisions again; those that ended somebody."""
+        remembered = memo.Memo()
         return [plan for record in self.recorded
-                for _host, plan in replay.again(record)
+                for _host, plan in replay.again(record, remembered)
                 if plan is not None and plan.victims]
 
     def test_equal_decisions(self):

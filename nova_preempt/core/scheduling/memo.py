@@ -20,40 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 import dataclasses
-import datetime
 from typing import Any
 
-from nova_preempt.core import capacity
-from nova_preempt.core.model import (
-    Host,
-    Provider,
-    Resources,
-    Server,
-    SlotAmounts,
-)
+from nova_preempt.core import costs
+from nova_preempt.core.model import Host, Provider, Request, Server
+from nova_preempt.core.scheduling import tenants
+from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.policy import Policy
+from nova_preempt.core.scheduling.tenants import Tenant
 
-_MICROSECOND = datetime.timedelta(microseconds=1)
-
-
-def microseconds(when: datetime.datetime) -> int:
-    """Return a time as a whole number, for differences."""
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=when.tzinfo)
-    return (when - epoch) // _MICROSECOND
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tenant:
-    """A preemptible server that may end on its host once it is old enough.
-
-    ``freed``: what its end frees; ``resources``: what it has, by class.
-    """
-
-    server: Server
-    launched_us: int
-    freed: SlotAmounts
-    resources: Resources
-
+#: Of so many kinds of requests, those that came last, floors are kept.
+MOST_KINDS = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Entry:
@@ -64,17 +41,20 @@ class _Entry:
 
 
 class Memo:
-    """Tenants by host. Threads may share it: they find the same."""
+    """Tenants and floors by host. Threads may share it: they find the same."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
+        self._floors: dict[Any, Floors] = {}
+        self._most_hosts = 0
 
     def tenants(
         self, host: Host, servers: Mapping[str, Server], policy: Policy
     ) -> tuple[Tenant, ...]:
         """Return those on a host, in order of uuid.
 
-        :param servers: the preemptible ones there, by uuid
+        :param servers: the preemptible ones there, by uuid; never changed
+            afterwards
         """
         terms = (policy.rules, policy.actions)
         entry = self._entries.get(host.uuid)
@@ -82,15 +62,15 @@ class Memo:
             entry is None
             or len(entry.providers) != len(host.providers)
             or not all(map(_is, entry.providers, host.providers))
-            or entry.servers != servers
+            or (entry.servers is not servers and entry.servers != servers)
             or entry.terms != terms
         ):
             entry = _Entry(
                 terms,
                 host.providers,
-                dict(servers),
+                servers,
                 tuple(
-                    _tenant(servers[uuid], held, policy)
+                    tenants.make(servers[uuid], held, policy)
                     for uuid in sorted(servers)
                     if (held := host.held(uuid))
                     and policy.is_able(servers[uuid])
@@ -99,25 +79,45 @@ class Memo:
             self._entries[host.uuid] = entry
         return entry.tenants
 
+    def floors(self, request: Request, policy: Policy) -> Floors | None:
+        """Return what such requests cost at least, by host.
+
+        None where nothing is known of how costs change with time.
+        """
+        floor = costs.FLOORS.get(policy.cost)
+        if floor is None:
+            return None
+        kind = (
+            request.kind,
+            policy.rules,
+            policy.actions,
+            policy.cost,
+            policy.cost_options,
+        )
+        found = self._floors.pop(kind, None)
+        if found is None:
+            found = Floors(request, policy, floor)
+        self._floors[kind] = found
+        for oldest in list(self._floors)[:-MOST_KINDS]:
+            self._floors.pop(oldest, None)
+        return found
+
     def forget_others(self, hosts: Collection[str]) -> None:
         """Forget all but these hosts, if that is worth while."""
-        if len(self._entries) > 2 * len(hosts) + 100:
+        # A request may be for one host only, and the next one for all.
+        self._most_hosts = max(self._most_hosts, len(hosts))
+        limit = 2 * self._most_hosts + 100
+        if len(self._entries) > limit:
             kept = set(hosts)
             self._entries = {
                 uuid: entry
                 for uuid, entry in list(self._entries.items())
                 if uuid in kept
             }
+        for kind, floors in list(self._floors.items()):
+            if len(floors) > limit:
+                self._floors.pop(kind, None)
 
 
 def _is(one: object, other: object) -> bool:
     return one is other
-
-
-def _tenant(server: Server, held: SlotAmounts, policy: Policy) -> Tenant:
-    return Tenant(
-        server,
-        microseconds(server.launched_at),
-        policy.freed(server, held),
-        capacity.by_class(held),
-    )

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
+import functools
 from typing import TypeAlias
 
 from nova_preempt.core import capacity
@@ -44,10 +45,11 @@ from nova_preempt.core.model import (
 from nova_preempt.core.scheduling import joining
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.memo import Memo
-from nova_preempt.core.scheduling.memo import microseconds
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.scheduling.tenants import microseconds
 
 #: Tells of servers, in order of uuid, whether the host passes without them.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
@@ -202,8 +204,48 @@ class Search:
             if listing.uuid not in skip
         ]
         self._memo.forget_others([listing.uuid for listing in listed])
-        for _, _, plan in ordering.ascending(listed, self._bound, self._exact):
+        floors = self._memo.floors(self._request, self._policy)
+        if floors is None:
+            found = ordering.ascending(listed, self._bound, self._exact)
+        else:
+            found = ordering.ascending(
+                listed,
+                functools.partial(self._floor, floors),
+                self._exact,
+                functools.partial(self._above_floor, floors),
+            )
+        for _, _, plan in found:
             yield plan
+
+    def _floor(
+        self, floors: Floors, listing: Listing, since_us: int = 0
+    ) -> ordering.Key | None:
+        """Bound the cost by what earlier requests have worked out.
+
+        :param since_us: when, at the earliest
+        """
+        if not listing.fresh or listing.uuid in self._releasing:
+            return (0, 0, "", listing.uuid)
+        servers = self._cloud.servers_on(listing.name)
+        floor = floors.find(
+            listing.uuid, listing.providers, servers, self._now_us
+        )
+        if floor is None or floor.since_us < since_us:
+            host = Host(listing.name, tuple(listing.providers))
+            tenants = self._memo.tenants(host, servers, self._policy)
+            floor = floors.work_out(host, servers, tenants, self._now_us)
+        if floor.cost_us is None:
+            self.refusals[listing.name] = floor.refusal
+            return None
+        return (floor.cost_us, 0, "", listing.uuid)
+
+    def _above_floor(
+        self, floors: Floors, listing: Listing
+    ) -> ordering.Key | None:
+        """Bound it by what is so now; most costs have risen meanwhile."""
+        if self._floor(floors, listing, since_us=self._now_us) is None:
+            return None
+        return self._bound(listing)
 
     def _bound(self, listing: Listing) -> ordering.Key | None:
         if not listing.fresh or listing.uuid in self._releasing:

@@ -78,6 +78,13 @@ class Cloud(Protocol):
     def listed(self, max_age_s: float) -> Sequence[Listing]:
         """Tell which hosts with preemptible servers may serve the request.
 
+        :param max_age_s: how old that may be
+        :raises Unanswered:
+        """
+
+    def list_again(self, host: str, max_age_s: float) -> Listing | None:
+        """Tell it of a host that was listed, None if it may not any more.
+
         :raises Unanswered:
         """
 
@@ -88,7 +95,11 @@ class Cloud(Protocol):
         """
 
     def servers_on(self, name: str) -> Mapping[str, Server]:
-        """Return the preemptible servers on the host of this name, by uuid."""
+        """Return the preemptible servers on the host of this name, by uuid.
+
+        A mapping that is not changed afterwards, and best the same one for
+        as long as they are the same.
+        """
 
     def server(self, uuid: str) -> Server | None:
         """Return a preemptible server as it is known now."""

@@ -16,8 +16,12 @@ from __future__ import annotations
 
 import unittest
 
+import hypothesis
+from hypothesis import strategies as st
+
 from nova_preempt.core import costs
 from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
+from tests.unit.core import support
 
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -99,3 +103,35 @@ class TestOthers(unittest.TestCase):
 
     def test_oldest_first_is_never_negative(self) -> None:
         self.assertEqual(0, cost(costs.oldest_first, costs.HORIZON_US + HOUR))
+
+
+class TestFloors(unittest.TestCase):
+    """What a server costs at least for a while."""
+
+    @support.LAW
+    @hypothesis.given(
+        st.sampled_from(sorted(costs.FLOORS, key=str)),
+        st.integers(0, 2 * costs.HORIZON_US),
+        st.integers(1, 7200),
+        st.floats(0, 1, exclude_max=True),
+    )
+    def test_never_above_the_cost(
+        self,
+        function: costs.CostFunction,
+        uptime_us: int,
+        period_s: int,
+        share: float,
+    ) -> None:
+        """At any time until the floor ends."""
+        options = CostOptions(period_s)
+        least, until_us = costs.FLOORS[function](
+            PreemptibleServer("u", uptime_us, {}), options
+        )
+        self.assertGreater(until_us, uptime_us)
+        until_us = min(until_us, uptime_us + 10 * HOUR)
+        for later_us in (
+            uptime_us,
+            uptime_us + int(share * (until_us - uptime_us)),
+            until_us - 1,
+        ):
+            self.assertLessEqual(least, cost(function, later_us, period_s))

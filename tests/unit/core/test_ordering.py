@@ -86,3 +86,11 @@ class TestAscending(unittest.TestCase):
             exact,
         )
         self.assertEqual(expected, [key for key, _, _ in found])
+        # A bound in between changes nothing, and is asked for first.
+        found = ascending(
+            items,
+            lambda item: None if item[1] is None else (item[1] - 5,),
+            exact,
+            lambda item: (item[1],),  # type: ignore[operator]
+        )
+        self.assertEqual(expected, [key for key, _, _ in found])

@@ -1,0 +1,156 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a host costs at least, kept from one request to the next.
+
+A full pass over all hosts works out of each one what its cheapest victims
+cost at least. Of most hosts that says the same for the next request of the
+same size, but for the time: costs follow the age of servers. A cost function
+that is known to rise for a while (core.costs.FLOORS) gives a floor that holds
+for that while, of a server and so of a host. Hosts whose floor is above what
+is found elsewhere are never looked at.
+
+A floor leaves out nobody who may be a victim of whatever request: it may be
+too low, and never too high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core import costs
+from nova_preempt.core import victims
+from nova_preempt.core.model import (
+    SECOND,
+    Candidate,
+    Host,
+    PreemptibleServer,
+    Provider,
+    Refusal,
+    Request,
+    Server,
+)
+from nova_preempt.core.scheduling.policy import Policy
+from nova_preempt.core.scheduling.tenants import Tenant
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Floor:
+    """What a host costs at least from one time until, but not at, another.
+
+    ``cost_us`` is None where no victims help; ``refusal`` says why.
+    """
+
+    providers: Sequence[Provider]
+    servers: Mapping[str, Server]
+    since_us: int
+    until_us: int
+    cost_us: int | None
+    refusal: str = ""
+
+
+class Floors:
+    """Those of one kind of request, by host. Threads may share it.
+
+    :param request: what each of them asks for
+    :param policy: the operator's, of which the terms and the costs count
+    :param floor: of the cost function
+    """
+
+    def __init__(
+        self, request: Request, policy: Policy, floor: costs.Floor
+    ) -> None:
+        self._request = request
+        self._policy = policy
+        self._floor = floor
+        self._known: dict[str, Floor] = {}
+
+    def find(
+        self,
+        host: str,
+        providers: Sequence[Provider],
+        servers: Mapping[str, Server],
+        now_us: int,
+    ) -> Floor | None:
+        """Return what is known of a host, if it still holds."""
+        known = self._known.get(host)
+        if (
+            known is not None
+            and known.since_us <= now_us < known.until_us
+            and (known.servers is servers or known.servers == servers)
+            and len(known.providers) == len(providers)
+            and all(map(_is, known.providers, providers))
+        ):
+            return known
+        return None
+
+    def work_out(
+        self,
+        host: Host,
+        servers: Mapping[str, Server],
+        tenants: Sequence[Tenant],
+        now_us: int,
+    ) -> Floor:
+        """Return, and keep, what a host costs at least from now on.
+
+        :param servers: the preemptible ones there; never changed afterwards
+        :param tenants: of the host, see Memo
+        """
+        until_us = costs.NEVER_US
+        candidates = []
+        for tenant in tenants:
+            able_us = tenant.launched_us + SECOND * (
+                self._policy.rules.promised_s(
+                    tenant.server.minimum_runtime_s
+                )
+            )
+            if now_us < able_us and tenant.launched_us < able_us:
+                until_us = min(until_us, able_us)
+                continue
+            uptime_us = max(0, now_us - tenant.launched_us)
+            cost, holds_us = self._floor(
+                PreemptibleServer(
+                    tenant.server.uuid,
+                    uptime_us,
+                    tenant.resources,
+                    tenant.server.project_id,
+                    tenant.server.flavor,
+                ),
+                self._policy.cost_options,
+            )
+            until_us = min(until_us, tenant.launched_us + holds_us)
+            candidates.append(
+                Candidate(tenant.server.uuid, tenant.freed, cost)
+            )
+        host = dataclasses.replace(host, candidates=tuple(candidates))
+        lack = capacity.missing(self._request, host)
+        floor = Floor(
+            host.providers,
+            servers,
+            now_us,
+            until_us,
+            None
+            if isinstance(lack, Refusal)
+            else victims.lower_bound(candidates, lack),
+            lack.text if isinstance(lack, Refusal) else "",
+        )
+        self._known[host.uuid] = floor
+        return floor
+
+    def __len__(self) -> int:
+        """Return of how many hosts something is known."""
+        return len(self._known)
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
