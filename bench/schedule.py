@@ -118,8 +118,9 @@ class Schedulers:
         self.ours.preemption.handover.terminator = FreeTerminator()
         self.ours.preemption.known.refresh()
         cloud.case.flags(group='filter_scheduler', **_nova_defaults())
-        # The default, which the embedded cloud lowers.
-        cloud.case.flags(group='preemption', max_age_s=5.0)
+        # The defaults, which the embedded cloud lowers.
+        cloud.case.flags(group='preemption', max_age_s=5.0,
+                         list_max_age_s=60.0)
         self.stock = nova_manager.SchedulerManager()
         self.retry = RetryScheduler(self.ours.preemption)
         for scheduler in (self.stock, self.ours, self.retry):

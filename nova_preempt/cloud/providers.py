@@ -16,13 +16,33 @@ Placement raises with every change but one: the deletion of a consumer's
 allocations, which is how Nova frees the space of a deleted server. So what is
 remembered of a provider holds as long as the generation is the same, no
 server is known to have left it, and it is not too old.
+
+That call takes the longer the more providers there are, so listings are
+remembered too, and those that requests have asked for lately are read again
+in the background. Whoever acts on one of them looks again at the one provider
+it is about.
 """
 
+import dataclasses
 import threading
 import time
 
-# After how long a provider is read again in any case, in seconds.
+# What was read of a provider so long ago is not trusted, in seconds; in the
+# background it is read again before.
 MAX_AGE_S = 300
+REREAD_S = 200
+
+# Listings that nobody has asked for so long are forgotten, in seconds, and
+# those asked for the longest ago if there are more.
+LISTING_S = 600
+MOST_LISTINGS = 50
+
+
+@dataclasses.dataclass
+class _Listing:
+    read_at: float
+    asked_at: float
+    providers: list
 
 
 class ProviderCache:
@@ -35,11 +55,13 @@ class ProviderCache:
     def __init__(self, placement, monotonic=time.monotonic):
         self._placement = placement
         self._monotonic = monotonic
-        self._listings = {}
+        self._listings = {}       # by query
         self._lock = threading.Lock()
         self._states = {}
-        self._read_at = {}        # uuid: when, unless a server left since
+        self._read_at = {}        # uuid: when, unless it has changed since
         self._uuids = {}          # by name
+
+    # -- listings --------------------------------------------------------
 
     def list(self, params, max_age_s=0):
         """Root providers that satisfy the query.
@@ -47,41 +69,83 @@ class ProviderCache:
         :param params: [(name, value)] of GET /resource_providers
         :param max_age_s: how old the listing may be, in seconds
         """
-        key = tuple(params)
+        return self._listing(tuple(params), max_age_s).providers
+
+    def look(self, params, max_age_s=0):
+        """The same: (Provider, core Provider or None, whether that holds)."""
+        listing = self._listing(tuple(params), max_age_s)
+        oldest = self._monotonic() - MAX_AGE_S
+        with self._lock:
+            return [(provider, *self._known(provider, listing, oldest))
+                    for provider in listing.providers]
+
+    def look_again(self, params, uuid, max_age_s):
+        """The same of one of them, None if it does not satisfy the query.
+
+        By the listing if that is no older than max_age_s.
+        """
         now = self._monotonic()
-        when, listing = self._listings.get(key, (None, None))
-        if not max_age_s or when is None or now - when > max_age_s:
-            listing = self._placement.list_providers(params)
-            self._listings = {
-                other: item for other, item in self._listings.items()
-                if now - item[0] <= max_age_s}
-            self._listings[key] = (now, listing)
+        listing = self._listings.get(tuple(params))
+        if listing is None or now - listing.read_at > max_age_s:
+            listing = _Listing(now, now, self._placement.list_providers(
+                [*params, ('uuid', uuid)]))
+        for provider in listing.providers:
+            if provider.uuid == uuid:
+                with self._lock:
+                    return (provider, *self._known(provider, listing,
+                                                   now - MAX_AGE_S))
+        return None
+
+    def outdated(self):
+        """What was listed has led somebody astray: list anew."""
+        self._listings = {}
+
+    def _listing(self, key, max_age_s):
+        now = self._monotonic()
+        listing = self._listings.get(key)
+        if (listing is None or not max_age_s
+                or now - listing.read_at > max_age_s):
+            listing = self._read_listing(key, now)
+        listing.asked_at = now
         return listing
 
-    def peek(self, provider):
-        """(a core Provider or None, whether it is what Placement has)."""
+    def _read_listing(self, key, asked_at):
+        listing = _Listing(self._monotonic(), asked_at,
+                           self._placement.list_providers(list(key)))
         with self._lock:
-            state = self._states.get(provider.uuid)
-            read_at = self._read_at.get(provider.uuid)
+            listings = {**self._listings, key: listing}
+            latest = sorted(listings, key=lambda key: (
+                listings[key].asked_at))[-MOST_LISTINGS:]
+            self._listings = {key: listings[key] for key in latest}
+        return listing
+
+    def _known(self, provider, listing, oldest):
+        """(core Provider or None, whether it is what was listed, or newer)."""
+        state = self._states.get(provider.uuid)
+        read_at = self._read_at.get(provider.uuid)
         return state, (
-            state is not None and state.generation == provider.generation
-            and read_at is not None
-            and self._monotonic() - read_at <= MAX_AGE_S)
+            state is not None and read_at is not None and read_at >= oldest
+            and (state.generation == provider.generation
+                 or read_at > listing.read_at))
+
+    # -- providers -------------------------------------------------------
 
     def known(self, uuid):
         """The core Provider as it was read last, None if it never was."""
         with self._lock:
             return self._states.get(uuid)
 
-    def get(self, provider):
-        """The core Provider of a listed one, read only if it changed.
+    def get(self, provider, max_age_s=MAX_AGE_S):
+        """The core Provider of one just listed, read only if it changed.
 
         None if the provider is gone.
         """
+        now = self._monotonic()
         with self._lock:
             self._uuids[provider.name] = provider.uuid
-        state, fresh = self.peek(provider)
-        return state if fresh else self.read(provider.uuid)
+            state, holds = self._known(provider, _Listing(now, now, []),
+                                       now - max_age_s)
+        return state if holds else self.read(provider.uuid)
 
     def read(self, uuid):
         """The core Provider, read now; None if the provider is gone."""
@@ -103,8 +167,13 @@ class ProviderCache:
             for name in names:
                 self._read_at.pop(self._uuids.get(name), None)
 
+    def changed(self, uuid):
+        """This one is not what it was."""
+        with self._lock:
+            self._read_at.pop(uuid, None)
+
     def refresh(self, names):
-        """Read the providers of these names that have changed.
+        """Read the providers of these names that have changed, and listings.
 
         Forgets all others, so that what is remembered stays bounded.
 
@@ -113,9 +182,21 @@ class ProviderCache:
         wanted = [provider for provider in self._placement.list_providers([])
                   if names is None or provider.name in names]
         for provider in wanted:
-            self.get(provider)
+            self.get(provider, REREAD_S)
         uuids = {provider.uuid for provider in wanted}
         with self._lock:
             for uuid in set(self._states) - uuids:
                 del self._states[uuid]
                 self._read_at.pop(uuid, None)
+        self._refresh_listings()
+
+    def _refresh_listings(self):
+        now = self._monotonic()
+        with self._lock:
+            self._listings = {
+                key: listing for key, listing in self._listings.items()
+                if now - listing.asked_at <= LISTING_S}
+        for key, listing in list(self._listings.items()):
+            # That of a single host is not worth it.
+            if not any(name == 'in_tree' for name, _ in key):
+                self._read_listing(key, listing.asked_at)

@@ -61,10 +61,23 @@ against a poor one with room.
 With ``consider = always``: how old what is known of hosts that need victims
 may be while there are hosts with room, in seconds. It spares most requests
 the reading of what has changed. Nobody ends by old data: before a claim, and
-whenever no host has room, everything is read anew. 0 always reads.
+whenever no host has room, what has changed is read. 0 always reads.
 
 With a ``headroom``: how old what is known of free space may be when a
 preemptible server is placed.
+"""),
+    cfg.FloatOpt(
+        'list_max_age_s',
+        default=60.0,
+        min=0,
+        help="""
+How old Placement's list of the hosts that may serve a request (its traits and
+aggregates, and what has been allocated on each) may be when victims are
+looked for, in seconds. With more than ``refresh_interval_s`` the lists are
+read in the background, and a decision does not take longer where there are
+more hosts. Nobody ends by old data: the host that is about to be claimed is
+looked at again, and the list is read anew before a request is refused or
+where another request was faster. 0 lists all hosts for each decision.
 """),
     cfg.StrOpt(
         'cost',
@@ -329,7 +342,8 @@ is read. A longer one spares Nova's databases during long notices.
         help="""
 How often each scheduler reads in the background what has changed among
 servers and providers, in seconds. A decision to preempt always reads the
-latest changes first; this only keeps that reading short.
+latest changes of servers first; this keeps that reading short. See
+``list_max_age_s`` for hosts.
 """),
     cfg.IntOpt(
         'recovery_interval_s',

@@ -87,6 +87,7 @@ OPTIONS = {
         'auth_type': 'admin_token',
         # No periodic task runs here that keeps what is known fresh.
         'max_age_s': 0.0,
+        'list_max_age_s': 0.0,
         # A fake hypervisor ends a server at once, and no guest listens.
         'notice_s': 0,
         'poll_interval_s': 0.02,

@@ -202,7 +202,9 @@ class SchedulingCycle:
             self.conflicts += 1
             metrics.CONFLICTS.inc()
             self.decision.lost(state.uuid)
+            self._preemption.known.providers.outdated()
             return False
+        self._preemption.known.providers.changed(state.uuid)
         self.claims.append(claim)
         return True
 

@@ -108,15 +108,16 @@ class NovaCloud:
     def listed(self, max_age_s):
         nodes = self._preemption.known.servers.nodes()
         released = self.releasing()
-        listed = []
-        for provider in self._preemption.known.providers.list(
-                request.provider_query(self._resources), max_age_s):
-            if provider.name in nodes or provider.uuid in released:
-                known, fresh = self._preemption.known.providers.peek(provider)
-                listed.append(port.Listing(
-                    provider.uuid, provider.name,
-                    (known,) if known is not None else (), fresh))
-        return listed
+        return [_listing(*found)
+                for found in self._preemption.known.providers.look(
+                    request.provider_query(self._resources), max_age_s)
+                if found[0].name in nodes or found[0].uuid in released]
+
+    @answers
+    def list_again(self, host, max_age_s):
+        found = self._preemption.known.providers.look_again(
+            request.provider_query(self._resources), host, max_age_s)
+        return None if found is None else _listing(*found)
 
     @answers
     def read(self, host):
@@ -186,3 +187,8 @@ class NovaCloud:
         return {'allocations': {uuid: {
                     'resources': self._resources.merged_resources()}},
                 'mappings': {'': [uuid]}}
+
+
+def _listing(provider, known, holds):
+    return port.Listing(provider.uuid, provider.name,
+                        () if known is None else (known,), holds)

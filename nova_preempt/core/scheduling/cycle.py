@@ -60,7 +60,11 @@ class Cycle:
     :param rank: see policy.may_preempt()
     :param excluded: uuids of servers that must not end for it
     :param refusal: why no preemption can serve the request, '' if it may
-    :param list_age_s: how old the first list of hosts may be
+    :param idle_age_s: how old what is known of hosts that need victims may
+        be while others have room
+    :param list_age_s: how old the list of such hosts may be in any case. What
+        is about to be claimed is looked at again, and so are all hosts before
+        the request is refused.
     :param memo: what other requests have worked out, None for nothing
     :ivar why: what kind of refusal that is
     :ivar has_begun: whether victims have been looked for
@@ -77,6 +81,7 @@ class Cycle:
         rank: int = policies.NORMAL,
         excluded: Collection[str] = (),
         refusal: str = "",
+        idle_age_s: float = 0,
         list_age_s: float = 0,
         memo: Memo | None = None,
     ) -> None:
@@ -90,7 +95,9 @@ class Cycle:
         self.request = request
         self._policy = policy
         self._rank_of_request = rank
+        self._idle_age_s = idle_age_s
         self._list_age_s = list_age_s
+        self._is_old = False        # whether the list of hosts may be
         self._asked: Resources = request.groups[0].resources
         self.room: dict[str, dict[str, int]] = {}
         self._other_form: dict[str, Resources] = {}
@@ -138,7 +145,7 @@ class Cycle:
         if self._is_refused():
             return []
         self._rank(skip=self.room, in_earnest=not self.room)
-        found = self._next()
+        found = self._next() or self._look_afresh()
         self._first = [plan.host.uuid for plan in found]
         return found
 
@@ -231,6 +238,8 @@ class Cycle:
             if self._ranked is None or self._skipping:
                 self._rank(in_earnest=True)
             found = self._next()
+            if self._exhausted and not ordered:
+                found = self._look_afresh()
             if self._exhausted:
                 return ordered
             batch = self._load(found)
@@ -255,7 +264,11 @@ class Cycle:
     # -- hosts that need victims, in batches -----------------------------
 
     def _rank(
-        self, skip: Collection[str] = (), *, in_earnest: bool
+        self,
+        skip: Collection[str] = (),
+        *,
+        in_earnest: bool,
+        afresh: bool = False,
     ) -> None:
         """Begin to look for plans, on hosts not in ``skip``."""
         if in_earnest and not self._in_earnest:
@@ -263,12 +276,22 @@ class Cycle:
             self.search.exclude(self.cloud.ending())
             self.search.release(self.cloud.releasing())
         self.has_begun = True
-        max_age_s = 0 if self._in_earnest else self._list_age_s
-        self.cloud.refresh(max_age_s)
-        self._ranked = self.search.ranked(skip, max_age_s)
+        age_s = 0 if self._in_earnest else self._idle_age_s
+        self.cloud.refresh(age_s)
+        list_age_s = 0 if afresh else max(age_s, self._list_age_s)
+        self._is_old = list_age_s > 0
+        self._ranked = self.search.ranked(skip, list_age_s)
         self._skipping = bool(skip)
         self._batches = 0
         self._last_cost = 0
+
+    def _look_afresh(self) -> list[Plan]:
+        """Return plans by what is so now, where old ones have led nowhere."""
+        if not self._in_earnest or not self._is_old or self.refusal:
+            return []
+        self.plans.clear()
+        self._rank(in_earnest=True, afresh=True)
+        return self._next()
 
     def _next(self) -> list[Plan]:
         """Return the new plans of the next batch.
@@ -281,8 +304,7 @@ class Cycle:
             batch = list(itertools.islice(self._ranked or (), size))
         except Unanswered as exc:
             # Nobody can be preempted, but hosts with room are still there.
-            self.refusal = str(exc)
-            self.why = Why.SERVICE
+            self._is_unanswered(exc)
             batch = []
         self._exhausted = not batch
         if batch:
@@ -291,6 +313,10 @@ class Cycle:
         for plan in new:
             self.plans[plan.host.uuid] = plan
         return new
+
+    def _is_unanswered(self, exc: Unanswered) -> None:
+        self.refusal = str(exc)
+        self.why = Why.SERVICE
 
     def _load(self, found: Sequence[Plan]) -> list[str]:
         there = self.cloud.load([plan.host.uuid for plan in found])
@@ -372,7 +398,11 @@ class Cycle:
         become dearer than those of another host that was considered.
         """
         planned = self.plans[host]
-        latest = self._latest(planned)
+        try:
+            latest = self._latest(planned)
+        except Unanswered as exc:
+            self._is_unanswered(exc)
+            return None
         if latest is None or latest.joins or not latest.victims:
             return None
         if latest.cost_us > planned.cost_us and any(
@@ -388,7 +418,14 @@ class Cycle:
     def _latest(self, plan: Plan) -> Plan | None:
         uuid = plan.host.uuid
         self.cloud.refresh(LATEST_S)
-        if not self._may_have_room(uuid) and self._is_least(plan):
+        listing = self.cloud.list_again(uuid, LATEST_S)
+        if listing is None:
+            return None
+        if (
+            listing.fresh
+            and not self._may_have_room(uuid)
+            and self._is_least(plan)
+        ):
             return plan
         self.search.forget_budgets()
         providers = self.cloud.read(uuid)

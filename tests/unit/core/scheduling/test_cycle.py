@@ -12,6 +12,7 @@
 
 """Which host, and who has to leave it."""
 
+import dataclasses
 import itertools
 import unittest
 
@@ -213,8 +214,8 @@ class TestConfirm(unittest.TestCase):
 
     def test_its_victim_is_not_what_it_was(self):
         def meanwhile():
-            self.host.servers['v1'] = world.server(
-                'v1', 'h', task_state='resize_prep')
+            self.host.servers = {**self.host.servers, 'v1': world.server(
+                'v1', 'h', task_state='resize_prep')}
 
         self.assertEqual(['v2'], self.confirm(meanwhile))
         self.assertEqual(1, self.reads)
@@ -235,8 +236,8 @@ class TestConfirm(unittest.TestCase):
         self.world.set(always=True)
 
         def meanwhile():
-            self.host.servers['v1'] = world.server(
-                'v1', 'h', task_state='resize_prep')
+            self.host.servers = {**self.host.servers, 'v1': world.server(
+                'v1', 'h', task_state='resize_prep')}
 
         self.assertIsNone(self.confirm(meanwhile))
 
@@ -248,6 +249,73 @@ class TestConfirm(unittest.TestCase):
                 without)
 
         self.assertEqual(['v2'], self.confirm(meanwhile))
+
+
+class TestOldList(unittest.TestCase):
+    """The list of hosts may be old; nobody is refused or ends by that."""
+
+    def setUp(self):
+        self.world = world.World()
+        self.world.add('h', CAPACITY, {}, spots(('a', 1, 8)))
+        self.world.add('i', CAPACITY, {}, spots(('b', 2, 8)))
+        self.cycle = self.world.cycle({'VCPU': 2}, list_age_s=60)
+        self.cloud = self.cycle.cloud
+        self.ages_s = []
+        self.unlisted = set()     # uuids of those that the old list lacks
+        listed = self.cloud.listed
+
+        def note(max_age_s):
+            self.ages_s.append(max_age_s)
+            return [item for item in listed(max_age_s)
+                    if not max_age_s or item.uuid not in self.unlisted]
+
+        self.cloud.listed = note
+
+    def order(self):
+        return self.cycle.order(self.world.offered(self.cycle))
+
+    def test_it_is_good_enough(self):
+        self.assertEqual(['uuid of h', 'uuid of i'], self.order())
+        self.assertEqual([60], self.ages_s)
+
+    def test_before_a_refusal_it_is_read_anew(self):
+        self.unlisted = {'uuid of h', 'uuid of i'}
+        self.assertEqual(['uuid of h', 'uuid of i'], self.order())
+        self.assertEqual([60, 0], self.ages_s)
+
+    def test_where_no_listed_host_passes(self):
+        self.unlisted = {'uuid of h'}
+        self.world.passes = lambda host, without: host.name == 'h'
+        self.assertEqual(['uuid of h'], self.order())
+        self.assertEqual([60, 0], self.ages_s)
+
+    def test_refused_once_it_is_new(self):
+        self.world.passes = lambda host, without: False
+        self.assertEqual([], self.order())
+        self.assertEqual([60, 0], self.ages_s)
+
+    def test_the_host_may_not_serve_it_any_more(self):
+        self.order()
+        self.cloud.list_again = lambda host, max_age_s: None
+        self.assertIsNone(self.cycle.confirm('uuid of h'))
+
+    def test_the_host_has_changed(self):
+        self.order()
+        self.world.hosts['uuid of h'].remove('a')
+        self.world.hosts['uuid of h'].add('normal', {'VCPU': 8})
+        list_again = self.cloud.list_again
+        self.cloud.list_again = lambda *args: dataclasses.replace(
+            list_again(*args), fresh=False)
+        self.assertIsNone(self.cycle.confirm('uuid of h'))
+
+    def test_nobody_can_say(self):
+        def unanswered(host, max_age_s):
+            raise port.Unanswered('nobody is there')
+
+        self.order()
+        self.cloud.list_again = unanswered
+        self.assertIsNone(self.cycle.confirm('uuid of h'))
+        self.assertEqual('nobody is there', self.cycle.refusal)
 
 
 class TestUnanswered(unittest.TestCase):

@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is remembered of providers, and for how long."""
+
+import unittest
+
+from nova_preempt.cloud import placement
+from nova_preempt.cloud import providers
+from nova_preempt.core import model
+
+QUERY = [('required', 'A')]
+
+
+class FakePlacement:
+    """Providers by uuid, and the calls."""
+
+    def __init__(self, uuids):
+        self.generations = dict.fromkeys(uuids, 1)
+        self.calls = []
+
+    def list_providers(self, params):
+        self.calls.append(('list', *params))
+        wanted = dict(params).get('uuid')
+        return [placement.Provider(uuid, f'node {uuid}', generation)
+                for uuid, generation in self.generations.items()
+                if wanted in (None, uuid)]
+
+    def get_provider_state(self, uuid, known):
+        self.calls.append(uuid)
+        if uuid not in self.generations:
+            return None
+        return model.Provider(uuid, self.generations[uuid], {}, {})
+
+
+class TestProviderCache(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 0
+        self.placement = FakePlacement('ab')
+        self.cache = providers.ProviderCache(self.placement,
+                                             lambda: self.now)
+        self.refresh()
+
+    def refresh(self):
+        self.cache.refresh(['node a', 'node b'])
+        return self.calls()
+
+    def calls(self):
+        calls, self.placement.calls = self.placement.calls, []
+        return calls
+
+    def look(self, max_age_s=60, params=QUERY):
+        """{uuid: whether what is known holds}."""
+        return {provider.uuid: holds for provider, _, holds
+                in self.cache.look(params, max_age_s)}
+
+    def test_a_list_is_remembered(self):
+        self.assertEqual({'a': True, 'b': True}, self.look())
+        self.assertEqual([('list', *QUERY)], self.calls())
+        self.now = 60
+        self.look()
+        self.assertEqual([], self.calls())
+        self.now = 61
+        self.look()
+        self.assertEqual([('list', *QUERY)], self.calls())
+
+    def test_not_where_it_must_be_new(self):
+        self.look()
+        self.look(0)
+        self.assertEqual(2, len(self.calls()))
+
+    def test_kept_fresh_in_the_background(self):
+        self.look()
+        self.calls()
+        for self.now in range(0, 180, 30):
+            self.assertEqual([('list',), ('list', *QUERY)], self.refresh())
+            self.look()
+            self.assertEqual([], self.calls())
+
+    def test_not_what_nobody_asks_for(self):
+        self.look()
+        self.now = providers.LISTING_S + 1
+        self.refresh()
+        self.assertEqual([('list',)], self.refresh())
+
+    def test_not_that_of_one_host(self):
+        self.look(params=[('in_tree', 'a')])
+        self.calls()
+        self.assertEqual([('list',)], self.refresh())
+
+    def test_lists_are_bounded(self):
+        for number in range(2 * providers.MOST_LISTINGS):
+            self.look(params=[('in_tree', str(number))])
+        self.assertEqual(providers.MOST_LISTINGS, len(self.cache._listings))
+
+    def test_the_generation_is_another(self):
+        self.placement.generations['b'] = 2
+        self.assertEqual({'a': True, 'b': False}, self.look())
+        # What is read after the list is newer than it.
+        self.now = 1
+        self.cache.read('b')
+        self.assertEqual({'a': True, 'b': True}, self.look())
+
+    def test_what_has_changed_or_was_left(self):
+        self.look()
+        self.cache.changed('a')
+        self.cache.left(['node b'])
+        self.assertEqual({'a': False, 'b': False}, self.look())
+
+    def test_read_again_before_it_is_too_old(self):
+        self.now = providers.REREAD_S + 1
+        self.assertEqual([('list',), 'a', 'b'], self.refresh())
+        self.now = providers.MAX_AGE_S + 1
+        self.assertEqual({'a': True, 'b': True}, self.look())
+        self.now += providers.MAX_AGE_S
+        self.assertEqual({'a': False, 'b': False}, self.look())
+
+    def test_look_again(self):
+        self.look()
+        self.calls()
+        self.placement.generations['a'] = 2
+        self.now = 1
+        self.assertTrue(self.cache.look_again(QUERY, 'a', 1)[2])
+        self.assertEqual([], self.calls())
+        self.now = 2
+        self.assertFalse(self.cache.look_again(QUERY, 'a', 1)[2])
+        self.assertEqual([('list', *QUERY, ('uuid', 'a'))], self.calls())
+        del self.placement.generations['a']
+        self.assertIsNone(self.cache.look_again(QUERY, 'a', 1))
+
+    def test_outdated(self):
+        self.look()
+        self.cache.outdated()
+        self.calls()
+        self.look()
+        self.assertEqual([('list', *QUERY)], self.calls())
