@@ -18,6 +18,7 @@ computes, which an operator may have switched off
 scheduler where cells have message queues of their own.
 """
 
+import sys
 import threading
 import time
 
@@ -33,6 +34,11 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
 
 LOG = logging.getLogger(__name__)
+
+# So many servers are read at once: what Nova makes of each is large.
+PIECE = 1000
+
+_NOBODY = {}
 
 _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
 
@@ -63,7 +69,8 @@ class ServerCache:
         self._lock = threading.Lock()
         self._since = since.Since()
         self._servers = {}        # uuid: Server
-        self._by_node = {}        # node: set of uuids
+        # node: {uuid: Server}, replaced and not changed: others keep it
+        self._by_node = {}
 
     def __bool__(self):
         """Whether there may be preemptible servers, as far as is known."""
@@ -109,8 +116,7 @@ class ServerCache:
         """{uuid: Server} of a node, none where its cell cannot be read."""
         unreadable = self._readings.unreadable()
         with self._lock:
-            found = {uuid: self._servers[uuid]
-                     for uuid in self._by_node.get(node, ())}
+            found = self._by_node.get(node, _NOBODY)
         return found if not unreadable else {
             uuid: server for uuid, server in found.items()
             if server.cell_uuid not in unreadable}
@@ -170,30 +176,48 @@ class ServerCache:
 
     def _read(self, cell, filters):
         """{uuid: Server, or None if it is not (or no longer) one}."""
+        found = {}
         context = nova_context.get_admin_context()
         with nova_context.target_cell(context, cell) as cell_context:
-            instances = objects.InstanceList.get_by_filters(
-                cell_context, filters, expected_attrs=_ATTRS)
-        nodes = self._departures.note(instances)
-        if nodes:
-            self._left(nodes)
-        by_hint = self._hinted([instance.uuid for instance in instances
-                                if not _is_marked(instance)])
-        return {instance.uuid: _server(instance, cell.uuid,
-                                       instance.uuid in by_hint)
-                for instance in instances}
+            for instances in _pieces(cell_context, filters):
+                nodes = self._departures.note(instances)
+                if nodes:
+                    self._left(nodes)
+                by_hint = self._hinted([instance.uuid
+                                        for instance in instances
+                                        if not _is_marked(instance)])
+                found.update(
+                    (instance.uuid, _server(instance, cell.uuid,
+                                            instance.uuid in by_hint))
+                    for instance in instances)
+        return found
 
     def _update(self, found):
         for uuid, server in found.items():
             old = self._servers.pop(uuid, None)
             if old is not None:
-                uuids = self._by_node[old.node]
-                uuids.discard(uuid)
-                if not uuids:
+                self._by_node[old.node] = {
+                    other: server for other, server
+                    in self._by_node[old.node].items() if other != uuid}
+                if not self._by_node[old.node]:
                     del self._by_node[old.node]
             if server is not None:
                 self._servers[uuid] = server
-                self._by_node.setdefault(server.node, set()).add(uuid)
+                self._by_node[server.node] = {
+                    **self._by_node.get(server.node, {}), uuid: server}
+
+
+def _pieces(context, filters):
+    """The Instances that pass, a bounded number at a time, at least once."""
+    last = None
+    while True:
+        instances = objects.InstanceList.get_by_filters(
+            context, filters, expected_attrs=_ATTRS, sort_key='uuid',
+            sort_dir='asc', limit=PIECE, marker=last)
+        yield instances
+        if len(instances) < PIECE:
+            return
+        last = instances[-1].uuid
 
 
 def _extra_specs(instance):
@@ -227,12 +251,14 @@ def _server(instance, cell_uuid, by_hint):
         return None
     if instance.deleted or not instance.node:
         return None
+    # What many servers have in common is kept once.
     return Server(
-        uuid=instance.uuid, host=instance.host, node=instance.node,
-        cell_uuid=cell_uuid, project_id=instance.project_id,
-        user_id=instance.user_id, flavor=flavor.name,
+        uuid=instance.uuid, host=_shared(instance.host),
+        node=_shared(instance.node), cell_uuid=cell_uuid,
+        project_id=_shared(instance.project_id),
+        user_id=_shared(instance.user_id), flavor=_shared(flavor.name),
         launched_at=instance.launched_at or instance.created_at,
-        vm_state=instance.vm_state, task_state=instance.task_state,
+        vm_state=_shared(instance.vm_state), task_state=instance.task_state,
         locked_by=_locked_by(instance),
         minimum_runtime_s=specs.minimum_runtime_s(extra_specs),
         maximum_runtime_s=specs.maximum_runtime_s(extra_specs),
@@ -251,3 +277,7 @@ def _locked_by(instance):
         return ''
     # Records of old releases do not say it.
     return instance.locked_by or 'admin'
+
+
+def _shared(text):
+    return text and sys.intern(text)

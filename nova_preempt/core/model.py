@@ -225,7 +225,7 @@ class Refusal:
     text: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Server:
     """A preemptible server, as Nova's record of it says.
 

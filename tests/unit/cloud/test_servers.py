@@ -13,6 +13,7 @@
 
 from types import SimpleNamespace
 import unittest
+from unittest import mock
 
 from nova_preempt.cloud import servers
 
@@ -41,3 +42,29 @@ class TestPinned(unittest.TestCase):
                        {'resources_gpu:CUSTOM_X': '1'},
                        {'accel:device_profile': 'a'}):
             self.assertTrue(self.is_pinned(**values), values)
+
+
+class TestPieces(unittest.TestCase):
+    """A cell is read a bounded number of servers at a time."""
+
+    def read(self, count):
+        """The uuids that are read, piece by piece."""
+        uuids = [f'{number:04}' for number in range(count)]
+
+        def get(context, filters, *, sort_key, sort_dir, limit, marker,
+                expected_attrs):
+            self.assertEqual(('uuid', 'asc'), (sort_key, sort_dir))
+            left = [uuid for uuid in uuids if marker is None or uuid > marker]
+            return [SimpleNamespace(uuid=uuid) for uuid in left[:limit]]
+
+        with mock.patch.object(servers.objects, 'InstanceList', create=True,
+                               new=SimpleNamespace(get_by_filters=get)), (
+                mock.patch.object(servers, 'PIECE', 3)):
+            return [[instance.uuid for instance in piece]
+                    for piece in servers._pieces(None, {})]
+
+    def test_each_once(self):
+        self.assertEqual([[]], self.read(0))
+        self.assertEqual([['0000', '0001']], self.read(2))
+        self.assertEqual([['0000', '0001', '0002'], []], self.read(3))
+        self.assertEqual([3, 3, 1], [len(piece) for piece in self.read(7)])
