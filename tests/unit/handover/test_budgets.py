@@ -76,7 +76,7 @@ class TestOptions(BudgetsTestCase):
         nova_preempt.conf.register_opts(conf)
         conf(['--config-file', str(path)])
         self.make()
-        found = budgets.Budgets(conf.preemption, self.database,
+        found = budgets.Budgets(conf.preemption, self.decisions,
                                 types.SimpleNamespace(
                                     servers=lambda: self.servers))
         self.assertFalse(found)
@@ -85,7 +85,7 @@ class TestOptions(BudgetsTestCase):
         conf.mutate_config_files()
         self.assertEqual((2, 1), (found.read().project_budget,
                                   found.read().group_budget))
-        self.assertIsNotNone(self.database.get_ending.call_args.args[0])
+        self.assertIsNotNone(self.decisions.get_ending.call_args.args[0])
 
 
 class TestRead(BudgetsTestCase):
