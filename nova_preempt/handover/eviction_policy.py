@@ -9,39 +9,25 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The terms on which a preemptible server ends.
+"""The operator's options of the end of servers, as the core wants them.
 
-What its flavor says, within the bounds of the operator's options.
+The rules are in core/: eligibility, actions, notice and terms.
 """
-
-import dataclasses
 
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
-
-MIGRATE = core_actions.MIGRATE
-
-
-@dataclasses.dataclass(frozen=True)
-class Terms:
-    """How one server ends."""
-
-    action: str        # delete, shelve or stop
-    notice_s: int
-    restore: bool      # comes back once there is room
-    migrate: bool = False    # its flavor asks to be moved instead, if it can
+from nova_preempt.core import terms
 
 
-def get_terms(server, options):
-    """The Terms of a nova_preempt.cloud.servers.Server.
+def get_terms(server, options, notice_limit_s=None):
+    """The core.terms.Terms of a nova_preempt.cloud.servers.Server.
 
     :param options: [preemption] of the configuration
+    :param notice_limit_s: see notice_rule()
     """
-    migrate = _asked_action(server, options.actions) == MIGRATE
-    action = get_action(server, options.actions)
-    return Terms(action, notice_rule(options).length_s(server.notice_s),
-                 server.restore and action == 'shelve', migrate)
+    return terms.of(server, options.actions,
+                    notice_rule(options, notice_limit_s))
 
 
 def notice_rule(options, limit_s=None):
@@ -57,36 +43,12 @@ def notice_rule(options, limit_s=None):
 
 
 def get_action(server, actions):
-    """The action of the Terms of a server: delete, shelve or stop.
+    """The action of the terms of a server: delete, shelve or stop.
 
     :param actions: [preemption]actions; a decision asks this of all servers,
         and the configuration is slow to read
     """
     return core_actions.choose(server.action, actions, pinned=server.pinned)
-
-
-def _asked_action(server, actions):
-    return (server.action if server.action in actions
-            else core_actions.default(actions))
-
-
-def is_migrated_first(action, options):
-    """Whether a victim is live-migrated where that is possible.
-
-    Its own flavor asks for it, or the operator wants it of all.
-
-    :param action: of a db.Victim
-    """
-    return action == MIGRATE or options.actions[:1] == [MIGRATE]
-
-
-def last_resort(action, actions):
-    """What happens to a victim that cannot be, or is not to be, migrated.
-
-    :param action: of a db.Victim
-    :param actions: [preemption]actions
-    """
-    return core_actions.last_resort(action, actions)
 
 
 def get_rules(options):
@@ -124,4 +86,5 @@ def lead_s(notice_s, options):
     """
     return notice.lead_s(
         notice_s, options.termination_timeout_s,
-        options.migrate_timeout_s if MIGRATE in options.actions else 0)
+        options.migrate_timeout_s
+        if core_actions.MIGRATE in options.actions else 0)

@@ -16,6 +16,7 @@ import uuid
 from oslo_log import log as logging
 
 from nova_preempt import requester
+from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import record
 from nova_preempt.db import decisions
@@ -121,11 +122,9 @@ class Records:
 
 def make_victim(server, options, cost_us=0, notice_limit_s=None):
     """The db.Victim of a nova_preempt.cloud.servers.Server."""
-    ends = eviction_policy.get_terms(server, options)
-    notice_s = eviction_policy.notice_rule(options, notice_limit_s).length_s(
-        server.notice_s)
+    ends = eviction_policy.get_terms(server, options, notice_limit_s)
     return decisions.Victim(
         server.uuid, server.project_id, server.user_id, server.flavor,
         cost_us, launched_at=server.launched_at.replace(tzinfo=None),
-        action=eviction_policy.MIGRATE if ends.migrate else ends.action,
-        notice_s=notice_s, restore=ends.restore, last_resort=ends.action)
+        action=core_actions.MIGRATE if ends.migrate else ends.action,
+        notice_s=ends.notice_s, restore=ends.restore, last_resort=ends.action)

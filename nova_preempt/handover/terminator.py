@@ -32,33 +32,11 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import ends
 
 LOG = logging.getLogger(__name__)
 
 LOCKED = 'It has given way; it is to be deleted.'
-
-
-@dataclasses.dataclass
-class _End:
-    """How far the end of one victim is."""
-
-    decision: db_decisions.Decision
-    victim: db_decisions.Victim
-    terms: ending.Terms
-    progress: ending.Progress
-
-    @property
-    def uuid(self):
-        return self.victim.server_uuid
-
-    @property
-    def resort(self):
-        """The action where it is not migrated."""
-        return self.terms.action
-
-    def note(self, **values):
-        self.progress = dataclasses.replace(self.progress, **values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +133,8 @@ class Work:
         try:
             for decision in decisions:
                 for victim in decision.victims:
-                    end = self._begin(decision, victim)
+                    end = ends.begin(decision, victim, self._options,
+                                     self._acted_at)
                     self._pending[victim.server_uuid] = end
                     self._ends.append(end)
             self._give_notice()
@@ -209,22 +188,6 @@ class Work:
                               self._options.poll_interval_s)
 
     # -- notice ------------------------------------------------------------
-
-    def _begin(self, decision, victim):
-        options = self._options
-        for_good = decision.operation in ending.FOR_GOOD
-        return _End(
-            decision, victim,
-            ending.Terms(
-                decision.host,
-                victim.last_resort or core_actions.last_resort(
-                    victim.action, options.actions),
-                tuple(options.actions),
-                migrate=not for_good and eviction_policy.is_migrated_first(
-                    victim.action, options),
-                for_good=for_good, timeout_s=options.termination_timeout_s,
-                migrate_timeout_s=options.migrate_timeout_s),
-            ending.Progress(self._monotonic() + victim.notice_s))
 
     def _give_notice(self):
         """Tell those that have a time of notice, all at once."""

@@ -15,9 +15,11 @@ import datetime
 import types
 import unittest
 
+from nova_preempt.core import actions
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
+from nova_preempt.core import terms
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import records
@@ -45,46 +47,46 @@ class TestTerms(unittest.TestCase):
         return eviction_policy.get_terms(server(**values), self.options)
 
     def test_defaults(self):
-        self.assertEqual(eviction_policy.Terms('shelve', 30, False),
+        self.assertEqual(terms.Terms('shelve', 30, False),
                          self.terms())
 
     def test_flavor(self):
         self.assertEqual(
-            eviction_policy.Terms('stop', 45, False),
+            terms.Terms('stop', 45, False),
             self.terms(action='stop', notice_s=45, restore=True))
-        self.assertEqual(eviction_policy.Terms('shelve', 30, True),
+        self.assertEqual(terms.Terms('shelve', 30, True),
                          self.terms(restore=True))
 
     def test_a_flavor_that_asks_to_be_migrated(self):
         self.assertEqual(
-            eviction_policy.Terms('shelve', 30, False, migrate=True),
+            terms.Terms('shelve', 30, False, migrate=True),
             self.terms(action='migrate'))
         # It is shelved where it cannot be moved: then it comes back.
         self.assertTrue(self.terms(action='migrate', restore=True).restore)
         self.options.actions = ['stop', 'shelve']
-        self.assertEqual(eviction_policy.Terms('stop', 30, False),
+        self.assertEqual(terms.Terms('stop', 30, False),
                          self.terms(action='migrate', restore=True))
 
     def victim(self, action):
         return records.make_victim(server(action=action), self.options)
 
     def test_who_is_migrated_first(self):
-        for actions, asking, others in (
+        for allowed, asking, others in (
                 (['migrate', 'stop'], True, True),
                 (['stop', 'migrate'], True, False),
                 (['stop'], False, False), ([], False, False)):
-            self.options.actions = actions
+            self.options.actions = allowed
             for action, expected in (('migrate', asking), ('stop', others),
                                      ('', others)):
-                self.assertEqual(expected, eviction_policy.is_migrated_first(
-                    self.victim(action).action, self.options),
-                    (actions, action))
+                self.assertEqual(expected, terms.is_migrated_first(
+                    self.victim(action).action, self.options.actions),
+                    (allowed, action))
 
     def test_the_last_resort_of_a_victim(self):
         self.options.actions = ['shelve', 'stop', 'migrate']
         for action, expected in (('migrate', 'shelve'), ('stop', 'stop'),
                                  ('', 'shelve')):
-            self.assertEqual(expected, eviction_policy.last_resort(
+            self.assertEqual(expected, actions.last_resort(
                 self.victim(action).action, self.options.actions))
 
     def test_bounds(self):
