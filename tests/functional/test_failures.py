@@ -81,7 +81,7 @@ class TestKilledScheduler(base.PreemptionTestCase):
             decision.status for decision in self.decisions.get_decisions()])
 
     def test_after_the_intent(self):
-        self.boot_and_kill(self.db, 'create_decision')
+        self.boot_and_kill(self.decisions, 'create_decision')
         self.assertEqual(1, len(self.decisions.get_open_decisions()))
         self.assert_rolled_back(decisions.ABORTED)
         self.assertEqual(set(self.victims), self.alive())
@@ -145,7 +145,7 @@ class TestKilledScheduler(base.PreemptionTestCase):
         self.assertEqual(1, len(self.decisions.get_open_decisions()))
         self.flags(intent_timeout_s=10, group='preemption')
         with mock.patch.object(
-                self.db, 'get_open_decisions',
+                self.decisions, 'get_open_decisions',
                 return_value=[(decision, 60.0) for decision, _age
                               in self.decisions.get_open_decisions()]):
             self.assertEqual(1, self.scheduler.preemption.handover.repair())
@@ -222,7 +222,7 @@ class TestLostRaces(base.PreemptionTestCase):
         open_decisions = self.decisions.get_open_decisions()
         self.assertEqual(1, len(open_decisions))
         with mock.patch.object(
-                self.db, 'get_open_decisions',
+                self.decisions, 'get_open_decisions',
                 return_value=[(open_decisions[0][0], 60.0)]):
             self.scheduler.preemption.handover.repair()
         self.assert_consistent()
