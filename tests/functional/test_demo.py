@@ -94,7 +94,10 @@ class DemoTestCase(testtools.TestCase):
 
 
 class TestPublished(DemoTestCase):
-    """Tables 3 to 6 of Lopez Garcia et al., every host's cheapest victims."""
+    """A table of Lopez Garcia et al.: every host's cheapest victims.
+
+    All of them are cases of the core, and tests.slow plays them.
+    """
 
     def assert_choice(self, name, *considered):
         """The first of (host, victims, minutes) is chosen."""
@@ -105,40 +108,13 @@ class TestPublished(DemoTestCase):
             {'name': 'new', 'outcome': 'placed', **expected[0],
              'considered': expected}, result)
 
-    def test_one_after_the_other_in_one_process(self):
-        self.assert_choice(
-            'fgcs-1', ('host-B', ['BP1'], 11), ('host-D', ['DP2'], 19),
-            ('host-A', ['AP2'], 27), ('host-C', ['CP1'], 30))
-        self.assert_choice(
-            'fgcs-2', ('host-C', ['CP1'], 1), ('host-A', ['AP1'], 7),
-            ('host-D', ['DP1'], 24), ('host-B', ['BP1'], 44))
-
     def test_different_sizes(self):
         self.assert_choice(
             'fgcs-3', ('host-A', ['AP2', 'AP3', 'AP4'], 55),
             ('host-C', ['CP1'], 57), ('host-B', ['BP1'], 58))
-        self.assert_choice(
-            'fgcs-4', ('host-B', ['BP3'], 20), ('host-D', ['DP3'], 24),
-            ('host-A', ['AP1'], 52))
 
 
 class TestOthers(DemoTestCase):
-
-    def test_saturation(self):
-        results = self.play('saturation')
-        self.assertEqual(
-            [('spot-1', 'placed'), ('spot-2', 'placed'),
-             ('spot-3', 'no_valid_host'), ('normal-1', 'placed'),
-             ('normal-2', 'placed'), ('normal-3', 'placed'),
-             ('normal-4', 'placed'), ('normal-5', 'placed'),
-             ('normal-6', 'no_valid_host')],
-            [(result['name'], result['outcome']) for result in results])
-        self.assertEqual({'spot-1', 'spot-2'}, {
-            name for result in results[3:5] for name in result['victims']})
-        for result in (results[2], results[8]):
-            self.assertEqual((None, [], None, []), (
-                result['host'], result['victims'], result['cost_s'],
-                result['considered']))
 
     def test_mixed_keeps_every_rule(self):
         results = self.play('mixed')

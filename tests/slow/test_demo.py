@@ -1,0 +1,51 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The rest of the scenarios, on a cloud each."""
+
+from tests.functional import test_demo
+
+
+class TestPublished(test_demo.TestPublished):
+    """Tables 3 to 6 of Lopez Garcia et al."""
+
+    def test_one_after_the_other_in_one_process(self):
+        self.assert_choice(
+            'fgcs-1', ('host-B', ['BP1'], 11), ('host-D', ['DP2'], 19),
+            ('host-A', ['AP2'], 27), ('host-C', ['CP1'], 30))
+        self.assert_choice(
+            'fgcs-2', ('host-C', ['CP1'], 1), ('host-A', ['AP1'], 7),
+            ('host-D', ['DP1'], 24), ('host-B', ['BP1'], 44))
+
+    def test_different_sizes(self):
+        super().test_different_sizes()
+        self.assert_choice(
+            'fgcs-4', ('host-B', ['BP3'], 20), ('host-D', ['DP3'], 24),
+            ('host-A', ['AP1'], 52))
+
+
+class TestOthers(test_demo.DemoTestCase):
+
+    def test_saturation(self):
+        results = self.play('saturation')
+        self.assertEqual(
+            [('spot-1', 'placed'), ('spot-2', 'placed'),
+             ('spot-3', 'no_valid_host'), ('normal-1', 'placed'),
+             ('normal-2', 'placed'), ('normal-3', 'placed'),
+             ('normal-4', 'placed'), ('normal-5', 'placed'),
+             ('normal-6', 'no_valid_host')],
+            [(result['name'], result['outcome']) for result in results])
+        self.assertEqual({'spot-1', 'spot-2'}, {
+            name for result in results[3:5] for name in result['victims']})
+        for result in (results[2], results[8]):
+            self.assertEqual((None, [], None, []), (
+                result['host'], result['victims'], result['cost_s'],
+                result['considered']))
