@@ -35,7 +35,7 @@ from nova_preempt.core.reservation import host_query
 from nova_preempt.db import clock
 from nova_preempt.db import decisions
 from nova_preempt.db import reservable
-from nova_preempt.db import schema
+from tests import tables
 
 HOST = 'host1'
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -199,7 +199,7 @@ class DatabaseTestCase(unittest.TestCase):
             self.conf.set_override(name, True, 'reservation')
         self.db = db.Database(self.conf)
         self.decisions = db.Decisions(self.db)
-        schema.sync(self.db)
+        tables.make(self.db)
         self.addCleanup(
             lambda: self.db.engine.dispose())
 

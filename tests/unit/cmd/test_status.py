@@ -36,6 +36,7 @@ from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
+from tests import tables
 
 
 class TestChecks(testtools.TestCase):
@@ -88,7 +89,7 @@ class TestChecks(testtools.TestCase):
 
     def test_all_is_well(self):
         self.assertEqual({}, self.results())
-        schema.sync(db.Database(self.conf))
+        tables.make(db.Database(self.conf))
         self.assertEqual({}, self.results())
 
     def test_command(self):
@@ -211,7 +212,7 @@ class TestChecks(testtools.TestCase):
         self.assertEqual({}, self.results())
 
     def test_lease_service(self):
-        schema.sync(db.Database(self.conf))
+        tables.make(db.Database(self.conf))
         enabled = ['ComputeFilter', 'PreemptibleFilter', 'ReservationFilter']
         self.set(enabled_filters=enabled, group='filter_scheduler')
         self.assertEqual({}, self.results())
@@ -219,7 +220,7 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Lease service', 'WARNING', 'blazar, native')
 
     def test_reservations_are_off(self):
-        schema.sync(db.Database(self.conf))
+        tables.make(db.Database(self.conf))
         result = self.checks._check_reservations()
         self.assertIn('nobody can reserve hosts', result.details)
         now = datetime.datetime(2026, 1, 1)
@@ -233,7 +234,7 @@ class TestChecks(testtools.TestCase):
 
     def test_who_may_reserve_what(self):
         database = db.Database(self.conf)
-        schema.sync(database)
+        tables.make(database)
         self.set(enabled=True, group='reservation')
         reservable.set_host(database, 'h1', reservable=True)
         reservable.set_host(database, 'h2', reservable=False)

@@ -34,6 +34,7 @@ from nova_preempt.db import models
 from nova_preempt.db import owners
 from nova_preempt.db import pauses
 from nova_preempt.db import schema
+from tests import tables
 
 
 def make_database(url):
@@ -64,7 +65,7 @@ class TestSQLite(unittest.TestCase):
         self.db = make_database(url)
         self.decisions = db.Decisions(self.db)
         self.assertIsNone(schema.get_revision(self.db))
-        schema.sync(self.db)
+        tables.make(self.db)
         self.addCleanup(self.drop)
 
     def drop(self):

@@ -29,9 +29,9 @@ import sqlalchemy as sa
 from nova_preempt.conf import quota as quota_conf
 from nova_preempt.db import models
 from nova_preempt.db import quota_claims
-from nova_preempt.db import schema
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import usage
+from tests import tables
 from tests.unit.db import test_decisions
 
 ONE = usage.Amounts(True, 1, 1024)
@@ -48,7 +48,7 @@ class TestSQLite(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.path = self.url or f'sqlite:///{directory.name}/test.sqlite'
         self.db = test_decisions.make_database(self.path)
-        schema.sync(self.db)
+        tables.make(self.db)
         self.addCleanup(self.drop)
         self.claims = quota_claims.QuotaClaims(self.db)
 

@@ -26,8 +26,8 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.energy import efficiency
 from nova_preempt.db import energy
-from nova_preempt.db import schema
 from nova_preempt.power import figure_cache
+from tests import tables
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 TIMEOUT_S = 60
@@ -46,7 +46,7 @@ class TableTestCase(testtools.TestCase):
             'connection', f'sqlite:///{self.directory}/test.sqlite',
             'preemption_database')
         self.db = db.Database(self.conf)
-        schema.sync(self.db)
+        tables.make(self.db)
         self.log = self.useFixture(fixtures.FakeLogger('nova_preempt'))
 
     def measure(self, host, *values):

@@ -17,11 +17,11 @@ import datetime
 from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.reservation import occupancy
-from nova_preempt.db import schema
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
 from nova_preempt.power import errors
 from nova_preempt.power import switching
+from tests import tables
 from tests.unit.power import base
 
 
@@ -181,7 +181,7 @@ class WorldTestCase(base.PowerTestCase):
             'connection', f'sqlite:///{self.directory}/test.sqlite',
             'preemption_database')
         self.db = db.Database(self.conf)
-        schema.sync(self.db)
+        tables.make(self.db)
         self.addCleanup(
             lambda: self.db.engine.dispose())
         self.set(enabled=True, spare_hosts=0, minimum_hosts=0,

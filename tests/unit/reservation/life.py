@@ -29,7 +29,6 @@ from nova_preempt.core.reservation import occupancy as core_occupancy
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db
-from nova_preempt.db import schema
 from nova_preempt.reservation import cleanup
 from nova_preempt.reservation import drain
 from nova_preempt.reservation import healing
@@ -40,6 +39,7 @@ from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
+from tests import tables
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -64,7 +64,7 @@ class LifeTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.database = test_decisions.make_database('sqlite://')
-        schema.sync(self.database)
+        tables.make(self.database)
         self.addCleanup(
             self.database.engine.dispose)
         self.now = NOW

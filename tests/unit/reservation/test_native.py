@@ -27,8 +27,8 @@ from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.db import leases
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
-from nova_preempt.db import schema
 from nova_preempt.reservation.lease_service import native
+from tests import tables
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 NOW_S = 1767268800
@@ -49,7 +49,7 @@ class TestNative(unittest.TestCase):
         self.conf = conf
         database = db.Database(conf)
         self.service = native.NativeLeases(conf)
-        schema.sync(database)
+        tables.make(database)
         self.mine = reservations.Reservations(database, lambda: NOW)
 
     def grant(self, uuid, *hosts, start_s=NOW_S):

@@ -1,0 +1,43 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The tables of a new database, for which the migrations run once a process.
+
+For tests, of which many have a database of their own.
+"""
+
+import functools
+import sqlite3
+
+from nova_preempt.db import schema
+
+
+def make(database):
+    """Do what schema.sync() does to an empty database."""
+    if not database.is_sqlite:
+        schema.sync(database)
+        return
+    with database.engine.connect() as connection:
+        tables = connection.connection.driver_connection
+        if not _has_tables(_template()):
+            schema.sync(database)
+            tables.backup(_template())
+        else:
+            _template().backup(tables)
+
+
+@functools.cache
+def _template():
+    return sqlite3.connect(':memory:', check_same_thread=False)
+
+
+def _has_tables(connection):
+    return connection.execute('SELECT 1 FROM sqlite_master').fetchone()
