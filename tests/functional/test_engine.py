@@ -116,6 +116,26 @@ class TestLifetimes(EngineTestCase):
         self.assertEqual({old}, self.last_victims())
         self.assert_consistent()
 
+    def test_maximum_runtime_where_servers_are_migrated_first(self):
+        """Moved, it would have run too long elsewhere, and been moved on."""
+        self.flags(actions=['migrate', 'shelve', 'delete'],
+                   group='preemption')
+        self.add_hosts('host2')
+        for number, action in enumerate(('delete', 'migrate')):
+            old = self.boot_spot('old', 'host1', 3600, self.create_flavor(
+                f'day{number}', 1, 1024, 10, preemptible=True,
+                **{'preemptible:maximum_runtime_s': '3600',
+                   'preemptible:action': action}))
+            self.run_engine()
+            self.wait_for(lambda old=old: old not in self.alive() or (
+                self.api.get_server(old)['status'] == 'SHELVED_OFFLOADED'),
+                'the end')
+            self.assertEqual('maximum_runtime',
+                             self.last_decision().operation)
+            victim, = self.last_decision().victims
+            self.assertNotEqual(decisions.MIGRATED, victim.status)
+        self.wait_consistent()
+
     def test_stopped_victims_are_deleted_in_the_end(self):
         flavor = self.create_flavor(
             'stops', 1, 1024, 10, preemptible=True,

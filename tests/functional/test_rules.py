@@ -427,6 +427,26 @@ class TestNUMA(RulesTestCase):
         server = self.assert_boots('host1', *cells[1], flavor=flavor)
         self.assertEqual(1, self.numa_cell(server))
 
+    def test_stop_frees_nothing_of_a_pinned_server(self):
+        """Nova's resource tracker keeps its processors until it is gone."""
+        self.add_host('host1', 4, 4096, 40)
+        pinned = {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'}
+        spot = self.create_flavor('pinned-spot', 1, 1024, 10,
+                                  preemptible=True,
+                                  **{'preemptible:action': 'stop'}, **pinned)
+        flavor = self.create_flavor('pinned', 1, 1024, 10, **pinned)
+        servers = [self.boot_spot(name, 'host1', 100 * number, spot)
+                   for number, name in enumerate('abcd', 1)]
+        self.flags(actions=['stop'], group='preemption')
+        self.boot_in_vain(flavor=flavor)
+        self.flags(actions=['stop', 'shelve', 'delete'], group='preemption')
+        normal = self.boot_normal(flavor=flavor, host='host1')
+        self.assertEqual('ACTIVE', normal['status'])
+        self.assertEqual(
+            ['SHELVED_OFFLOADED', 'ACTIVE', 'ACTIVE', 'ACTIVE'],
+            [self.api.get_server(server)['status'] for server in servers])
+        self.assert_consistent()
+
     def numa_cell(self, server):
         with self.cell_context() as context:
             topology = objects.Instance.get_by_uuid(
