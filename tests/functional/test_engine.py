@@ -168,6 +168,26 @@ class TestHeadroom(EngineTestCase):
         self.assertEqual(1, len(self.servers()))
         self.assertEqual('headroom', self.last_decision().operation)
 
+    def test_nobody_else_has_notice_meanwhile(self):
+        """What has notice for the headroom counts as free already."""
+        self.flags(headroom='VCPU:50%', notice_s=8, group='preemption')
+        self.engine._leadership.close()
+        self.engine = self.start_engine()
+        cheap = self.boot_spot('a', 'host1', 100)
+        other = self.boot_spot('b', 'host1', 1000)
+        for _ in range(3):
+            self.engine._done_at.clear()
+            self.engine.run_once()
+        decision, = self.db.get_decisions(statuses=[decisions.CLAIMED])
+        self.assertEqual([cheap], [victim.server_uuid
+                                   for victim in decision.victims])
+        self.assertEqual({cheap, other}, self.alive())
+        self.wait_gone(cheap)
+        self.wait_for(lambda: not self.db.get_open_decisions(),
+                      'decisions to be closed')
+        self.assertEqual({other}, self.alive())
+        self.wait_consistent()
+
     def test_of_an_aggregate(self):
         self.add_hosts('host2')
         self.boot_spot('a', 'host1', 100)
