@@ -23,6 +23,20 @@ REQUIREMENTS = requirements.txt test-requirements.txt doc/requirements.txt
 STAMP = $(VENV)/.nova-$(NOVA)
 DEMO_VENV ?= $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
 DEMO_STAMP = $(DEMO_VENV)/.nova-$(NOVA)
+# "make cloud-up" keeps all of a cloud in there.
+CLOUD ?= build/minicloud
+CLOUD_VENV = $(CLOUD)/venv
+CLOUD_STAMP = $(CLOUD_VENV)/.nova-$(NOVA)
+# Of the release of Nova, which the constraints do not pin.
+CLOUD_2025.1 = keystone==27.* glance==30.*
+CLOUD_2025.2 = keystone==28.* glance==31.*
+CLOUD_2026.1 = keystone==29.* glance==32.*
+CLOUD_2026.2 = keystone==30.* glance==33.*
+COMPUTES ?= 4
+MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud --dir $(CLOUD)
+TEST_MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud \
+	--dir $(CLOUD)/test --venv $(CLOUD_VENV)
+CLOUD_TESTS ?= discover --start-directory tests/cloud --top-level-directory .
 
 # Warnings of our own code are errors, see there.
 TEST_ENV = PYTHONPATH=tools/strict
@@ -32,7 +46,7 @@ STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs demo \
-	bench nova-tests genconfig clean
+	bench nova-tests genconfig clean cloud-up cloud-down cloud-status test-cloud
 
 help:
 	@echo 'make test        lint, types, unit, functional and docs'
@@ -40,6 +54,9 @@ help:
 	@echo 'make demo        run the scenarios in an embedded cloud'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make nova-tests  run tests of Nova itself with our scheduler'
+	@echo 'make cloud-up    start a small OpenStack of real services'
+	@echo 'make cloud-down, make cloud-status'
+	@echo 'make test-cloud  functional tests on one, with faults'
 	@echo 'make genconfig   write the sample configuration'
 	@echo 'make clean       remove what was made'
 	@echo 'NOVA=2025.1, 2025.2, 2026.1 or 2026.2 chooses the release of Nova.'
@@ -104,6 +121,31 @@ bench: $(STAMP)
 
 nova-tests: $(STAMP)
 	tools/nova-tests.sh $(BIN)
+
+$(CLOUD_STAMP): requirements.txt $(CONSTRAINTS) setup.cfg pyproject.toml
+	@mkdir -p $(CLOUD)
+	tools/make_venv.sh $(PYTHON) $(CLOUD_VENV) $(CONSTRAINTS) \
+		$(CLOUD_$(NOVA)) openstack-placement osc-placement uwsgi \
+		'tooz[mysql]' --editable '.[client,mysql]'
+	rm -f $(CLOUD_VENV)/.nova-*
+	touch $@
+
+cloud-up: $(CLOUD_STAMP)
+	@$(MINICLOUD) up --computes $(COMPUTES)
+
+cloud-down:
+	@$(MINICLOUD) down
+
+cloud-status:
+	@$(MINICLOUD) status
+
+# A cloud of its own, for it stops the databases.
+test-cloud: $(CLOUD_STAMP)
+	@$(TEST_MINICLOUD) up --private --port-base 20200
+	@status=0; PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD)/test \
+		MINICLOUD_VENV=$(CLOUD_VENV) $(CLOUD_VENV)/bin/python \
+		-m unittest --verbose $(CLOUD_TESTS) || status=$$?; \
+	$(TEST_MINICLOUD) down; exit $$status
 
 genconfig: $(STAMP)
 	$(BIN)/oslo-config-generator \

@@ -103,6 +103,13 @@ class Cloud:
         except ks_exc.ClientException:
             return None
 
+    def boot_many(self, name, flavor, number):
+        """Ask for so many servers in one request."""
+        self._compute.post('/servers', json={'server': {
+            'name': PREFIX + name, 'flavorRef': flavor,
+            'imageRef': self._image, 'networks': 'none',
+            'min_count': number, 'max_count': number}})
+
     def servers(self):
         """{uuid: (name, status)} of the servers of this program."""
         found = _insist(lambda: self._compute.get(

@@ -1,0 +1,171 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A test on the cloud of $MINICLOUD_DIR: its servers, commands, services."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import time
+import unittest
+
+from keystoneauth1 import adapter
+from minicloud import layout as layouts
+from minicloud import services
+import openstack
+from openstack import exceptions
+import outages
+
+from tests.cloud import sampler
+
+# Long enough for a machine that does other things, too.
+PATIENCE_S = 300
+POLL_S = 0.2
+CALL_S = 60
+NOTICE_S = 8
+ADMIN = 'minicloud-admin'
+MEMBER = 'minicloud-member'
+# {name: extra specs}; two of them fill a host.
+FLAVORS = {
+    'normal.half': {},
+    'spot.half': {'preemptible:enabled': 'true', 'preemptible:notice_s': '0'},
+    'spot.half.notice': {'preemptible:enabled': 'true',
+                         'preemptible:notice_s': str(NOTICE_S)},
+    'normal.tenth': {},
+    'spot.tenth': {'preemptible:enabled': 'true',
+                   'preemptible:notice_s': '0'},
+}
+VCPUS = {'half': 5, 'tenth': 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where the cloud is, and what speaks to it."""
+
+    layout: layouts.Layout
+    services: services.Services
+
+    @classmethod
+    def find(cls):
+        directory = pathlib.Path(os.environ['MINICLOUD_DIR']).absolute()
+        layout = layouts.Layout(directory, pathlib.Path(
+            os.environ.get('MINICLOUD_VENV', directory / 'venv'))).load()
+        if layout is None:
+            raise unittest.SkipTest(f'no cloud in {directory}')
+        os.environ['OS_CLIENT_CONFIG_FILE'] = str(layout.clouds_yaml)
+        return cls(layout, services.Services(layout))
+
+    def openstack(self, *words, cloud=ADMIN):
+        """What a command prints, which is JSON."""
+        return json.loads(self.call(
+            'openstack', '--os-cloud', cloud, *words, '-f', 'json'))
+
+    def call(self, program, *words):
+        done = subprocess.run(
+            [self.layout.bin(program), *words], check=False, text=True,
+            capture_output=True, env=services.environment(self.layout))
+        if done.returncode:
+            raise AssertionError(f'{program} {" ".join(words)}: exit status '
+                                 f'{done.returncode}\n{done.stderr}')
+        return done.stdout
+
+    def verify_command(self):
+        return (f'{self.layout.bin("nova-preempt-manage")} --config-file '
+                f'{self.layout.etc}/nova/nova.conf verify --wait 5')
+
+
+class CloudTest(unittest.TestCase):
+    """Fails if a host was ever given away twice, or something is left."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.place = Place.find()
+        cls.admin = openstack.connect(cloud=ADMIN, api_timeout=CALL_S)
+        cls.member = openstack.connect(cloud=MEMBER, api_timeout=CALL_S)
+        cls.image = cls.admin.image.find_image('tiny').id
+        _make_flavors(cls.admin.compute)
+
+    def setUp(self):
+        super().setUp()
+        self.ours = self.servers_of(self.admin)
+        self.theirs = self.servers_of(self.member)
+        self.addCleanup(self._clean)
+        self.sampler = sampler.Sampler(adapter.Adapter(
+            self.admin.session, service_type='placement',
+            interface='public'))
+        self.sampler.start()
+        self.addCleanup(self._check)
+
+    def servers_of(self, connection):
+        """An outages.Cloud, of the servers of one project."""
+        return outages.Cloud(adapter.Adapter(
+            connection.session, service_type='compute', interface='public',
+            default_microversion=outages.COMPUTE_MICROVERSION), self.image)
+
+    def _check(self):
+        self.sampler.stop()
+        self.assertEqual([], self.sampler.faults)
+        self.assertGreater(self.sampler.samples, 0)
+        self.verify()
+
+    def verify(self):
+        """nova-preempt-manage verify finds nothing, soon."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            done = subprocess.run(
+                self.place.verify_command(), shell=True, check=False,
+                text=True, capture_output=True,
+                env=services.environment(self.place.layout))
+            if done.returncode == 0:
+                return
+            self.assertLess(time.monotonic(), until, done.stdout)
+
+    def _clean(self):
+        for servers in (self.ours, self.theirs):
+            servers.delete(list(servers.servers()))
+
+    def flavor(self, name):
+        return self.admin.compute.find_flavor(name, ignore_missing=False).id
+
+    def fill(self, servers, flavor):
+        """Preemptible servers wherever there is room; {uuid: name}."""
+        servers.fill(self.flavor(flavor))
+        return servers.servers()
+
+    def wait_until(self, condition, what, patience_s=PATIENCE_S):
+        """What the condition returns as soon as that is true."""
+        until = time.monotonic() + patience_s
+        while not (found := condition()):
+            self.assertLess(time.monotonic(), until, f'never: {what}')
+            time.sleep(POLL_S)
+        return found
+
+    def metadata(self, uuid):
+        """Of a server; empty once it is gone."""
+        server = self.admin.compute.find_server(
+            uuid, all_projects=True)
+        return {} if server is None else server.metadata
+
+
+def _make_flavors(compute):
+    compute.default_microversion = outages.COMPUTE_MICROVERSION
+    for name, specs in FLAVORS.items():
+        vcpus = VCPUS[name.split('.')[1]]
+        try:
+            flavor = compute.create_flavor(
+                name=name, vcpus=vcpus, ram=256 * vcpus, disk=vcpus)
+        except exceptions.ConflictException:
+            continue
+        if specs:
+            compute.create_flavor_extra_specs(flavor, specs)

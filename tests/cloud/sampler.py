@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Read Placement all the time, and remember who gave away too much."""
+
+import contextlib
+import threading
+
+from keystoneauth1 import exceptions as ks_exc
+
+PAUSE_S = 0.05
+MICROVERSION = '1.39'
+
+
+class Sampler(threading.Thread):
+    """Looks until it is stopped, however often Placement is away.
+
+    :param placement: a keystoneauth1 adapter
+    :ivar samples: how many times it has seen a provider
+    :ivar faults: what must not be, as text
+    """
+
+    def __init__(self, placement):
+        super().__init__(name='sampler', daemon=True)
+        self._placement = placement
+        self._capacities = {}
+        self._ended = threading.Event()
+        self.samples = 0
+        self.faults = []
+
+    def run(self):
+        while not self._ended.wait(PAUSE_S):
+            # It may be away, which is what some tests are about.
+            with contextlib.suppress(ks_exc.ClientException,
+                                     ConnectionError):
+                self._look()
+
+    def stop(self):
+        self._ended.set()
+        self.join()
+
+    def _look(self):
+        for provider in self._get('/resource_providers')[
+                'resource_providers']:
+            path = f'/resource_providers/{provider["uuid"]}'
+            # They do not change while a test runs.
+            if path not in self._capacities:
+                self._capacities[path] = {
+                    name: (item['total'] - item['reserved'])
+                    * item['allocation_ratio']
+                    for name, item in self._get(
+                        f'{path}/inventories')['inventories'].items()}
+            capacities = self._capacities[path]
+            for name, used in self._get(f'{path}/usages')['usages'].items():
+                if used > capacities.get(name, 0):
+                    self.faults.append(
+                        f'{used} {name} of {capacities.get(name, 0):g} are '
+                        f'given away on {provider["name"]}')
+            self.samples += 1
+
+    def _get(self, path):
+        return self._placement.get(
+            path, headers={'OpenStack-API-Version':
+                           f'placement {MICROVERSION}'}).json()

@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Services that die, stand still or go away while somebody preempts.
+
+One normal server is booted into a full cloud each time, and at some moment
+something happens to a service for a while. However the boot ends, no more
+servers may end than it needs, and all agrees afterwards.
+"""
+
+import argparse
+import shlex
+import sys
+
+from minicloud import services
+import outages
+
+from tests.cloud import base
+
+WITHIN_S = 4
+LENGTH_S = 8
+ENDINGS = {'kill': 'start', 'stop': 'start', 'freeze': 'thaw'}
+# Those of which there is one: what they do not do is not done.
+KILLED = ('keystone', 'placement', 'glance', 'nova-api', 'nova-conductor',
+          'nova-conductor-cell1', 'nova-preempt-scheduler-1',
+          'nova-preempt-scheduler-2', 'nova-preempt-engine-1',
+          'nova-preempt-engine-2', 'nova-preempt-api', 'compute1',
+          'rabbitmq', 'mariadb')
+STOPPED = ('rabbitmq', 'mariadb', 'nova-preempt-scheduler-1')
+FROZEN = ('keystone', 'placement', 'nova-api', 'nova-conductor',
+          'nova-conductor-cell1', 'nova-preempt-scheduler-1',
+          'nova-preempt-engine-1', 'compute1', 'rabbitmq', 'mariadb')
+
+
+class TestFaults(base.CloudTest):
+
+    def _play(self, what, name):
+        if name not in self.place.services.names():
+            self.skipTest(f'{name} is the machine\'s own')
+        self.addCleanup(self._restore, name)
+        outage = {'stop': self._command(what, name),
+                  'start': self._command(ENDINGS[what], name)}
+        rounds = outages.Rounds(self.ours, {name: outage}, argparse.Namespace(
+            seed=f'{what} {name}', spot='spot.half', normal='normal.half',
+            victims=1, verify=self.place.verify_command(),
+            within_s=WITHIN_S, length_s=LENGTH_S, boot_s=base.PATIENCE_S))
+        result = rounds.play(name)
+        sys.stderr.write(f'{what:6} {result}\n')
+        self.assertEqual([], result.faults)
+
+    def _command(self, what, name):
+        return shlex.join((
+            'env', f'PYTHONPATH={services.TOOLS}', sys.executable, '-m',
+            'minicloud', '--dir', str(self.place.layout.directory),
+            '--venv', str(self.place.layout.venv), what, name))
+
+    def _restore(self, name):
+        if self.place.services.state(name) == 'frozen':
+            self.place.services.kill(name)
+        self.place.services.start(name)
+
+
+def _add(what, names):
+    for name in names:
+        def test(self, name=name):
+            self._play(what, name)
+        setattr(TestFaults, f'test_{what}_{name.replace("-", "_")}', test)
+
+
+_add('kill', KILLED)
+_add('stop', STOPPED)
+_add('freeze', FROZEN)

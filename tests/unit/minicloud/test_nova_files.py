@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's configuration, of which ours is the fragment of the guide."""
+
+import configparser
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from minicloud import layout as layouts
+from minicloud import nova_files
+
+
+class TestNovaFiles(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.layout = layouts.Layout(
+            pathlib.Path(directory.name), pathlib.Path('/venv'),
+            layouts.Settings(computes=2, port_base=30000, private=()))
+        self.layout.make_directories()
+        (self.layout.etc / 'nova').mkdir()
+
+    def _read(self, name):
+        # Options may be there several times, as oslo.config has it.
+        parser = configparser.ConfigParser(strict=False, interpolation=None)
+        parser.read(self.layout.etc / 'nova' / name)
+        return parser
+
+    def test_the_fragment_is_for_this_cloud(self):
+        nova_files.write(self.layout)
+        conf = self._read('nova.conf')
+        self.assertEqual('nova-preempt', conf['preemption']['username'])
+        self.assertEqual('http://127.0.0.1:30000/v3',
+                         conf['preemption']['auth_url'])
+        self.assertEqual(
+            'mysql+pymysql://minicloud_30000_nova_preempt:secret@127.0.0.1:'
+            '3306/minicloud_30000_nova_preempt',
+            conf['preemption_database']['connection'])
+        self.assertIn('PreemptibleFilter,ReservationFilter',
+                      conf['filter_scheduler']['enabled_filters'])
+
+    def test_a_fragment_that_has_changed_is_told(self):
+        fragment = self.layout.directory / 'fragment'
+        fragment.write_text(nova_files.FRAGMENT.read_text().replace(
+            'username', 'user'))
+        with (mock.patch.object(nova_files, 'FRAGMENT', fragment),
+              self.assertRaisesRegex(ValueError, 'username')):
+            nova_files.write(self.layout)
+
+    def test_computes_have_no_database_and_a_directory_each(self):
+        nova_files.write(self.layout)
+        self.assertNotIn('database', self._read('nova-compute.conf'))
+        self.assertNotIn('api_database', self._read('nova-compute.conf'))
+        self.assertEqual(2, len({
+            self._read(f'{name}.conf')['DEFAULT']['state_path']
+            for name in ('compute1', 'compute2')}))
+
+    def test_what_is_tried_stays(self):
+        nova_files.write(self.layout)
+        nova_files.extra(self.layout).write_text('[energy]\n')
+        nova_files.write(self.layout)
+        self.assertEqual('[energy]\n',
+                         nova_files.extra(self.layout).read_text())
+
+    def test_settings_are_kept(self):
+        self.assertIsNone(self.layout.load())
+        self.layout.save()
+        other = layouts.Layout(self.layout.directory, self.layout.venv)
+        self.assertEqual(self.layout, other.load())

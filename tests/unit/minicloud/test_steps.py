@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Steps in an order that their needs allow, and what remains of a failure."""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+from minicloud import steps
+
+
+class TestSteps(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.taken = []
+        self.said = []
+
+    def _step(self, name, *after):
+        return steps.Step(name, lambda: self.taken.append(name), after)
+
+    def _fail(self, name, log=None):
+        def fail():
+            raise steps.StepFailed('no', log)
+        return steps.Step(name, fail)
+
+    def test_what_is_needed_comes_first(self):
+        steps.run([self._step('c', 'b', 'a'), self._step('b', 'a'),
+                   self._step('a')], self.said.append)
+        self.assertEqual(['a', 'b', 'c'], self.taken)
+        self.assertEqual(3, len(self.said))
+
+    def test_nothing_comes_after_a_failure(self):
+        with self.assertRaises(steps.StepFailed):
+            steps.run([self._fail('a'), self._step('b', 'a')],
+                      self.said.append)
+        self.assertEqual([], self.taken)
+        self.assertRegex(self.said[0], '^a .*FAILED: no')
+
+    def test_a_failed_command_shows_the_end_of_its_log(self):
+        with tempfile.TemporaryDirectory() as directory:
+            log = pathlib.Path(directory) / 'log'
+            with self.assertRaises(steps.StepFailed) as caught:
+                steps.call(['sh', '-c', 'seq 100; exit 3'],
+                           dict(os.environ), log)
+            self.assertEqual([f'    {number}' for number in range(76, 101)],
+                             caught.exception.tail().splitlines())
+        self.assertIn('sh exits with 3', str(caught.exception))
+
+    def test_a_warning_may_be_good(self):
+        with tempfile.TemporaryDirectory() as directory:
+            steps.call(['sh', '-c', 'exit 1'], dict(os.environ),
+                       pathlib.Path(directory) / 'log', good=(0, 1))

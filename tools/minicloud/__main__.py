@@ -1,0 +1,141 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The command.
+
+    PYTHONPATH=tools python3 -m minicloud [--dir DIRECTORY] COMMAND
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import signal
+import sys
+
+from minicloud import cloud
+from minicloud import layout as layouts
+from minicloud import services
+from minicloud import steps
+
+DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / 'build' / 'minicloud'
+SIGNALS = {'freeze': signal.SIGSTOP, 'thaw': signal.SIGCONT}
+
+
+def _up(layout, args):
+    with cloud.locked(layout):
+        known = layout.load()
+        layout = known or cloud.choose(layout, args.port_base, args.private)
+        if args.computes is not None:
+            layout = dataclasses.replace(layout, settings=dataclasses.replace(
+                layout.settings, computes=args.computes))
+        if known and (args.private or args.port_base not in (
+                None, layout.settings.port_base)):
+            raise steps.StepFailed(
+                'it is there with other settings: down --wipe first')
+        cloud.up(layout)
+    print(f'export OS_CLIENT_CONFIG_FILE={layout.clouds_yaml} '
+          'OS_CLOUD=minicloud-admin')
+    print(f'export PATH={layout.venv}/bin:$PATH')
+
+
+def _down(layout, args):
+    with cloud.locked(layout):
+        layout = layout.load()
+        if layout is not None:
+            cloud.down(layout, args.wipe)
+
+
+def _status(layout, _args):
+    layout = _require(layout)
+    return 0 if cloud.status(layout) else 1
+
+
+def _one(layout, args):
+    layout = _require(layout)
+    with cloud.locked(layout, alone=False):
+        manager = services.Services(layout)
+        if args.name not in manager.names():
+            raise steps.StepFailed(
+                f'no service {args.name}, but {", ".join(manager.names())}')
+        if args.command in SIGNALS:
+            manager.signal(args.name, SIGNALS[args.command])
+        else:
+            {'start': manager.start, 'stop': manager.stop,
+             'kill': manager.kill}[args.command](args.name)
+
+
+def _state(layout, args):
+    print(services.Services(_require(layout)).state(args.name))
+
+
+def _require(layout):
+    known = layout.load()
+    if known is None:
+        raise steps.StepFailed(f'no cloud in {layout.directory}')
+    return known
+
+
+def _parse():
+    parser = argparse.ArgumentParser(
+        prog='minicloud', description='A small OpenStack on 127.0.0.1.')
+    parser.add_argument('--dir', type=pathlib.Path, default=DIRECTORY,
+                        help='its state (build/minicloud)')
+    parser.add_argument('--venv', type=pathlib.Path,
+                        help='where its services are installed (DIR/venv)')
+    commands = parser.add_subparsers(dest='command', required=True)
+    up = commands.add_parser('up', help='start all that does not run')
+    up.add_argument('--computes', type=int, metavar='N',
+                    help='number of fake computes (4)')
+    up.add_argument('--private', action='store_true',
+                    help='a MariaDB and a RabbitMQ of its own, even if the '
+                         'machine has some')
+    up.add_argument('--port-base', type=int, metavar='PORT',
+                    help='the first of ten ports (20000)')
+    up.set_defaults(do=_up)
+    down = commands.add_parser('down', help='stop all')
+    down.add_argument('--wipe', action='store_true',
+                      help='remove configuration, data and logs, too')
+    down.set_defaults(do=_down)
+    commands.add_parser('status', help='say what runs').set_defaults(
+        do=_status)
+    for name, text in (
+            ('start', 'start a service'), ('stop', 'ask it to end'),
+            ('kill', 'end it as a crash does'),
+            ('freeze', 'let it stand still'), ('thaw', 'let it go on')):
+        one = commands.add_parser(name, help=text)
+        one.add_argument('name')
+        one.set_defaults(do=_one)
+    state = commands.add_parser(
+        'state', help='say whether a service is running, frozen or gone')
+    state.add_argument('name')
+    state.set_defaults(do=_state)
+    return parser.parse_args()
+
+
+def _interrupted(_number, _frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    args = _parse()
+    signal.signal(signal.SIGTERM, _interrupted)
+    directory = args.dir.resolve()
+    layout = layouts.Layout(directory, (
+        args.venv or directory / 'venv').absolute())
+    try:
+        return args.do(layout, args) or 0
+    except steps.StepFailed as exc:
+        cloud.fail(exc)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""RabbitMQ: that of the machine, or a private one."""
+
+import base64
+import hashlib
+import json
+import os
+
+from minicloud import layout as layouts
+from minicloud import steps
+
+# Not the script on the path: Debian's wants to be root and becomes another.
+SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server'
+NODE = 'minicloud@localhost'
+SALT = b'mini'
+
+
+def command():
+    return (SERVER,)
+
+
+def epmd_command(layout):
+    # One that RabbitMQ starts would listen on all addresses.
+    return ('epmd', '-address', layouts.ADDRESS,
+            '-port', str(layout.port('epmd')))
+
+
+def environment(layout):
+    home = layout.data / 'rabbitmq'
+    return {
+        'HOME': str(home),
+        'RABBITMQ_NODENAME': NODE,
+        'RABBITMQ_NODE_IP_ADDRESS': layouts.ADDRESS,
+        'RABBITMQ_NODE_PORT': str(layout.port('rabbitmq')),
+        'RABBITMQ_DIST_PORT': str(layout.port('rabbitmq-distribution')),
+        'RABBITMQ_BASE': str(home),
+        'RABBITMQ_MNESIA_BASE': str(home / 'mnesia'),
+        'RABBITMQ_LOG_BASE': str(layout.logs),
+        'RABBITMQ_CONFIG_FILE': str(home / 'rabbitmq'),
+        'RABBITMQ_ENABLED_PLUGINS_FILE': str(home / 'enabled_plugins'),
+        'RABBITMQ_CONF_ENV_FILE': str(home / 'none.conf'),
+        'ERL_EPMD_ADDRESS': layouts.ADDRESS,
+        'ERL_EPMD_PORT': str(layout.port('epmd')),
+        'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS':
+            '-kernel inet_dist_use_interface {127,0,0,1} '
+            '+sbwt none +sbwtdcpu none +sbwtdio none',
+    }
+
+
+def prepare(layout):
+    """Write the files of a private server."""
+    home = layout.data / 'rabbitmq'
+    home.mkdir(exist_ok=True)
+    definitions = home / 'definitions.json'
+    definitions.write_text(json.dumps({
+        'users': [{
+            'name': 'minicloud', 'tags': 'administrator',
+            'password_hash': _hash(layouts.PASSWORD),
+            'hashing_algorithm': 'rabbit_password_hashing_sha256'}],
+        **_definitions(layout, 'minicloud')}))
+    (home / 'rabbitmq.conf').write_text(
+        f'listeners.tcp.1 = {layouts.ADDRESS}:{layout.port("rabbitmq")}\n'
+        f'load_definitions = {definitions}\n'
+        'vm_memory_high_watermark.relative = 0.3\n')
+
+
+def make_virtual_hosts(layout, env):
+    """On the machine's server."""
+    file = layout.data / 'rabbitmq-definitions.json'
+    file.write_text(json.dumps(_definitions(layout, 'guest')))
+    file.chmod(0o644)
+    _ctl(layout, env, 'import_definitions', str(file))
+
+
+def remove_virtual_hosts(layout, env):
+    """From the machine's server, with what is in their queues."""
+    for name in layouts.VIRTUAL_HOSTS:
+        _ctl(layout, env, 'delete_vhost', layout.virtual_host(name))
+
+
+def machine_has_one(layout, env):
+    try:
+        _ctl(layout, env, 'eval', 'ok.')
+    except (OSError, steps.StepFailed):
+        return False
+    return True
+
+
+def _ctl(layout, env, *arguments):
+    steps.call(
+        ['rabbitmqctl', '--quiet', '--timeout', '30', *arguments], env,
+        layout.logs / 'step-rabbitmqctl.log')
+
+
+def _definitions(layout, user):
+    hosts = [layout.virtual_host(name) for name in layouts.VIRTUAL_HOSTS]
+    return {
+        'vhosts': [{'name': name} for name in hosts],
+        'permissions': [
+            {'user': user, 'vhost': name, 'configure': '.*', 'write': '.*',
+             'read': '.*'} for name in hosts],
+    }
+
+
+def _hash(password):
+    digest = hashlib.sha256(SALT + password.encode()).digest()
+    return base64.b64encode(SALT + digest).decode()
+
+
+def is_installed():
+    return os.path.exists(SERVER)

@@ -1,0 +1,25 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-compute with a hypervisor of ours.
+
+Nova loads what is below nova.virt only, so it is made known there.
+"""
+
+import sys
+
+# First of all: it chooses between threads and eventlet.
+from nova.cmd import compute
+
+from minicloud.inside import hypervisor  # isort: skip
+
+sys.modules['nova.virt.minicloud'] = hypervisor
+sys.exit(compute.main())

@@ -1,0 +1,43 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's fake hypervisor, of a host that remembers.
+
+Nova's own has another identity and no servers whenever nova-compute starts;
+it is made for tests in which that never happens.
+"""
+
+from nova import context
+from nova import objects
+from nova.virt import fake
+from nova.virt import node
+
+
+class Hypervisor(fake.MediumFakeDriver):
+    """10 VCPU, 8192 MB, 1028 GB; servers run on while nova-compute does not.
+
+    :ivar instances: as the base class has it
+    """
+
+    def init_host(self, host):
+        super().init_host(host)
+        for instance in objects.InstanceList.get_by_host(
+                context.get_admin_context(), host, expected_attrs=[]):
+            self.instances[instance.uuid] = fake.FakeInstance(
+                instance.name, instance.power_state, instance.uuid)
+
+    def get_nodenames_by_uuid(self, refresh=False):
+        return {node.get_local_node_uuid(): name
+                for name in self.get_available_nodes()}
+
+    def get_available_resource(self, nodename):
+        return {**super().get_available_resource(nodename),
+                'uuid': node.get_local_node_uuid()}

@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Where everything of a cloud is: directories, ports, names, passwords."""
+
+import dataclasses
+import json
+import pathlib
+
+ADDRESS = '127.0.0.1'
+PASSWORD = 'secret'
+REGION = 'RegionOne'
+
+# In the order of their ports, from Settings.port_base on.
+_PORTS = ('keystone', 'placement', 'glance', 'nova-api', 'network',
+          'nova-preempt-api', 'mariadb', 'rabbitmq', 'rabbitmq-distribution',
+          'epmd')
+# What listens where there is one of the machine.
+_MACHINE_PORTS = {'mariadb': 3306, 'rabbitmq': 5672}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What may differ between two clouds.
+
+    :ivar computes: number of fake computes
+    :ivar port_base: the first of ten ports; databases, virtual hosts and
+        users have it in their names, where clouds share them
+    :ivar private: what runs privately of 'mariadb' and 'rabbitmq'
+    """
+
+    computes: int = 4
+    port_base: int = 20000
+    private: tuple[str, ...] = ('mariadb', 'rabbitmq')
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The places of one cloud.
+
+    :ivar directory: its state
+    :ivar venv: the environment in which its services run
+    """
+
+    directory: pathlib.Path
+    venv: pathlib.Path
+    settings: Settings = Settings()
+
+    @property
+    def etc(self):
+        return self.directory / 'etc'
+
+    @property
+    def data(self):
+        return self.directory / 'data'
+
+    @property
+    def logs(self):
+        return self.directory / 'log'
+
+    @property
+    def run(self):
+        return self.directory / 'run'
+
+    @property
+    def clouds_yaml(self):
+        return self.directory / 'clouds.yaml'
+
+    @property
+    def prefix(self):
+        return f'minicloud_{self.settings.port_base}_'
+
+    @property
+    def computes(self):
+        """Names of the hosts."""
+        return [f'compute{number}'
+                for number in range(1, self.settings.computes + 1)]
+
+    def bin(self, name):
+        return str(self.venv / 'bin' / name)
+
+    def port(self, name):
+        if name in _MACHINE_PORTS and name not in self.settings.private:
+            return _MACHINE_PORTS[name]
+        return self.settings.port_base + _PORTS.index(name)
+
+    def own_ports(self):
+        """{name: port} of what this cloud listens on."""
+        return {name: self.port(name) for name in _PORTS
+                if name not in _MACHINE_PORTS
+                or name in self.settings.private}
+
+    def url(self, name, path=''):
+        return f'http://{ADDRESS}:{self.port(name)}{path}'
+
+    def database_url(self, name, dialect='mysql+pymysql',
+                     suffix='?charset=utf8'):
+        """As the user of the database, who has its name."""
+        name = self.prefix + name
+        return (f'{dialect}://{name}:{PASSWORD}@{ADDRESS}:'
+                f'{self.port("mariadb")}/{name}{suffix}')
+
+    def virtual_host(self, name):
+        return f'{self.prefix}{name}'
+
+    def broker_url(self, name):
+        user = 'minicloud' if 'rabbitmq' in self.settings.private else 'guest'
+        password = PASSWORD if user == 'minicloud' else 'guest'
+        return (f'rabbit://{user}:{password}@{ADDRESS}:'
+                f'{self.port("rabbitmq")}/{self.virtual_host(name)}')
+
+    def make_directories(self):
+        for directory in (self.etc, self.data, self.logs, self.run):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    # What later commands have to know.
+
+    def save(self):
+        self.saved.write_text(json.dumps(dataclasses.asdict(self.settings)))
+
+    def load(self):
+        """The same with the settings that were saved; None without any."""
+        try:
+            saved = json.loads(self.saved.read_text())
+        except FileNotFoundError:
+            return None
+        saved['private'] = tuple(saved['private'])
+        return dataclasses.replace(self, settings=Settings(**saved))
+
+    @property
+    def saved(self):
+        return self.directory / 'settings.json'
+
+
+DATABASES = ('keystone', 'placement', 'glance', 'nova_api', 'nova_cell0',
+             'nova_cell1', 'nova_preempt')
+# Of the whole cloud and of its cell: a conductor of one must not take the
+# messages of the other.
+VIRTUAL_HOSTS = ('super', 'cell1')

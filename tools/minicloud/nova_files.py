@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Configuration of Nova, and of ours as doc/source/install.rst has it."""
+
+import pathlib
+
+from minicloud import files
+from minicloud import layout as layouts
+
+FRAGMENT = (pathlib.Path(__file__).resolve().parents[2]
+            / 'etc' / 'nova-preempt' / 'nova.conf.fragment')
+USER = 'nova-preempt'
+# Where several run: they stand for controllers, whose names these are.
+CONTROLLERS = ('controller1', 'controller2')
+
+
+def write(layout):
+    etc = layout.etc / 'nova'
+    _write_with_ours(layout, etc / 'nova.conf')
+    files.save(etc / 'nova-cell1.conf', {
+        **_common(layout, 'cell1'),
+        'database': _database(layout, 'nova_cell1'),
+    })
+    # A compute may not have databases.
+    files.save(etc / 'nova-compute.conf', _common(layout, 'cell1'))
+    for name in CONTROLLERS:
+        files.save(etc / f'{name}.conf', {'DEFAULT': {'host': name}})
+    for name in layout.computes:
+        _write_compute(layout, name)
+    if not extra(layout).exists():
+        extra(layout).write_text(
+            '# What is to be tried: read last, by schedulers, engines and '
+            'the preemption API.\n')
+
+
+def extra(layout):
+    return layout.etc / 'nova' / 'extra.conf'
+
+
+def _write_with_ours(layout, path):
+    files.save(path, {
+        **_common(layout, 'super'),
+        'api_database': _database(layout, 'nova_api'),
+        'database': _database(layout, 'nova_cell0'),
+        'preemption_engine': {
+            'backend_url': layout.database_url(
+                'nova_preempt', dialect='mysql', suffix='')},
+    })
+    connection = layout.database_url('nova_preempt', suffix='')
+    text = FRAGMENT.read_text()
+    for old, new in (
+            # The user that is told apart in Nova's records.
+            ('username = nova\n', f'username = {USER}\n'),
+            ('http://controller:5000', layout.url('keystone')),
+            ('#connection = ', f'connection = {connection}\n#'),
+            # For reservations.
+            (',PreemptibleFilter\n', ',PreemptibleFilter,ReservationFilter\n'),
+    ):
+        if old not in text:
+            raise ValueError(f'{FRAGMENT} has no {old!r}')
+        text = text.replace(old, new)
+    path.write_text(path.read_text() + '\n' + text)
+
+
+def _common(layout, virtual_host):
+    state = layout.data / 'nova'
+    state.mkdir(exist_ok=True)
+    credentials = files.credentials(layout, 'nova')
+    return {
+        'DEFAULT': {
+            'use_stderr': 'true',
+            'my_ip': layouts.ADDRESS,
+            'state_path': state,
+            'transport_url': layout.broker_url(virtual_host),
+            'osapi_compute_workers': 1,
+            'heal_instance_info_cache_interval': -1,
+            'vif_plugging_is_fatal': 'false',
+            'vif_plugging_timeout': 0,
+        },
+        'api': {'auth_strategy': 'keystone'},
+        'conductor': {'workers': 1},
+        'scheduler': {'workers': 1},
+        'oslo_concurrency': {'lock_path': state / 'lock'},
+        'glance': {'region_name': layouts.REGION},
+        'vnc': {'enabled': 'false'},
+        'quota': {'instances': -1, 'cores': -1, 'ram': -1},
+        'keystone_authtoken': {
+            **files.authtoken(layout, 'nova'),
+            'service_token_roles': 'service',
+            'service_token_roles_required': 'true',
+        },
+        'service_user': {**credentials, 'send_service_user_token': 'true'},
+        'placement': credentials,
+        'neutron': credentials,
+        'cinder': credentials,
+    }
+
+
+def _database(layout, name):
+    return {'connection': layout.database_url(name), **files.pool()}
+
+
+def _write_compute(layout, name):
+    # A directory of its own: the identity of the node is in there.
+    state = layout.data / 'nova' / name
+    state.mkdir(exist_ok=True)
+    files.save(layout.etc / 'nova' / f'{name}.conf', {
+        'DEFAULT': {
+            'host': name,
+            'compute_driver': 'minicloud.Hypervisor',
+            'state_path': state,
+            'cpu_allocation_ratio': '1.0',
+            'ram_allocation_ratio': '1.0',
+            'disk_allocation_ratio': '1.0',
+            'reserved_host_memory_mb': 0,
+        },
+        'oslo_concurrency': {'lock_path': state / 'lock'},
+    })

@@ -1,0 +1,137 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Processes that outlive us, known by their pid and the time they started.
+
+Each service leads a session of its own, so its workers are found whoever has
+died. A pid alone may be another's by the next time one looks.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+POLL_S = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """:ivar started: clock ticks since the boot of the machine"""
+
+    pid: int
+    started: int
+
+    def members(self):
+        """Pids of it and of its children, as far as they live."""
+        leader = _stat(self.pid)
+        if leader is not None and leader.started != self.started:
+            return []
+        return [stat.pid for stat in _all_stats()
+                if stat.session == self.pid and stat.state not in 'ZX'
+                and stat.started >= self.started]
+
+    def state(self):
+        """'running', 'frozen' or 'gone', as its leader is."""
+        leader = _stat(self.pid)
+        if (leader is None or leader.started != self.started
+                or leader.state in 'ZX'):
+            return 'gone'
+        return 'frozen' if leader.state == 'T' else 'running'
+
+    def signal(self, number):
+        for pid in self.members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self):
+        """All of it, at once."""
+        while self.members():
+            self.signal(signal.SIGKILL)
+            time.sleep(POLL_S)
+
+    def stop(self, patience_s):
+        """Ask it to end, and end it if it does not."""
+        self.signal(signal.SIGCONT)
+        if self.state() != 'gone':
+            os.kill(self.pid, signal.SIGTERM)
+        until = time.monotonic() + patience_s
+        while self.members() and time.monotonic() < until:
+            time.sleep(POLL_S)
+        self.kill()
+
+
+class Records:
+    """Which process is of which service, kept in files.
+
+    :param directory: of the files
+    """
+
+    def __init__(self, directory):
+        self._directory = pathlib.Path(directory)
+
+    def find(self, name):
+        """The Process of a service, None if it was never started."""
+        try:
+            return Process(**json.loads(self._file(name).read_text()))
+        except FileNotFoundError:
+            return None
+
+    def names(self):
+        return sorted(file.stem for file in self._directory.glob('*.json'))
+
+    def start(self, name, command, env, log):
+        with open(log, 'ab') as output:
+            popen = subprocess.Popen(
+                command, env=env, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, cwd='/', start_new_session=True)
+        process = Process(popen.pid, _stat(popen.pid).started)
+        # Whole or not at all: half a file would hide a process for ever.
+        new = self._file(name).with_suffix('.new')
+        new.write_text(json.dumps(dataclasses.asdict(process)))
+        new.rename(self._file(name))
+        return process
+
+    def forget(self, name):
+        self._file(name).unlink(missing_ok=True)
+
+    def _file(self, name):
+        return self._directory / f'{name}.json'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stat:
+    pid: int
+    state: str
+    session: int
+    started: int
+
+
+def _stat(pid):
+    try:
+        text = pathlib.Path(f'/proc/{pid}/stat').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name, in parentheses, may have anything in it. What follows is
+    # numbered from the third field on, see proc(5).
+    fields = text.rpartition(')')[2].split()
+    return _Stat(pid, fields[0], int(fields[3]), int(fields[19]))
+
+
+def _all_stats():
+    pids = (entry.name for entry in pathlib.Path('/proc').iterdir()
+            if entry.name.isdigit())
+    stats = (_stat(int(pid)) for pid in pids)
+    return [stat for stat in stats if stat is not None]

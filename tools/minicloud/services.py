@@ -1,0 +1,221 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The services: how each is started and how one sees that it is there."""
+
+import dataclasses
+import os
+import pathlib
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from minicloud import broker
+from minicloud import databases
+from minicloud import layout as layouts
+from minicloud import nova_files
+from minicloud import processes
+from minicloud import steps
+
+START_S = 60
+STOP_S = 20
+POLL_S = 0.1
+TOOLS = pathlib.Path(__file__).resolve().parents[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Service:
+    """:ivar env: what its environment has more than that of all
+    :ivar port: on which it listens, if it does
+    :ivar url: which it answers, if it does; a port may open long before
+    """
+
+    name: str
+    command: tuple[str, ...]
+    env: dict[str, str] = dataclasses.field(default_factory=dict)
+    port: int | None = None
+    url: str | None = None
+
+
+def environment(layout, **more):
+    """Nothing of ours: no proxies, no credentials."""
+    kept = {name: os.environ[name] for name in ('HOME', 'USER', 'LANG')
+            if name in os.environ}
+    return {
+        **kept,
+        'PATH': f'{layout.venv}/bin:/usr/local/sbin:/usr/local/bin:'
+                '/usr/sbin:/usr/bin:/sbin:/bin',
+        'OS_CLIENT_CONFIG_FILE': str(layout.clouds_yaml),
+        **more,
+    }
+
+
+def describe(layout):
+    """{name: Service}, in an order in which they can be started."""
+    found = []
+    if 'mariadb' in layout.settings.private:
+        found.append(Service(
+            'mariadb', databases.command(layout),
+            port=layout.port('mariadb')))
+    if 'rabbitmq' in layout.settings.private:
+        env = broker.environment(layout)
+        found += [
+            Service('epmd', broker.epmd_command(layout), env,
+                    port=layout.port('epmd')),
+            Service('rabbitmq', broker.command(), env,
+                    port=layout.port('rabbitmq')),
+        ]
+    found += [
+        _wsgi(layout, 'keystone', 'keystone.wsgi.api', {
+            'OS_KEYSTONE_CONFIG_DIR': f'{layout.etc}/keystone'}),
+        _wsgi(layout, 'placement', 'placement.wsgi.api', {
+            'OS_PLACEMENT_CONFIG_DIR': f'{layout.etc}/placement'}),
+        _wsgi(layout, 'glance', 'glance.wsgi.api', {
+            'OS_GLANCE_CONFIG_DIR': f'{layout.etc}/glance'}, processes_=1),
+        Service(
+            'network', (sys.executable,
+                        str(pathlib.Path(__file__).with_name(
+                            'stub_network.py')),
+                        layouts.ADDRESS, str(layout.port('network'))),
+            url=layout.url('network')),
+        *_nova(layout),
+    ]
+    return {service.name: service for service in found}
+
+
+def _nova(layout):
+    etc = layout.etc / 'nova'
+    common = f'--config-file={etc}/nova.conf'
+    extra = f'--config-file={nova_files.extra(layout)}'
+    yield Service('nova-conductor', (layout.bin('nova-conductor'), common))
+    yield Service('nova-conductor-cell1', (
+        layout.bin('nova-conductor'),
+        f'--config-file={etc}/nova-cell1.conf'))
+    yield _wsgi(layout, 'nova-api', 'nova.wsgi.osapi_compute', {
+        'OS_NOVA_CONFIG_DIR': str(etc)})
+    for binary in ('nova-preempt-scheduler', 'nova-preempt-engine'):
+        for number, controller in enumerate(nova_files.CONTROLLERS, 1):
+            yield Service(f'{binary}-{number}', (
+                layout.bin(binary), common,
+                f'--config-file={etc}/{controller}.conf', extra))
+    yield _wsgi(
+        layout, 'nova-preempt-api', 'nova_preempt.api.wsgi', {
+            'OS_NOVA_CONFIG_DIR': str(etc),
+            'OS_NOVA_CONFIG_FILES': 'nova.conf;extra.conf'},
+        path='/healthcheck')
+    for name in layout.computes:
+        yield Service(name, (
+            layout.bin('python'), '-m', 'minicloud.inside.compute',
+            f'--config-file={etc}/nova-compute.conf',
+            f'--config-file={etc}/{name}.conf'),
+            {'PYTHONPATH': str(TOOLS)})
+
+
+def _wsgi(layout, name, module, env, processes_=2, path='/'):
+    return Service(
+        name, (
+            layout.bin('uwsgi'),
+            '--http-socket', f'{layouts.ADDRESS}:{layout.port(name)}',
+            '--module', f'{module}:application',
+            '--master', '--processes', str(processes_), '--threads', '8',
+            '--buffer-size', '65535', '--die-on-term', '--need-app',
+            '--lazy-apps', '--add-header', 'Connection: close',
+            # Glance takes images in chunks.
+            '--http-chunked-input', '--so-keepalive',
+            '--thunder-lock', '--disable-logging',
+        ), env, url=layout.url(name, path))
+
+
+class Services:
+    """Starts and ends what describe() describes."""
+
+    def __init__(self, layout):
+        self._layout = layout
+        self._described = describe(layout)
+        self._records = processes.Records(layout.run)
+
+    def names(self):
+        return list(self._described)
+
+    def state(self, name):
+        """'running', 'frozen' or 'gone'."""
+        process = self._records.find(name)
+        return 'gone' if process is None else process.state()
+
+    def pid(self, name):
+        process = self._records.find(name)
+        return None if process is None else process.pid
+
+    def start(self, name):
+        """Until it is there; nothing if it is."""
+        service = self._described[name]
+        if self.state(name) != 'gone':
+            return
+        previous = self._records.find(name)
+        if previous is not None:
+            # Its leader has gone, and workers may be left over.
+            previous.kill()
+        log = self._layout.logs / f'{name}.log'
+        process = self._records.start(
+            name, service.command,
+            environment(self._layout, **service.env), log)
+        until = time.monotonic() + START_S
+        while not _is_there(service):
+            if process.state() == 'gone':
+                raise steps.StepFailed(f'{name} has ended', log)
+            if time.monotonic() > until:
+                raise steps.StepFailed(
+                    f'{name} does not answer after {START_S} s', log)
+            time.sleep(POLL_S)
+
+    def stop(self, name):
+        process = self._records.find(name)
+        if process is not None:
+            process.stop(STOP_S)
+            self._records.forget(name)
+
+    def recorded(self):
+        """Names of all that may run, described or not."""
+        return self._records.names()
+
+    def signal(self, name, number):
+        process = self._records.find(name)
+        if process is None or process.state() == 'gone':
+            raise steps.StepFailed(f'{name} does not run')
+        process.signal(number)
+
+    def kill(self, name):
+        process = self._records.find(name)
+        if process is not None:
+            process.kill()
+
+
+def answers(port):
+    try:
+        socket.create_connection((layouts.ADDRESS, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_there(service):
+    if service.url is not None:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            opener.open(service.url, timeout=10).close()
+        except urllib.error.HTTPError:
+            return True  # not to us without a token, but it does
+        except OSError:
+            return False
+        return True
+    return service.port is None or answers(service.port)

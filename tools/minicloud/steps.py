@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Steps, as many at once as depend on nothing that is not done."""
+
+from collections.abc import Callable
+import concurrent.futures
+import dataclasses
+import subprocess
+import time
+
+WORKERS = 3
+TAIL_LINES = 25
+
+
+class StepFailed(Exception):
+    """:ivar log: the file that says why, None if the message does"""
+
+    def __init__(self, message, log=None):
+        super().__init__(message)
+        self.log = log
+
+    def tail(self):
+        """The end of the log."""
+        if self.log is None or not self.log.exists():
+            return ''
+        lines = self.log.read_text(errors='replace').splitlines()
+        return '\n'.join(f'    {line}' for line in lines[-TAIL_LINES:])
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """:ivar after: names of steps that have to be done before"""
+
+    name: str
+    action: Callable[[], None]
+    after: tuple[str, ...] = ()
+
+
+def call(command, env, log, good=(0,)):
+    """Run a command to its end; StepFailed if that is a bad one."""
+    with open(log, 'wb') as output:
+        done = subprocess.run(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, cwd='/', check=False)
+    if done.returncode not in good:
+        raise StepFailed(
+            f'{command[0]} exits with {done.returncode}', log)
+
+
+def run(steps, say=print):
+    """Take all steps, and say how many seconds each took.
+
+    Raises StepFailed for the first that failed, once those that were under
+    way have ended.
+    """
+    waiting = list(steps)
+    done = set()
+    failed = None
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        running = {}
+        while running or (waiting and not failed):
+            for step in [] if failed else list(waiting):
+                if len(running) < WORKERS and done.issuperset(step.after):
+                    waiting.remove(step)
+                    running[pool.submit(_take, step)] = step
+            if not running:
+                raise AssertionError(
+                    f'steps wait for each other: {waiting}')
+            finished, _ = concurrent.futures.wait(
+                running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in finished:
+                step = running.pop(future)
+                try:
+                    say(f'{step.name:32} {future.result():6.1f} s')
+                except StepFailed as exc:
+                    say(f'{step.name:32} FAILED: {exc}')
+                    failed = failed or exc
+                done.add(step.name)
+    if failed:
+        raise failed
+
+
+def _take(step):
+    start = time.monotonic()
+    step.action()
+    return time.monotonic() - start
