@@ -74,7 +74,8 @@ class TestNotice(EndsTestCase):
 
         return normal, json.loads(self.wait_for(notice, 'the notice'))
 
-    def test_guest_sees_it_before_it_ends(self):
+    def test_guest_and_operator_see_it_before_it_ends(self):
+        self.send_notifications()
         cheap, other = self.fill(**{'preemptible:notice_s': '3'})
         inside = self.guest(cheap)
         self.assertEqual(cheap, inside.read()['uuid'])
@@ -94,15 +95,25 @@ class TestNotice(EndsTestCase):
                                                self.victim().notice_s))
         self.assertNotIn(nova_api.NOTICE_KEY,
                          self.api.get_server(other)['metadata'])
+        self.assert_sent(cheap)
 
-    def test_guest_that_powers_off_is_taken_at_its_word(self):
-        self.flags(maximum_notice_s=100, group='preemption')
-        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
-        normal, _notice = self.boot_and_wait_for_notice(cheap)
-        self.api.post_server_action(cheap, {'os-stop': None})
-        self.wait(normal)
-        self.assertEqual({cheap}, self.last_victims())
-        self.assert_consistent()
+    def send_notifications(self):
+        _impl_test.reset()
+        self.flags(driver=['test'], group='oslo_messaging_notifications')
+        self.addCleanup(_impl_test.reset)
+        self.restart_scheduler()
+
+    def assert_sent(self, victim):
+        sent = [message for _context, message, _priority, _retry
+                in _impl_test.NOTIFICATIONS
+                if message['event_type'].startswith('preemption.')]
+        self.assertEqual(
+            ['preemption.start', 'preemption.notice', 'preemption.end'],
+            [message['event_type'] for message in sent])
+        decision = self.last_decision()
+        for message in sent:
+            self.assertEqual(decision.uuid, message['payload']['decision_id'])
+        self.assertEqual(victim, sent[2]['payload']['victim']['uuid'])
 
     def test_guest_that_runs_what_is_documented(self):
         self.flags(maximum_notice_s=100, group='preemption')
@@ -138,8 +149,13 @@ class TestNotice(EndsTestCase):
         self.assertEqual('host2', self.boot_normal('free')[
             'OS-EXT-SRV-ATTR:host'])
         self.assertEqual('BUILD', self.api.get_server(normal)['status'])
+        # A guest that powers off is taken at its word.
         self.api.post_server_action(cheap, {'os-stop': None})
         self.wait(normal)
+        self.assertEqual({cheap}, {
+            victim.server_uuid for victim in self.decisions.get_decisions(
+                server_uuid=normal)[0].victims})
+        self.assert_consistent()
 
     def test_notice_is_taken_back(self):
         self.flags(termination_timeout_s=6, group='preemption')
@@ -161,45 +177,46 @@ class TestNotice(EndsTestCase):
         self.assertEqual({other}, self.last_victims())
         self.assert_consistent()
 
-    def test_an_owner_who_shelves_it(self):
-        """It has given way, and is there to be unshelved."""
+    def test_what_others_do_meanwhile(self):
         self.flags(maximum_notice_s=100, group='preemption')
-        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
-        normal, _notice = self.boot_and_wait_for_notice(cheap)
-        self.act(cheap, 'shelve')
-        self.wait(normal)
-        self.assertEqual('SHELVED_OFFLOADED',
-                         self.api.get_server(cheap)['status'])
-        self.assertEqual(decisions.SHELVED, self.victim().status)
-        self.assert_consistent()
+        cheap, other = self.fill(**{'preemptible:notice_s': '100'})
+        self.owner_deletes_the_new_server(cheap)
+        self.owner_shelves(cheap)
+        self.administrator_moves(other)
 
-    def test_an_administrator_who_moves_it(self):
-        self.flags(maximum_notice_s=100, group='preemption')
-        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
-        normal, _notice = self.boot_and_wait_for_notice(cheap)
-        self.add_hosts('host2')
-        self.act(cheap, 'os-migrateLive', {'host': None,
-                                           'block_migration': 'auto'})
-        self.assertEqual('host1',
-                         self.wait(normal)['OS-EXT-SRV-ATTR:host'])
-        self.assertEqual('host2', self.api.get_server(cheap)[
-            'OS-EXT-SRV-ATTR:host'])
-        self.assertEqual(decisions.MIGRATED, self.victim().status)
-        self.assert_consistent()
-
-    def test_the_new_server_is_deleted_meanwhile(self):
-        self.flags(maximum_notice_s=100, group='preemption')
-        cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
-        normal, _notice = self.boot_and_wait_for_notice(cheap)
+    def owner_deletes_the_new_server(self, victim):
+        normal, _notice = self.boot_and_wait_for_notice(victim)
         self.api.delete_server(normal)
         self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'the preemption to be taken back')
-        self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
+        self.assertEqual('ACTIVE', self.api.get_server(victim)['status'])
         self.assertEqual((decisions.ROLLED_BACK, decisions.KEPT),
                          (self.last_decision().status, self.victim().status))
         self.assertNotIn(nova_api.NOTICE_KEY,
-                         self.api.get_server(cheap)['metadata'])
+                         self.api.get_server(victim)['metadata'])
         self.wait_consistent()
+
+    def owner_shelves(self, victim):
+        """It has given way, and is there to be unshelved."""
+        normal, _notice = self.boot_and_wait_for_notice(victim)
+        self.act(victim, 'shelve')
+        self.wait(normal)
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(victim)['status'])
+        self.assertEqual(decisions.SHELVED, self.victim().status)
+        self.assert_consistent()
+
+    def administrator_moves(self, victim):
+        normal, _notice = self.boot_and_wait_for_notice(victim)
+        self.add_hosts('host2')
+        self.act(victim, 'os-migrateLive', {'host': None,
+                                            'block_migration': 'auto'})
+        self.assertEqual('host1',
+                         self.wait(normal)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual('host2', self.api.get_server(victim)[
+            'OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(decisions.MIGRATED, self.victim().status)
+        self.assert_consistent()
 
     def test_one_of_two_new_servers_is_deleted_meanwhile(self):
         self.flags(maximum_notice_s=100, group='preemption')
@@ -233,8 +250,7 @@ class TestNotice(EndsTestCase):
         self.add_host('host2', 4, 4096, 40)
         normal = self.boot_normal('grows', host='host2')['id']
         spots = {self.boot_spot(name, 'host2') for name in 'abc'}
-        for name in 'de':
-            self.boot_normal(name, host='host1')
+        self.boot_normal('d', host='host1', flavor=self.big)
         before = self.alive()
         with mock.patch.object(terminator.Work, '_is_wanted',
                                return_value=False):
@@ -246,34 +262,21 @@ class TestNotice(EndsTestCase):
             decision.status for decision in self.decisions.get_decisions()})
         self.wait_consistent()
 
-    def test_notifications(self):
-        _impl_test.reset()
-        self.flags(driver=['test'], group='oslo_messaging_notifications')
-        self.addCleanup(_impl_test.reset)
-        self.restart_scheduler()
-        cheap, _other = self.fill(**{'preemptible:notice_s': '1'})
-        self.boot_normal()
-        sent = [message for _context, message, _priority, _retry
-                in _impl_test.NOTIFICATIONS
-                if message['event_type'].startswith('preemption.')]
-        self.assertEqual(
-            ['preemption.start', 'preemption.notice', 'preemption.end'],
-            [message['event_type'] for message in sent])
-        decision = self.last_decision()
-        for message in sent:
-            self.assertEqual(decision.uuid, message['payload']['decision_id'])
-        self.assertEqual(cheap, sent[2]['payload']['victim']['uuid'])
-
 
 class TestActions(EndsTestCase):
 
     def test_shelve(self):
-        cheap, _other = self.fill(**{'preemptible:action': 'shelve'})
+        cheap, other = self.fill(**{'preemptible:action': 'shelve'})
         normal = self.boot_normal()
         self.assertEqual('host1', normal['OS-EXT-SRV-ATTR:host'])
         self.assertEqual('SHELVED_OFFLOADED',
                          self.api.get_server(cheap)['status'])
         self.assertEqual(decisions.SHELVED, self.victim().status)
+        # Where Nova would offload it later.
+        self.flags(shelved_offload_time=3600)
+        self.boot_normal('second')
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(other)['status'])
         self.assert_consistent()
 
     def test_what_became_of_the_new_servers(self):
@@ -293,27 +296,23 @@ class TestActions(EndsTestCase):
         self.assertEqual((True, 'error'), (found[servers[1]].deleted,
                                            found[failed].vm_state))
 
-    def test_shelve_where_nova_offloads_later(self):
-        self.flags(shelved_offload_time=3600)
-        cheap, _other = self.fill(**{'preemptible:action': 'shelve'})
-        self.boot_normal()
-        self.assertEqual('SHELVED_OFFLOADED',
-                         self.api.get_server(cheap)['status'])
-        self.assert_consistent()
-
     def test_stop(self):
         self.add_host('host2', 2, 2048, 40)
         flavor = self.create_flavor(
             'stops', 1, 1024, 10, preemptible=True,
             **{'preemptible:action': 'stop'})
         cheap = self.boot_spot('c', 'host2', 100, flavor)
-        self.boot_spot('d', 'host2', 1000, flavor)
+        dear = self.boot_spot('d', 'host2', 1000, flavor)
         self.boot_normal(host='host2')
         server = self.api.get_server(cheap)
         self.assertEqual(('SHUTOFF', True),
                          (server['status'], server['locked']))
         self.assertEqual({'DISK_GB': 10}, self.allocations()['host2'][cheap])
         self.assertEqual(decisions.STOPPED, self.victim().status)
+        # What only a disk would make room for is not served.
+        self.wait_failed(self.boot('vain', self.create_flavor(
+            'disk', 1, 1024, 20), host='host2'))
+        self.assertEqual('ACTIVE', self.api.get_server(dear)['status'])
 
     def test_unconfirmed_resize_and_rescue_are_no_refuge(self):
         rescued, other = self.fill(**{'preemptible:action': 'shelve'})
@@ -341,27 +340,20 @@ class TestActions(EndsTestCase):
         self.assertEqual('ACTIVE', self.api.get_server(other)['status'])
         self.assert_consistent()
 
-    def test_stop_keeps_the_disk(self):
-        """What only its disk would make room for is not served."""
-        self.fill(**{'preemptible:action': 'stop'})
-        self.boot_in_vain()
-
-    def test_an_action_that_is_not_allowed(self):
-        self.flags(actions=['shelve'], group='preemption')
-        cheap, _other = self.fill(**{'preemptible:action': 'delete'})
-        self.boot_normal()
-        self.assertEqual('SHELVED_OFFLOADED',
-                         self.api.get_server(cheap)['status'])
-
     def test_migrate(self):
+        """Or the next action, where there is no room elsewhere."""
         self.flags(actions=['migrate', 'delete'], group='preemption')
-        cheap, _other = self.fill()
-        self.add_hosts('host2')
+        cheap, other = self.fill()
+        self.add_host('host2', 1, 1024, 10)
         self.boot_normal(host='host1')
         server = self.api.get_server(cheap)
         self.assertEqual(('ACTIVE', 'host2'), (
             server['status'], server['OS-EXT-SRV-ATTR:host']))
         self.assertEqual(decisions.MIGRATED, self.victim().status)
+        self.assert_consistent()
+        self.boot_normal('second', host='host1')
+        self.wait_gone(other)
+        self.assertEqual(decisions.GONE, self.victim().status)
         self.assert_consistent()
 
     def test_migrate_by_flavor(self):
@@ -381,32 +373,4 @@ class TestActions(EndsTestCase):
         self.wait_gone(plain)
         self.assertEqual(('delete', decisions.GONE),
                          (self.victim().action, self.victim().status))
-        self.assert_consistent()
-
-    def test_migrate_by_flavor_without_room(self):
-        self.flags(actions=['shelve', 'delete', 'migrate'],
-                   group='preemption')
-        asks, _other = self.fill(**{'preemptible:action': 'migrate'})
-        self.boot_normal()
-        self.assertEqual('SHELVED_OFFLOADED',
-                         self.api.get_server(asks)['status'])
-        self.assertEqual(('migrate', decisions.SHELVED),
-                         (self.victim().action, self.victim().status))
-        self.assert_consistent()
-
-    def test_migrate_by_flavor_where_it_is_not_allowed(self):
-        self.flags(actions=['delete'], group='preemption')
-        asks, _other = self.fill(**{'preemptible:action': 'migrate'})
-        self.add_hosts('host2')
-        self.boot_normal(host='host1')
-        self.wait_gone(asks)
-        self.assertEqual(('delete', decisions.GONE),
-                         (self.victim().action, self.victim().status))
-
-    def test_migrate_without_room(self):
-        self.flags(actions=['migrate', 'delete'], group='preemption')
-        cheap, _other = self.fill()
-        self.boot_normal()
-        self.wait_gone(cheap)
-        self.assertEqual(decisions.GONE, self.victim().status)
         self.assert_consistent()
