@@ -54,15 +54,36 @@ class ApiTestCase(base.PreemptionTestCase):
 
 class TestExplain(ApiTestCase):
 
-    def test_free(self):
-        answer = self.explain(self.small)
-        self.assertEqual(('free', 'host1', []), (
-            answer['outcome'], answer['host'], answer['victims']))
-
-    def test_says_what_is_done_then(self):
+    def test_before_and_after_a_preemption(self):
+        self.ask('explain', {'explain': {'flavor': 'unknown'}}, code=400)
+        pinned = self.create_flavor('pinned', 2, 1024, 10,
+                                    **{'hw:cpu_policy': 'dedicated'})
+        # Also where hosts have no PCPU.
+        for flavor in (self.small, self.spot, pinned):
+            answer = self.explain(flavor)
+            self.assertEqual(('free', 'host1', []), (
+                answer['outcome'], answer['host'], answer['victims']))
         cheap = self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 1000)
         before = self.allocations()
+        self.assert_no_valid_host(self.create_flavor('huge', 64, 1024, 10))
+        self.assert_no_valid_host(self.spot)
+        self.assert_no_valid_host(self.small, host='elsewhere')
+        self.assert_preempts(cheap)
+        self.assert_a_member_sees_their_own(cheap)
+        self.assertEqual(before, self.allocations())
+        self.assertEqual([], self.decisions.get_decisions())
+        self.boot_normal()
+        self.assertEqual({cheap}, self.last_victims())
+        self.assert_consistent()
+        self.assert_no_valid_host(pinned)
+        self.assert_counted()
+
+    def assert_no_valid_host(self, flavor, **wanted):
+        self.assertEqual('no_valid_host',
+                         self.explain(flavor, **wanted)['outcome'])
+
+    def assert_preempts(self, cheap):
         answer = self.explain('small')
         self.assertEqual(('preempts', 'host1', 1, 100_000_000), (
             answer['outcome'], answer['host'], answer['victim_count'],
@@ -70,43 +91,8 @@ class TestExplain(ApiTestCase):
         self.assertEqual(cheap, answer['victims'][0]['server_id'])
         self.assertEqual([[cheap]], [item['victims']
                                      for item in answer['considered']])
-        self.assertEqual(before, self.allocations())
-        self.assertEqual([], self.decisions.get_decisions())
-        self.boot_normal()
-        self.assertEqual({cheap}, self.last_victims())
 
-    def test_nobody_else_waits(self):
-        self.boot_spot('a', 'host1', 100)
-        self.boot_spot('b', 'host1', 1000)
-        self.explain(self.big)
-        self.explain(self.big)
-        self.boot_normal(flavor=self.big)
-        self.assert_consistent()
-
-    def test_no_valid_host(self):
-        huge = self.create_flavor('huge', 64, 1024, 10)
-        self.boot_spot('a', 'host1', 100)
-        self.assertEqual('no_valid_host', self.explain(huge)['outcome'])
-        self.assertEqual('no_valid_host', self.explain(
-            self.small, host='elsewhere')['outcome'])
-
-    def test_pinned_where_hosts_have_no_pcpu(self):
-        pinned = self.create_flavor('pinned', 2, 1024, 10,
-                                    **{'hw:cpu_policy': 'dedicated'})
-        self.assertEqual(('free', 'host1'), tuple(
-            self.explain(pinned)[name] for name in ('outcome', 'host')))
-        self.boot_normal(host='host1')
-        self.assertEqual('no_valid_host', self.explain(pinned)['outcome'])
-
-    def test_preemptible(self):
-        self.assertEqual('free', self.explain(self.spot)['outcome'])
-        self.boot_spot('a', 'host1', 100)
-        self.boot_spot('b', 'host1', 1000)
-        self.assertEqual('no_valid_host', self.explain(self.spot)['outcome'])
-
-    def test_a_member_sees_their_own(self):
-        cheap = self.boot_spot('a', 'host1', 100)
-        self.boot_spot('b', 'host1', 1000)
+    def assert_a_member_sees_their_own(self, cheap):
         answer = self.explain(self.small, admin=False)
         self.assertEqual([cheap], [victim['server_id']
                                    for victim in answer['victims']])
@@ -115,8 +101,13 @@ class TestExplain(ApiTestCase):
                          admin=False, project='another')['explain']
         self.assertEqual((1, []), (other['victim_count'], other['victims']))
 
-    def test_unknown_flavor(self):
-        self.ask('explain', {'explain': {'flavor': 'unknown'}}, code=400)
+    def assert_counted(self):
+        total = self.ask('statistics')['statistics']['total']
+        self.assertEqual((1, {'gone': 1}, 1), (
+            total['preemptions'], total['victims_by_status'],
+            total['servers_placed']))
+        listed, = self.ask('preemptions')['preemptions']
+        self.assertEqual('create', listed['operation'])
 
 
 class TestChances(ApiTestCase):
@@ -145,8 +136,19 @@ class TestSimulate(ApiTestCase):
         return self.ask('simulate', {'simulate': {'server_id': server}},
                         code=code, **kwargs)
 
-    def test_ends_as_it_would(self):
+    def test_who_may_and_who_is_ended(self):
+        self.flags(maximum_notice_s=100, group='preemption')
         server = self.boot_spot('a', 'host1', 100)
+        normal = self.boot_normal()['id']
+        self.simulate(server, 404, admin=False, project='another')
+        self.simulate(normal, 409, admin=False)
+        self.simulate(normal, 404, admin=False, project='another')
+        self.simulate('11111111-1111-4111-8111-111111111111', 404)
+        self.assertEqual({server, normal}, self.alive())
+        self.assert_ends_as_it_would(server)
+        self.assert_one_that_is_ending()
+
+    def assert_ends_as_it_would(self, server):
         decision = self.simulate(server, admin=False)['preemption']['id']
         self.wait_gone(server)
         self.wait_for(lambda: not self.decisions.get_open_decisions(),
@@ -160,41 +162,17 @@ class TestSimulate(ApiTestCase):
         self.ask(f'preemptions/{decision}', admin=False, project='another',
                  code=404)
 
-    def test_who_may_not(self):
-        server = self.boot_spot('a', 'host1', 100)
-        normal = self.boot_normal()['id']
-        self.simulate(server, 404, admin=False, project='another')
-        self.simulate(normal, 409, admin=False)
-        self.simulate(normal, 404, admin=False, project='another')
-        self.simulate('11111111-1111-4111-8111-111111111111', 404)
-        self.assertEqual({server, normal}, self.alive())
-
-    def test_one_that_is_ending(self):
-        self.flags(maximum_notice_s=100, group='preemption')
+    def assert_one_that_is_ending(self):
         flavor = self.create_flavor(
             'slow', 1, 1024, 10, preemptible=True,
             **{'preemptible:notice_s': '100'})
-        server = self.boot_spot('a', 'host1', 100, flavor)
+        server = self.boot_spot('slow', 'host1', 100, flavor)
         decision = self.simulate(server)['preemption']['id']
         self.simulate(server, 409)
         self.assertEqual(decisions.CLAIMED,
                          self.decisions.get_decision(decision).status)
         self.api.post_server_action(server, {'os-stop': None})
         self.wait_gone(server)
-
-
-class TestStatistics(ApiTestCase):
-
-    def test_counts(self):
-        self.boot_spot('a', 'host1', 100)
-        self.boot_spot('b', 'host1', 1000)
-        self.boot_normal()
-        total = self.ask('statistics')['statistics']['total']
-        self.assertEqual((1, {'gone': 1}, 1), (
-            total['preemptions'], total['victims_by_status'],
-            total['servers_placed']))
-        listed, = self.ask('preemptions')['preemptions']
-        self.assertEqual('create', listed['operation'])
 
 
 class TestReservations(ApiTestCase):
@@ -222,8 +200,9 @@ class TestReservations(ApiTestCase):
             ['in', 'COMPUTE_NODE', '$traits'],
             ['>=', '$vcpus', found['vcpus']['values'][0]]])
         self.assertEqual(['host2'], [item['name'] for item in made['hosts']])
+        self.assert_extra_properties()
 
-    def test_extra_properties(self):
+    def assert_extra_properties(self):
         wanted = {'host_properties': ['=', '$extra.rack', 'r1']}
         self.reserve(400, **wanted)
         host = self.ask('hosts/host1', {'host': {'extra': {'rack': 'r1'}}},

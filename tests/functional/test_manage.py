@@ -74,10 +74,10 @@ class ManageTestCase(base.PreemptionTestCase):
                 setattr(row, name, getattr(row, name)
                         - datetime.timedelta(**delta))
 
-    def allocate(self, uuid, **resources):
+    def allocate(self, uuid, host, **resources):
         self.scheduler.preemption.clients.placement.post_allocations([
             placement_api.Consumer(
-                uuid, {self.providers()['host1']: {'resources': resources}},
+                uuid, {self.providers()[host]: {'resources': resources}},
                 None, 'project', 'user')])
 
 
@@ -97,28 +97,81 @@ class TestVerify(ManageTestCase):
         problem = json.loads(out)
         self.assertEqual((kind, uuid), (problem['kind'], problem['uuid']))
 
-    def test_clean(self):
-        self.boot_spot('a', 'host1', 100)
+    def assert_clean(self):
+        self.assertEqual((0, AGREES, ''), self.verify())
+
+    def test_what_is_found(self):
+        cheap = self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 1000)
         self.boot_normal()
+        self.wait_gone(cheap)
+        self.add_hosts('host2')
+        server = self.boot_spot('c', 'host2')
         self.wait_consistent()
-        self.assertEqual((0, AGREES, ''), self.verify())
+        self.assert_clean()
+        self.over_soon(server)
+        self.cannot_tell()
+        self.without_allocation(server)
+        self.disabled_cell()
+        self.tables_are_old()
 
-    def test_server_without_allocation(self):
-        server = self.boot_spot('a', 'host1')
-        self.scheduler.preemption.clients.placement.delete_allocations(server)
+    def over_soon(self, server):
+        placement = self.scheduler.preemption.clients.placement
+        consumer = placement.get_consumer(server)
+        placement.delete_allocations(server)
+
+        def repair(_wait_s):
+            placement.post_allocations([placement_api.Consumer(
+                server, consumer.allocations, None, consumer.project_id,
+                consumer.user_id)])
+
+        with mock.patch('nova_preempt.cmd.verify.time') as time:
+            time.sleep.side_effect = repair
+            self.assert_clean()
+
+    def assert_cannot_tell(self, reason):
+        self.assertEqual(
+            (2, '', f'nova-preempt-manage: cannot tell: {reason}\n'),
+            self.verify())
+
+    def cannot_tell(self):
+        with mock.patch.object(
+                placement_api.Placement, '_call',
+                side_effect=placement_api.PlacementError('GET /x: no\nmore')):
+            self.assert_cannot_tell('GET /x: no')
+        with mock.patch.object(objects.InstanceList, 'get_by_filters',
+                               side_effect=db_exc.DBConnectionError('gone')):
+            self.assert_cannot_tell('gone')
+
+    def without_allocation(self, server):
+        placement = self.scheduler.preemption.clients.placement
+        consumer = placement.get_consumer(server)
+        placement.delete_allocations(server)
         self.assert_found('server_without_allocation', server)
-
-    def test_allocation_without_server(self):
-        self.boot_spot('a', 'host1')
-        self.allocate(NOBODY, VCPU=1)
+        self.allocate(NOBODY, 'host2', VCPU=1)
+        placement.post_allocations([placement_api.Consumer(
+            server, consumer.allocations, None, consumer.project_id,
+            consumer.user_id)])
         self.assert_found('allocation_without_server', NOBODY)
+        placement.delete_allocations(NOBODY)
 
-    def test_open_decision(self):
-        self.decisions.create_decision(db.Decision('d1', 's1', 'dead/1'))
-        self.assertEqual((0, AGREES, ''), self.verify())
-        self.age('d1', hours=1)
-        self.assert_found('open_decision', 'd1')
+    def disabled_cell(self):
+        """Its servers exist all the same."""
+        cell = self.cell_mappings['cell1']
+        cell.disabled = True
+        cell.save()
+        self.assert_clean()
+        cell.disabled = False
+        cell.save()
+
+    def tables_are_old(self):
+        engine = self.db.engine
+        with engine.begin() as connection:
+            connection.execute(sa.text(
+                "UPDATE alembic_version SET version_num = '0001'"))
+        self.assert_cannot_tell(
+            'the tables are not those of this version; run '
+            '"nova-preempt-manage db sync"')
 
     def test_over_capacity(self):
         server = self.boot_spot('a', 'host1', flavor=self.create_flavor(
@@ -134,54 +187,11 @@ class TestVerify(ManageTestCase):
         self.assert_found('over_capacity', provider, 'host1')
         self.assertIn(server, self.alive())
 
-    def test_what_is_over_soon_is_not_told(self):
-        server = self.boot_spot('a', 'host1')
-        placement = self.scheduler.preemption.clients.placement
-        consumer = placement.get_consumer(server)
-        placement.delete_allocations(server)
-
-        def repair(_wait_s):
-            placement.post_allocations([placement_api.Consumer(
-                server, consumer.allocations, None, consumer.project_id,
-                consumer.user_id)])
-
-        with mock.patch('nova_preempt.cmd.verify.time') as time:
-            time.sleep.side_effect = repair
-            self.assertEqual((0, AGREES, ''), self.verify())
-
-    def test_servers_of_a_disabled_cell_exist(self):
-        self.boot_spot('a', 'host1')
-        self.boot_normal()
-        cell = self.cell_mappings['cell1']
-        cell.disabled = True
-        cell.save()
-        self.assertEqual((0, AGREES, ''), self.verify())
-
-    def assert_cannot_tell(self, reason):
-        self.assertEqual(
-            (2, '', f'nova-preempt-manage: cannot tell: {reason}\n'),
-            self.verify())
-
-    def test_placement_is_away(self):
-        with mock.patch.object(
-                placement_api.Placement, '_call',
-                side_effect=placement_api.PlacementError('GET /x: no\nmore')):
-            self.assert_cannot_tell('GET /x: no')
-
-    def test_a_cell_is_away(self):
-        self.boot_spot('a', 'host1')
-        with mock.patch.object(objects.InstanceList, 'get_by_filters',
-                               side_effect=db_exc.DBConnectionError('gone')):
-            self.assert_cannot_tell('gone')
-
-    def test_tables_are_old(self):
-        engine = self.db.engine
-        with engine.begin() as connection:
-            connection.execute(sa.text(
-                "UPDATE alembic_version SET version_num = '0001'"))
-        self.assert_cannot_tell(
-            'the tables are not those of this version; run '
-            '"nova-preempt-manage db sync"')
+    def test_open_decision(self):
+        self.decisions.create_decision(db.Decision('d1', 's1', 'dead/1'))
+        self.assert_clean()
+        self.age('d1', hours=1)
+        self.assert_found('open_decision', 'd1')
 
 
 class TestPurge(ManageTestCase):
@@ -214,8 +224,7 @@ class TestPurge(ManageTestCase):
             said(1, 1), self.manage('db', 'purge', '--days', '0'))
         self.assertEqual([], self.decisions.get_decisions())
         self.assertEqual({self.other}, hints.get(self.db))
-
-    def test_server_that_is_being_built(self):
+        # One that is being built keeps its mark.
         objects.InstanceMapping(
             nova_context.get_admin_context(), instance_uuid=NOBODY,
             project_id='project', cell_mapping=None).create()
@@ -224,6 +233,11 @@ class TestPurge(ManageTestCase):
         self.assertEqual({NOBODY, self.other}, hints.get(self.db))
 
     def test_archive(self):
+        # A victim's times are in the record.
+        _status, out, _err = self.manage('decision', 'show')
+        victim, = json.loads(out)['victims']
+        self.assertRegex(victim['ended_at'], r'^\d{4}-\d\d-\d\dT.*Z$')
+        self.assert_what_is_not_written_stays()
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
         with open(path, 'w') as file:
             file.write('{"cut o')
@@ -244,7 +258,7 @@ class TestPurge(ManageTestCase):
                          (server['table'], server['uuid']))
         self.assertEqual([], self.decisions.get_decisions())
 
-    def test_what_is_not_written_stays(self):
+    def assert_what_is_not_written_stays(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
         with mock.patch('os.fsync', side_effect=[None, OSError('full')]):
             status, out, err = self.manage('db', 'archive', '--days', '0',
@@ -252,12 +266,6 @@ class TestPurge(ManageTestCase):
         self.assertEqual((2, '', 'nova-preempt-manage: cannot tell: full\n'),
                          (status, out, err))
         self.assertEqual(1, len(self.decisions.get_decisions()))
-
-    def test_show(self):
-        """A victim's times are in the record."""
-        _status, out, _err = self.manage('decision', 'show')
-        victim, = json.loads(out)['victims']
-        self.assertRegex(victim['ended_at'], r'^\d{4}-\d\d-\d\dT.*Z$')
 
 
 class TestStatus(base.PreemptionTestCase):
