@@ -85,48 +85,40 @@ class OperationTestCase(base.PreemptionTestCase):
 class TestCreate(OperationTestCase):
 
     def test_may_preempt_unless_left_out(self):
-        self.add_hosts('host1')
+        self.add_hosts('host1', 'host2')
         cheap = self.boot_spot('a', 'host1', 60)
         self.boot_spot('b', 'host1', 1000)
         self.leave_out('create')
-        self.boot_in_vain()
-        self.assertEqual([], self.decisions.get_decisions())
+        self.boot_in_vain(host='host1')
+        self.boot_several_in_vain()
+        self.flags(group='preemption', preempting_operations=[])
+        self.boot_in_vain(host='host1')
+        self.flags(group='preemption', enabled=False)
         self.allow_all()
-        self.server = self.boot_normal()['id']
+        self.boot_in_vain(host='host1')
+        self.assertEqual([], self.decisions.get_decisions())
+        self.flags(group='preemption', enabled=True)
+        self.server = self.boot_normal(host='host1')['id']
         self.assert_preempted('create', cheap)
         self.assert_consistent()
 
-    def test_multi_create_left_out(self):
-        self.add_hosts('host1', 'host2')
-        self.boot_spot('a', 'host1', 60)
-        self.boot_spot('b', 'host1', 1000)
+    def boot_several_in_vain(self):
+        """Two of three would have room."""
         alive = self.alive()
-        self.leave_out('create')
         body = self._build_server(name='m', image_uuid=cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         body.update(min_count=3, max_count=3)
         self.api.post_server({'server': body})
         for server in self.servers():
             if server['name'].startswith('m'):
-                self.assertRaises(cloud.CloudError, self.wait, server['id'])
+                self.wait_failed(server['id'])
         self.assertEqual(alive, self.alive())
         self.assert_consistent()
-
-    def test_none_may_preempt(self):
-        self.flags(group='preemption', preempting_operations=[])
-        self.add_hosts('host1')
-        self.boot_spot('a', 'host1', 60)
-        self.boot_spot('b', 'host1', 1000)
-        self.boot_in_vain()
-        self.flags(group='preemption', enabled=False)
-        self.allow_all()
-        self.boot_in_vain()
-        self.assertEqual([], self.decisions.get_decisions())
 
 
 class TestResize(OperationTestCase):
 
-    def test_confirm(self):
+    def test_revert_and_confirm(self):
         self.start()
         resize = ('resize', {'flavorRef': self.other})
         self.leave_out('resize')
@@ -136,6 +128,16 @@ class TestResize(OperationTestCase):
         self.assertEqual('VERIFY_RESIZE', server['status'])
         self.assert_preempted('resize', self.cheap)
         self.assert_moving('host1', 'host2')
+        self.act(self.server, 'revertResize')
+        self.wait_consistent()
+        server = self.api.get_server(self.server)
+        self.assertEqual(('ACTIVE', 'host1', 'small'), (
+            server['status'], server['OS-EXT-SRV-ATTR:host'],
+            server['flavor']['original_name']))
+        self.assertEqual({self.dear}, set(self.allocations()['host2']))
+        again = self.boot_spot('c', 'host2', 60)
+        self.act(self.server, *resize)
+        self.assert_preempted('resize', again)
         self.act(self.server, 'confirmResize')
         self.wait_consistent()
         self.assertEqual('host2', self.host_of(self.server))
@@ -144,20 +146,7 @@ class TestResize(OperationTestCase):
         self.assertEqual('host1', self.boot_normal()['OS-EXT-SRV-ATTR:host'])
         self.assert_consistent()
 
-    def test_revert(self):
-        self.start()
-        server = self.act(self.server, 'resize', {'flavorRef': self.big})
-        self.assertEqual('VERIFY_RESIZE', server['status'])
-        self.assert_preempted('resize', self.cheap, self.dear)
-        self.act(self.server, 'revertResize')
-        self.wait_consistent()
-        server = self.api.get_server(self.server)
-        self.assertEqual(('ACTIVE', 'host1', 'small'), (
-            server['status'], server['OS-EXT-SRV-ATTR:host'],
-            server['flavor']['original_name']))
-        self.assertEqual({}, self.allocations()['host2'])
-
-    def test_to_the_same_host(self):
+    def test_on_the_same_host(self):
         self.flags(allow_resize_to_same_host=True)
         self.add_hosts('host1')
         self.server = self.boot_normal()['id']
@@ -170,6 +159,12 @@ class TestResize(OperationTestCase):
         self.assertEqual('VERIFY_RESIZE', server['status'])
         self.assert_preempted('resize', spot)
         self.assert_moving_on_one_host()
+        self.act(self.server, 'revertResize')
+        self.wait_consistent()
+        self.assertEqual({self.server}, set(self.allocations()['host1']))
+        spot = self.boot_spot('b', 'host1', 60)
+        self.act(self.server, *resize)
+        self.assert_preempted('resize', spot)
         self.act(self.server, 'confirmResize')
         self.wait_consistent()
         self.assertEqual({self.server}, set(self.allocations()['host1']))
@@ -180,17 +175,6 @@ class TestResize(OperationTestCase):
         self.assertEqual(2, len(found))
         self.assertEqual({'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10},
                          found[self.server])
-
-    def test_revert_on_the_same_host(self):
-        self.flags(allow_resize_to_same_host=True)
-        self.add_hosts('host1')
-        self.server = self.boot_normal()['id']
-        spot = self.boot_spot('a', 'host1', 60)
-        self.act(self.server, 'resize', {'flavorRef': self.other})
-        self.assert_preempted('resize', spot)
-        self.act(self.server, 'revertResize')
-        self.wait_consistent()
-        self.assertEqual({self.server}, set(self.allocations()['host1']))
 
     def test_between_preemptible_and_normal(self):
         """What counts is what the server will be."""
@@ -218,17 +202,6 @@ class TestColdMigration(OperationTestCase):
         self.start()
         self.leave_out('cold_migrate')
         self.assert_in_vain(self.server, 'migrate')
-        self.allow_all()
-        server = self.act(self.server, 'migrate')
-        self.assertEqual('VERIFY_RESIZE', server['status'])
-        self.assert_preempted('cold_migrate', self.cheap)
-        self.assert_moving('host1', 'host2')
-        self.act(self.server, 'confirmResize')
-        self.wait_consistent()
-        self.assertEqual('host2', self.host_of(self.server))
-
-    def test_revert_of_a_migration_to_a_given_host(self):
-        self.start()
         self.leave_out('resize')
         self.act(self.server, 'migrate', {'host': 'host2'})
         self.assert_preempted('cold_migrate', self.cheap)
@@ -236,6 +209,14 @@ class TestColdMigration(OperationTestCase):
         self.wait_consistent()
         self.assertEqual('host1', self.host_of(self.server))
         self.assertEqual({self.dear}, set(self.allocations()['host2']))
+        again = self.boot_spot('c', 'host2', 60)
+        server = self.act(self.server, 'migrate')
+        self.assertEqual('VERIFY_RESIZE', server['status'])
+        self.assert_preempted('cold_migrate', again)
+        self.assert_moving('host1', 'host2')
+        self.act(self.server, 'confirmResize')
+        self.wait_consistent()
+        self.assertEqual('host2', self.host_of(self.server))
 
 
 class TestLiveMigration(OperationTestCase):
@@ -250,39 +231,19 @@ class TestLiveMigration(OperationTestCase):
         self.assert_preempted('live_migrate', self.cheap)
         self.wait_consistent()
         self.assertEqual('host2', self.host_of(self.server))
-
-    def test_to_a_given_host(self):
-        self.start()
+        # host1 is free, but not what is asked for.
         self.add_hosts('host3')
-        # Cheaper, and even free, but not what was asked for.
-        self.boot_spot('c', 'host3', 10)
-        self.act(self.server, 'os-migrateLive', {**LIVE, 'host': 'host2'})
-        self.assert_preempted('live_migrate', self.cheap)
+        cheap = self.boot_spot('c', 'host3', 10)
+        self.boot_spot('d', 'host3', 20)
+        self.act(self.server, 'os-migrateLive', {**LIVE, 'host': 'host3'})
+        self.assert_preempted('live_migrate', cheap)
         self.wait_consistent()
-        self.assertEqual('host2', self.host_of(self.server))
+        self.assertEqual('host3', self.host_of(self.server))
 
 
 class TestUnshelve(OperationTestCase):
 
     def test_may_preempt_unless_left_out(self):
-        self.flags(shelved_offload_time=0)
-        self.add_hosts('host1')
-        self.server = self.boot_normal()['id']
-        dear = self.boot_spot('a', 'host1', 1000)
-        self.shelve(self.server)
-        cheap = self.boot_spot('b', 'host1', 60)
-        self.leave_out('unshelve')
-        self.assert_in_vain(self.server, 'unshelve',
-                            status='SHELVED_OFFLOADED')
-        self.allow_all()
-        server = self.act(self.server, 'unshelve')
-        self.assertEqual('ACTIVE', server['status'])
-        self.assert_preempted('unshelve', cheap)
-        self.wait_consistent()
-        self.assertEqual({self.server, dear},
-                         set(self.allocations()['host1']))
-
-    def test_to_a_given_host(self):
         self.flags(shelved_offload_time=0)
         self.start()
         self.shelve(self.server)
@@ -291,6 +252,18 @@ class TestUnshelve(OperationTestCase):
         self.assert_preempted('unshelve', self.cheap)
         self.wait_consistent()
         self.assertEqual('host2', self.host_of(self.server))
+        self.shelve(self.server)
+        cheap = self.boot_spot('c', 'host1', 60)
+        self.boot_spot('d', 'host2', 500)
+        self.leave_out('unshelve')
+        self.assert_in_vain(self.server, 'unshelve',
+                            status='SHELVED_OFFLOADED')
+        self.allow_all()
+        server = self.act(self.server, 'unshelve')
+        self.assertEqual('ACTIVE', server['status'])
+        self.assert_preempted('unshelve', cheap)
+        self.wait_consistent()
+        self.assertEqual('host1', self.host_of(self.server))
 
     def shelve(self, server):
         self.api.post_server_action(server, {'shelve': None})
@@ -301,7 +274,14 @@ class TestUnshelve(OperationTestCase):
 class TestEvacuation(OperationTestCase):
 
     def test_may_preempt_unless_left_out(self):
-        self.start()
+        self.add_host('host1', 3, 3072, 30)
+        self.add_hosts('host2')
+        self.server = self.boot_normal('moves', host='host1')['id']
+        other = self.boot_normal('follows', host='host1')['id']
+        # Servers of the failed host are no victims.
+        self.boot_spot('on-failed', 'host1', 10)
+        self.cheap = self.boot_spot('a', 'host2', 60)
+        self.dear = self.boot_spot('b', 'host2', 1000)
         self.stop_host('host1')
         self.leave_out('evacuate')
         alive = self.alive()
@@ -324,34 +304,21 @@ class TestEvacuation(OperationTestCase):
         self.assertEqual({self.server, self.dear},
                          set(allocations['host2']))
         self.assertEqual([], self.decisions.get_open_decisions())
-        self.start_host('host1')
-        self.wait_consistent()
-        self.assertEqual('host2', self.host_of(self.server))
-
-    def test_to_a_given_host(self):
-        self.start()
+        # host3 is free, but not what is asked for.
         self.add_hosts('host3')
-        self.stop_host('host1')
-        self.evacuate(self.server, host='host2')
-        self.assert_preempted('evacuate', self.cheap)
+        self.server = other
+        self.evacuate(other, host='host2')
+        self.assert_preempted('evacuate', self.dear)
+        self.boot_closed_out('host1')
         self.start_host('host1')
         self.wait_consistent()
+        self.assertEqual('host2', self.host_of(other))
 
-    def test_servers_of_the_failed_host_are_no_victims(self):
-        self.add_hosts('host1', 'host2')
-        self.server = self.boot_normal('moves', host='host1')['id']
-        self.boot_spot('on-failed', 'host1', 10)
-        cheap = self.boot_spot('a', 'host2', 60)
-        self.boot_spot('b', 'host2', 1000)
-        self.stop_host('host1')
-        self.evacuate(self.server)
-        self.assert_preempted('evacuate', cheap)
+    def boot_closed_out(self, host):
         alive = self.alive()
-        server = self.boot('vain', self.small, host='host1')
+        server = self.boot('vain', self.small, host=host)
         self.assertRaises(cloud.CloudError, self.wait, server)
         self.assertEqual(alive, self.alive())
-        self.start_host('host1')
-        self.wait_consistent()
 
     def evacuate(self, server, **arguments):
         self.act(server, 'evacuate', arguments)
@@ -395,25 +362,16 @@ class TestPreemptibleServers(OperationTestCase):
     """A preemptible server never preempts, whatever is done with it."""
 
     def test_moves(self):
-        self.add_hosts('host1', 'host2')
-        self.server = self.boot_spot('moves', 'host1', 5000)
-        self.boot_spot('a', 'host1', 10)
-        self.boot_spot('b', 'host2', 20)
-        self.boot_spot('c', 'host2', 30)
-        big = self.create_flavor('big-spot', 2, 2048, 20, preemptible=True)
-        self.assert_in_vain(self.server, 'resize', {'flavorRef': big})
-        self.assert_in_vain(self.server, 'migrate')
-        self.assert_in_vain(self.server, 'migrate', {'host': 'host2'})
-        self.assert_in_vain(self.server, 'os-migrateLive', LIVE)
-        self.assertEqual([], self.decisions.get_decisions())
-
-    def test_unshelve_and_evacuation(self):
         self.flags(shelved_offload_time=0)
         self.add_hosts('host1', 'host2')
         self.server = self.boot_spot('moves', 'host1', 5000)
         self.boot_spot('a', 'host1', 10)
         other = self.boot_spot('b', 'host2', 20)
         self.boot_spot('c', 'host2', 30)
+        big = self.create_flavor('big-spot', 2, 2048, 20, preemptible=True)
+        self.assert_in_vain(self.server, 'resize', {'flavorRef': big})
+        self.assert_in_vain(self.server, 'migrate')
+        self.assert_in_vain(self.server, 'os-migrateLive', LIVE)
         self.api.post_server_action(self.server, {'shelve': None})
         self.wait(self.server, 'SHELVED_OFFLOADED')
         self.wait_consistent()
