@@ -49,7 +49,7 @@ class WeigherTestCase(base.PreemptionTestCase):
         self.figures.refresh()
 
     @property
-    def table(self):
+    def figures(self):
         weigher, = (weigher for weigher in
                     self.scheduler.host_manager.weighers
                     if isinstance(weigher, kw_ranking.KWRankingWeigher))
