@@ -37,6 +37,10 @@ MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud --dir $(CLOUD)
 TEST_MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud \
 	--dir $(CLOUD)/test --venv $(CLOUD_VENV)
 CLOUD_TESTS ?= discover --start-directory tests/cloud --top-level-directory .
+TEMPEST = build/tempest
+TEMPEST_VENV = build/tempest-venv
+TEMPEST_STAMP = $(TEMPEST_VENV)/.tempest
+TEMPEST_TESTS ?= ^nova_preempt_tempest_plugin|^tempest.api.compute.servers
 
 # Warnings of our own code are errors, see there.
 TEST_ENV = PYTHONPATH=tools/strict
@@ -46,7 +50,8 @@ STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs demo \
-	bench nova-tests genconfig clean cloud-up cloud-down cloud-status test-cloud
+	bench nova-tests genconfig clean cloud-up cloud-down cloud-status test-cloud \
+	tempest
 
 help:
 	@echo 'make test        lint, types, unit, functional and docs'
@@ -57,6 +62,7 @@ help:
 	@echo 'make cloud-up    start a small OpenStack of real services'
 	@echo 'make cloud-down, make cloud-status'
 	@echo 'make test-cloud  functional tests on one, with faults'
+	@echo 'make tempest     run tempest on the cloud that is up'
 	@echo 'make genconfig   write the sample configuration'
 	@echo 'make clean       remove what was made'
 	@echo 'NOVA=2025.1, 2025.2, 2026.1 or 2026.2 chooses the release of Nova.'
@@ -146,6 +152,23 @@ test-cloud: $(CLOUD_STAMP)
 		MINICLOUD_VENV=$(CLOUD_VENV) $(CLOUD_VENV)/bin/python \
 		-m unittest --verbose $(CLOUD_TESTS) || status=$$?; \
 	$(TEST_MINICLOUD) down; exit $$status
+
+$(TEMPEST_STAMP): setup.cfg
+	$(PYTHON) -m venv $(TEMPEST_VENV)
+	$(TEMPEST_VENV)/bin/pip install --quiet tempest==47.0.0
+	$(TEMPEST_VENV)/bin/pip install --quiet --no-deps --editable .
+	touch $@
+
+# Anywhere else: tools/tempest_conf.py with OS_CLOUD of that cloud.
+tempest: $(TEMPEST_STAMP)
+	@test -d $(TEMPEST)/.stestr || $(TEMPEST_VENV)/bin/tempest init \
+		--workspace-path $(TEMPEST)/workspaces.yaml $(TEMPEST)
+	@OS_CLIENT_CONFIG_FILE=$(CLOUD)/clouds.yaml OS_CLOUD=minicloud-admin \
+		$(CLOUD_VENV)/bin/python tools/tempest_conf.py $(TEMPEST) \
+		> $(TEMPEST)/etc/tempest.conf
+	@cd $(TEMPEST) && $(abspath $(TEMPEST_VENV))/bin/tempest run \
+		--config-file etc/tempest.conf --concurrency 2 \
+		--regex '$(TEMPEST_TESTS)'
 
 genconfig: $(STAMP)
 	$(BIN)/oslo-config-generator \

@@ -36,13 +36,14 @@ def version(call):
 
 
 def _version(call):
+    # Some proxies say that we are mounted at a path with a slash at its end.
+    url = call.request.application_url.rstrip('/')
     return {
         'id': 'v1.0',
         'status': 'CURRENT',
         'min_version': microversion.VERSIONS[0],
         'max_version': microversion.VERSIONS[-1],
-        'links': [{'rel': 'self',
-                   'href': f'{call.request.application_url}/v1/'}],
+        'links': [{'rel': 'self', 'href': f'{url}/v1/'}],
     }
 
 

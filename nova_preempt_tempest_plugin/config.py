@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Options of tempest.conf."""
+
+from oslo_config import cfg
+
+service_option = cfg.BoolOpt(
+    'nova_preempt',
+    default=False,
+    help='Whether nova-preempt is there: its scheduler, engine and API.')
+
+preemption_group = cfg.OptGroup(
+    name='preemption', title='Preemptible servers')
+
+PreemptionGroup = [
+    cfg.StrOpt(
+        'catalog_type',
+        default='preemption',
+        help='Type of the service in the catalog.'),
+    cfg.StrOpt(
+        'region',
+        default='',
+        help='Region of the service; [identity]region if it is empty.'),
+    cfg.StrOpt(
+        'endpoint_type',
+        default='publicURL',
+        choices=['public', 'admin', 'internal', 'publicURL', 'adminURL',
+                 'internalURL'],
+        help='Endpoint of the catalog that is used.'),
+    cfg.IntOpt(
+        'end_timeout',
+        default=120,
+        min=1,
+        help='How many seconds a preemptible server may take to end, beside '
+             'its notice, which these tests give it none of.'),
+]
+
+preemption_feature_group = cfg.OptGroup(
+    name='preemption-feature-enabled',
+    title='Features of nova-preempt that are turned on')
+
+PreemptionFeatureGroup = [
+    cfg.BoolOpt(
+        'reservation',
+        default=False,
+        help='Whether [reservation]enabled is set in nova.conf.'),
+    cfg.BoolOpt(
+        'energy',
+        default=True,
+        help='Whether energy is tested, which needs nothing but the API.'),
+]

@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The tempest plugin, as far as it can be looked at without tempest."""
+
+import ast
+import configparser
+import pathlib
+import re
+import unittest
+import uuid
+
+ROOT = pathlib.Path(__file__).parents[2]
+PLUGIN = ROOT / 'nova_preempt_tempest_plugin'
+
+
+def tests():
+    """{name: ids} of all tests."""
+    found = {}
+    for path in PLUGIN.glob('*/test_*.py'):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (isinstance(node, ast.FunctionDef)
+                    and node.name.startswith('test_')):
+                found[f'{path.name}:{node.name}'] = [
+                    decorator.args[0].value for decorator
+                    in node.decorator_list
+                    if getattr(decorator.func, 'attr', '')
+                    == 'idempotent_id']
+    return found
+
+
+class TestPlugin(unittest.TestCase):
+
+    def test_each_test_has_an_id_of_its_own(self):
+        found = tests()
+        self.assertGreater(len(found), 20)
+        self.assertEqual({}, {name: ids for name, ids in found.items()
+                              if len(ids) != 1})
+        ids = [one for one, in found.values()]
+        self.assertEqual(len(set(ids)), len(ids))
+        for one in ids:
+            self.assertEqual(one, str(uuid.UUID(one)))
+
+    def test_the_entry_point_is_there(self):
+        setup = configparser.RawConfigParser()
+        setup.read(ROOT / 'setup.cfg')
+        module, name = re.search(r'= (\S+):(\S+)', setup.get(
+            'entry_points', 'tempest.test_plugins')).groups()
+        self.assertIn(module.partition('.')[0],
+                      setup.get('files', 'packages').split('\n'))
+        path = ROOT / f'{module.replace(".", "/")}.py'
+        self.assertIn(f'class {name}(', path.read_text())
+
+    def test_nothing_of_ours_is_imported(self):
+        """It is installed where there is tempest and nothing else."""
+        for path in PLUGIN.rglob('*.py'):
+            self.assertNotRegex(path.read_text(),
+                                r'(?:from|import) nova_preempt\b')
+
+    def test_it_is_where_tests_are(self):
+        self.assertEqual(PLUGIN, (ROOT / 'tests' / 'tempest').resolve())

@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Print a tempest.conf for the cloud that OS_CLOUD names.
+
+    OS_CLOUD=minicloud-admin python tools/tempest_conf.py WORKSPACE
+
+WORKSPACE is where tempest keeps locks and logs. It needs an administrator of a
+cloud of fake computes, whose servers cannot be reached: what needs a console,
+a network of their own or a snapshot is left out. A second image is made, for
+tests that need two.
+"""
+
+import configparser
+import pathlib
+import sys
+
+from keystoneauth1 import exceptions
+import openstack
+
+# The newest of Nova that tempest has schemas for.
+MAX_MICROVERSION = '2.100'
+FLAVORS = {'tempest.1': {'ram': 64, 'vcpus': 1, 'disk': 1},
+           'tempest.2': {'ram': 128, 'vcpus': 1, 'disk': 1}}
+
+
+def find_images(cloud):
+    """The ids of two images."""
+    found = list(cloud.image.images(status='active'))
+    if len(found) == 1:
+        found.append(cloud.image.create_image(
+            'tempest', disk_format='raw', container_format='bare',
+            visibility='public', data=b'\0' * 1024, wait=True))
+    return [image.id for image in found[:2]]
+
+
+def find_flavors(cloud):
+    """The ids of two small flavors."""
+    return [(cloud.compute.find_flavor(name)
+             or cloud.compute.create_flavor(name=name, **values)).id
+            for name, values in FLAVORS.items()]
+
+
+def has(cloud, service_type):
+    """Whether the catalog has a service."""
+    try:
+        return bool(cloud.session.get_endpoint(
+            service_type=service_type, region_name=cloud.config.region_name))
+    except exceptions.EndpointNotFound:
+        return False
+
+
+def reserves(cloud):
+    """Whether reservations are turned on."""
+    answer = cloud.session.post(
+        '/v1/reservations/preview', json={'reservation': {'duration': 60}},
+        headers={'OpenStack-API-Version': 'preemption 1.1'}, raise_exc=False,
+        endpoint_filter={'service_type': 'preemption',
+                         'region_name': cloud.config.region_name})
+    # Without hosts that can be reserved it is a 409.
+    return answer.status_code in (200, 409)
+
+
+def make(cloud, workspace):
+    """{section: {option: value}}"""
+    auth = cloud.config.get_auth_args()
+    images, flavors = find_images(cloud), find_flavors(cloud)
+    preemption = has(cloud, 'preemption')
+    return {
+        'DEFAULT': {'log_dir': workspace / 'logs'},
+        'oslo_concurrency': {'lock_path': workspace / 'lock'},
+        'auth': {'admin_username': auth['username'],
+                 'admin_password': auth['password'],
+                 'admin_project_name': auth['project_name'],
+                 'admin_domain_name': auth.get('user_domain_name', 'Default'),
+                 'use_dynamic_credentials': True,
+                 'create_isolated_networks': False,
+                 'tempest_roles': 'member'},
+        'identity': {'auth_version': 'v3', 'uri_v3': auth['auth_url'],
+                     'region': cloud.config.region_name,
+                     'v3_endpoint_type': 'public'},
+        'service_available': {
+            'nova': True, 'glance': True, 'swift': False, 'horizon': False,
+            'neutron': has(cloud, 'network'), 'cinder': has(cloud, 'volume'),
+            'nova_preempt': preemption},
+        'compute': {
+            'image_ref': images[0], 'image_ref_alt': images[1],
+            'flavor_ref': flavors[0], 'flavor_ref_alt': flavors[1],
+            'build_interval': 1, 'build_timeout': 120,
+            'max_microversion': MAX_MICROVERSION,
+            'min_compute_nodes': len(list(cloud.compute.hypervisors()))},
+        'compute-feature-enabled': {
+            'vnc_console': False, 'console_output': False,
+            'interface_attach': False, 'snapshot': False, 'rescue': False,
+            'live_migration': False, 'attach_encrypted_volume': False},
+        'validation': {'run_validation': False},
+        'preemption-feature-enabled': {
+            'reservation': preemption and reserves(cloud)},
+    }
+
+
+def main():
+    # The default section is an ordinary one here.
+    conf = configparser.RawConfigParser(default_section=None)
+    workspace = pathlib.Path(sys.argv[1]).resolve()
+    conf.read_dict({
+        section: {name: str(value) for name, value in options.items()}
+        for section, options in make(openstack.connect(), workspace).items()})
+    conf.write(sys.stdout)
+
+
+if __name__ == '__main__':
+    main()
