@@ -28,13 +28,19 @@ Nothing is done here but asked for and answered.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 import datetime
-import itertools
 
 from nova_preempt.core import victims
 from nova_preempt.core.model import Request, Resources, Server
 from nova_preempt.core.refusals import Why
+from nova_preempt.core.scheduling import passing
 from nova_preempt.core.scheduling import plans
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.memo import Memo
@@ -44,6 +50,8 @@ from nova_preempt.core.scheduling.port import Trial
 from nova_preempt.core.scheduling.port import Unanswered
 from nova_preempt.core.scheduling.record import Considered
 from nova_preempt.core.scheduling.record import consider
+from nova_preempt.core.scheduling.room import Room
+from nova_preempt.core.scheduling.shortlist import Shortlist
 
 #: What the cloud has said of servers, and of who has room, is asked anew
 #: before a claim if it is older, in seconds.
@@ -67,9 +75,6 @@ class Cycle:
         the request is refused.
     :param memo: what other requests have worked out, None for nothing
     :ivar why: what kind of refusal that is
-    :ivar has_begun: whether victims have been looked for
-    :ivar plans: {uuid of a host: its Plan}
-    :ivar room: {uuid of a host with room: {class: what is free there}}
     """
 
     def __init__(
@@ -85,34 +90,29 @@ class Cycle:
         list_age_s: float = 0,
         memo: Memo | None = None,
     ) -> None:
-        self.plans: dict[str, Plan] = {}
-        self.refusal = refusal
-        self.why = Why.REQUEST
+        self.cloud = cloud
+        self.request = request
         self.search = plans.Search(
             cloud, request, policy, now, rank, excluded, memo
         )
-        self.cloud = cloud
-        self.request = request
-        self._policy = policy
-        self._rank_of_request = rank
-        self._idle_age_s = idle_age_s
-        self._list_age_s = list_age_s
-        self._is_old = False        # whether the list of hosts may be
-        self._asked: Resources = request.groups[0].resources
-        self.room: dict[str, dict[str, int]] = {}
-        self._other_form: dict[str, Resources] = {}
+        self.shortlist = Shortlist(
+            cloud, self.search, policy.shortlist, idle_age_s, list_age_s
+        )
+        self.room = Room(request.groups[0].resources)
+        self.refusal = refusal
+        self.why = Why.REQUEST
+        self._always = policy.always
+        self._may_ask = rank > policies.PREEMPTIBLE
+        self._asked_objection = False
         self._names: dict[str, str] = {}    # of hosts that were looked at
         self._chosen: dict[str, Plan | None] = {}
         self._considering: dict[str, Plan | None] = {}
         self._first: list[str] = []
-        self._asked_objection = False
-        self.has_begun = False
-        self._ranked: Iterable[Plan] | None = None
-        self._skipping = False      # whether _ranked leaves out some
-        self._in_earnest = False    # whether it is known who ends already
-        self._batches = 0
-        self._exhausted = False
-        self._last_cost = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether victims have been looked for."""
+        return self.shortlist.has_begun
 
     # -- 1. hosts beside those with room ---------------------------------
 
@@ -127,12 +127,7 @@ class Cycle:
         :param asked: what is asked for there, if it is not what the request
             says: Nova asks for VCPU too, for the sake of hosts without PCPU
         """
-        for uuid, free in room.items():
-            if asked is None:
-                self.room[uuid] = dict(free)
-            elif uuid not in self.room and uuid not in self.plans:
-                self.room[uuid] = dict(free)
-                self._other_form[uuid] = asked
+        self.room.found(room, asked, self.shortlist.plans)
 
     def offer(self, *, any_victims: bool) -> list[Plan]:
         """Return plans to look at beside the hosts with room, if any.
@@ -140,12 +135,14 @@ class Cycle:
         :param any_victims: whether there are preemptible servers, as far as
             is known
         """
-        if self.room and not (self._policy.always and any_victims):
+        if self.room and not (self._always and any_victims):
             return []
         if self._is_refused():
             return []
-        self._rank(skip=self.room, in_earnest=not self.room)
-        found = self._next() or self._look_afresh()
+        self.shortlist.begin(
+            skip=frozenset(self.room), in_earnest=not self.room
+        )
+        found = self._shortlisted(self.shortlist.next, self.shortlist.afresh)
         self._first = [plan.host.uuid for plan in found]
         return found
 
@@ -160,10 +157,10 @@ class Cycle:
             were offered or returned before
         """
         self._names.update(hosts)
-        free = [uuid for uuid, _ in hosts if self._has_room(uuid)]
+        free = [uuid for uuid, _ in hosts if self.room.has(uuid)]
         self._chosen = dict.fromkeys(free)
         ordered: list[str] = []
-        if free and not (self._policy.always and not self.refusal):
+        if free and not (self._always and not self.refusal):
             ordered = self._order(free, index)
         if not ordered and not self._is_refused():
             ordered = self._order_with_victims(free, index)
@@ -173,7 +170,7 @@ class Cycle:
 
     def _is_refused(self) -> bool:
         """Tell whether victims must not be looked for; asked only then."""
-        if self._rank_of_request <= policies.PREEMPTIBLE:
+        if not self._may_ask:
             self.refusal = "a preemptible server never preempts"
         if not self.refusal and not self._asked_objection:
             self._asked_objection = True
@@ -199,15 +196,6 @@ class Cycle:
         """Return the name of a host that was looked at."""
         return self._names[host]
 
-    def _has_room(self, host: str) -> bool:
-        room = self.room.get(host)
-        return room is not None and all(
-            room.get(name, amount) >= amount
-            for name, amount in self._other_form.get(
-                host, self._asked
-            ).items()
-        )
-
     def _order(self, hosts: Iterable[str], index: int) -> list[str]:
         return list(
             self.cloud.order([self._trial(uuid) for uuid in hosts], index)
@@ -227,7 +215,13 @@ class Cycle:
         """Look at ever more hosts until none that is left can be better."""
         batch = self._to_plan(free)
         while True:
-            for plan in self._passing(batch):
+            planned = [
+                self.shortlist.plans[uuid]
+                for uuid in batch
+                if uuid in self.shortlist.plans
+            ]
+            for plan in passing.passing(self.cloud, self.search, planned):
+                self.shortlist.plans[plan.host.uuid] = plan
                 # One that has room but does not pass as it is may pass once
                 # some have ended: then it is planned too.
                 self._chosen.pop(plan.host.uuid, None)
@@ -235,12 +229,14 @@ class Cycle:
             ordered = self._order(self._chosen, index)
             if self._can_stop(ordered):
                 return ordered
-            if self._ranked is None or self._skipping:
-                self._rank(in_earnest=True)
-            found = self._next()
-            if self._exhausted and not ordered:
-                found = self._look_afresh()
-            if self._exhausted:
+            found = self._shortlisted(self.shortlist.more)
+            if (
+                self.shortlist.is_exhausted
+                and not ordered
+                and not self.refusal
+            ):
+                found = self._shortlisted(self.shortlist.afresh)
+            if self.shortlist.is_exhausted:
                 return ordered
             batch = self._load(found)
 
@@ -255,64 +251,21 @@ class Cycle:
         ]
         if len(costs) < len(ordered):
             return True
-        return (
-            self._ranked is not None
-            and not self._skipping
-            and min(costs) <= self._last_cost
-        )
+        return self.shortlist.is_beyond(min(costs))
 
-    # -- hosts that need victims, in batches -----------------------------
-
-    def _rank(
-        self,
-        skip: Collection[str] = (),
-        *,
-        in_earnest: bool,
-        afresh: bool = False,
-    ) -> None:
-        """Begin to look for plans, on hosts not in ``skip``."""
-        if in_earnest and not self._in_earnest:
-            self._in_earnest = True
-            self.search.exclude(self.cloud.ending())
-            self.search.release(self.cloud.releasing())
-        self.has_begun = True
-        age_s = 0 if self._in_earnest else self._idle_age_s
-        self.cloud.refresh(age_s)
-        list_age_s = 0 if afresh else max(age_s, self._list_age_s)
-        self._is_old = list_age_s > 0
-        self._ranked = self.search.ranked(skip, list_age_s)
-        self._skipping = bool(skip)
-        self._batches = 0
-        self._last_cost = 0
-
-    def _look_afresh(self) -> list[Plan]:
-        """Return plans by what is so now, where old ones have led nowhere."""
-        if not self._in_earnest or not self._is_old or self.refusal:
-            return []
-        self.plans.clear()
-        self._rank(in_earnest=True, afresh=True)
-        return self._next()
-
-    def _next(self) -> list[Plan]:
-        """Return the new plans of the next batch.
-
-        To look at hosts has a fixed price: ever more at once.
-        """
-        size = self._policy.shortlist * 2**self._batches
-        self._batches += 1
+    def _shortlisted(
+        self, *asked: Callable[[], list[Plan]]
+    ) -> list[Plan]:
+        """Return what the first of these finds that finds something."""
         try:
-            batch = list(itertools.islice(self._ranked or (), size))
+            for ask in asked:
+                found = ask()
+                if found:
+                    return found
         except Unanswered as exc:
             # Nobody can be preempted, but hosts with room are still there.
             self._is_unanswered(exc)
-            batch = []
-        self._exhausted = not batch
-        if batch:
-            self._last_cost = batch[-1].cost_us
-        new = [plan for plan in batch if plan.host.uuid not in self.plans]
-        for plan in new:
-            self.plans[plan.host.uuid] = plan
-        return new
+        return []
 
     def _is_unanswered(self, exc: Unanswered) -> None:
         self.refusal = str(exc)
@@ -335,58 +288,15 @@ class Cycle:
         for uuid, name in sorted(self._names.items()):
             if uuid in free:
                 continue
-            if uuid not in self.plans and self.has_begun:
+            if uuid not in self.shortlist.plans and self.has_begun:
                 again = self.cloud.servers_on(name) and self.search.plan(
                     name, self.cloud.read(uuid)
                 )
                 if again:
-                    self.plans[uuid] = again
-            if uuid in self.plans or uuid in first:
+                    self.shortlist.plans[uuid] = again
+            if uuid in self.shortlist.plans or uuid in first:
                 hosts.append(uuid)
         return hosts
-
-    # -- victims, as the filters see them --------------------------------
-
-    def _passing(self, hosts: Sequence[str]) -> list[Plan]:
-        """Return plans of the hosts that pass once their victims are gone.
-
-        First as if all servers that may end were gone, which is what a normal
-        request is filtered on; then without the victims only, since they are
-        all that will end.
-        """
-        planned = [self.plans[uuid] for uuid in hosts if uuid in self.plans]
-        at_best = self._filter(
-            Trial(plan.host.uuid, tuple(plan.servers.values()))
-            for plan in planned
-        )
-        planned = [plan for plan in planned if plan.host.uuid in at_best]
-        enough = self._filter(
-            Trial(plan.host.uuid, plan.victims) for plan in planned
-        )
-        found = []
-        for plan in planned:
-            uuid = plan.host.uuid
-            if uuid not in enough:
-                wider = self._next_accepted(plan)
-                if wider is None:
-                    continue
-                self.plans[uuid] = plan = wider
-            found.append(plan)
-        return found
-
-    def _filter(self, trials: Iterable[Trial]) -> Collection[str]:
-        trials = list(trials)
-        return self.cloud.passing(trials) if trials else ()
-
-    def _next_accepted(self, plan: Plan) -> Plan | None:
-        """Return the cheapest plan with which the host passes."""
-        uuid = plan.host.uuid
-        return self.search.plan(
-            plan.host.name, self.cloud.read(uuid), self._accept(uuid)
-        )
-
-    def _accept(self, host: str) -> plans.Accept:
-        return lambda servers: bool(self._filter([Trial(host, servers)]))
 
     # -- 3. right before the claim ---------------------------------------
 
@@ -397,7 +307,7 @@ class Cycle:
         nobody to end: better decided anew. So it is where its victims have
         become dearer than those of another host that was considered.
         """
-        planned = self.plans[host]
+        planned = self.shortlist.plans[host]
         try:
             latest = self._latest(planned)
         except Unanswered as exc:
@@ -411,7 +321,7 @@ class Cycle:
             if item.host != host
         ):
             return None
-        self.plans[host] = latest
+        self.shortlist.plans[host] = latest
         self._chosen[host] = latest
         return latest
 
@@ -428,14 +338,7 @@ class Cycle:
         ):
             return plan
         self.search.forget_budgets()
-        providers = self.cloud.read(uuid)
-        latest = self.search.plan(plan.host.name, providers)
-        if latest is None:
-            return None
-        accept = self._accept(uuid)
-        if accept(latest.victims):
-            return latest
-        return self.search.plan(plan.host.name, providers, accept)
+        return passing.latest(self.cloud, self.search, plan)
 
     def _may_have_room(self, host: str) -> bool:
         """Tell whether the host may have had room when that was asked.
@@ -465,7 +368,7 @@ class Cycle:
 
     def lost(self, host: str) -> None:
         """Somebody else was faster there: it is planned anew, if at all."""
-        self.plans.pop(host, None)
+        self.shortlist.plans.pop(host, None)
 
     # -- 4. afterwards ---------------------------------------------------
 
@@ -475,21 +378,16 @@ class Cycle:
         :returns: who ends for it there
         """
         gone = self._victims(host)
-        self.plans.pop(host, None)
+        self.shortlist.plans.pop(host, None)
         self._chosen[host] = None
         if gone:
             self.search.exclude([server.uuid for server in gone])
             if self.search.budgets is not None:
                 # The other hosts' victims may be too many now.
                 self.search.forget_budgets()
-                self.plans.clear()
-        elif host in self.room:
-            room = self.room[host]
-            for name, amount in self._other_form.get(
-                host, self._asked
-            ).items():
-                if name in room:
-                    room[name] -= amount
+                self.shortlist.plans.clear()
+        else:
+            self.room.take(host)
         # It may be looked at again for the next server of the request.
-        self._ranked = None
+        self.shortlist.restart()
         return gone

@@ -1,0 +1,135 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The hosts on which victims are looked for, the cheapest first.
+
+To look at hosts has a fixed price: they come in batches, of ever more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+import itertools
+
+from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plans import Search
+from nova_preempt.core.scheduling.port import Cloud
+
+
+class Shortlist:
+    """Plans in batches.
+
+    :param size: how many hosts the first batch has
+    :param idle_age_s: how old what is known of hosts may be as long as
+        nobody has to end
+    :param list_age_s: how old the list of hosts may be in any case
+    :ivar plans: {uuid of a host: its Plan}
+    :ivar has_begun: whether victims have been looked for
+    :ivar is_exhausted: whether no host is left
+    """
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        search: Search,
+        size: int,
+        idle_age_s: float = 0,
+        list_age_s: float = 0,
+    ) -> None:
+        self.plans: dict[str, Plan] = {}
+        self.has_begun = False
+        self.is_exhausted = False
+        self._cloud = cloud
+        self._search = search
+        self._sizes = (size * 2**batch for batch in itertools.count())
+        self._size = size
+        self._ages_s = (idle_age_s, list_age_s)
+        self._ranked: Iterable[Plan] | None = None
+        self._is_old = False        # whether the list of hosts may be
+        self._skips = False         # whether some are left out
+        self._in_earnest = False    # whether it is known who ends already
+        self._last_cost = 0
+
+    def begin(
+        self,
+        skip: Collection[str] = (),
+        *,
+        in_earnest: bool,
+        afresh: bool = False,
+    ) -> None:
+        """Begin to look for plans.
+
+        :param skip: hosts to leave out
+        :param in_earnest: whether somebody has to end
+        :param afresh: whether the list of hosts must be new
+        """
+        if in_earnest and not self._in_earnest:
+            self._in_earnest = True
+            self._search.exclude(self._cloud.ending())
+            self._search.release(self._cloud.releasing())
+        self.has_begun = True
+        idle_age_s, list_age_s = self._ages_s
+        age_s = 0 if self._in_earnest else idle_age_s
+        self._cloud.refresh(age_s)
+        list_age_s = 0 if afresh else max(age_s, list_age_s)
+        self._is_old = list_age_s > 0
+        self._ranked = self._search.ranked(skip, list_age_s)
+        self._skips = bool(skip)
+        self._sizes = (self._size * 2**batch for batch in itertools.count())
+        self._last_cost = 0
+
+    def next(self) -> list[Plan]:
+        """Return the new plans of the next batch.
+
+        :raises Unanswered:
+        """
+        self.is_exhausted = True
+        batch = list(itertools.islice(self._ranked or (), next(self._sizes)))
+        self.is_exhausted = not batch
+        if batch:
+            self._last_cost = batch[-1].cost_us
+        new = [plan for plan in batch if plan.host.uuid not in self.plans]
+        for plan in new:
+            self.plans[plan.host.uuid] = plan
+        return new
+
+    def more(self) -> list[Plan]:
+        """Return the same where somebody has to end.
+
+        :raises Unanswered:
+        """
+        if self._ranked is None or self._skips:
+            self.begin(in_earnest=True)
+        return self.next()
+
+    def afresh(self) -> list[Plan]:
+        """Return plans by what is so now, where old ones have led nowhere.
+
+        :raises Unanswered:
+        """
+        if not self._in_earnest or not self._is_old:
+            return []
+        self.plans.clear()
+        self.begin(in_earnest=True, afresh=True)
+        return self.next()
+
+    def is_beyond(self, cost_us: int) -> bool:
+        """Tell whether no host that is still to come is cheaper than this."""
+        return (
+            self._ranked is not None
+            and not self._skips
+            and cost_us <= self._last_cost
+        )
+
+    def restart(self) -> None:
+        """Look at all hosts again for the next server of the request."""
+        self._ranked = None
