@@ -31,7 +31,8 @@ class TestFewHosts(base.PreemptionTestCase):
         self.flavor = self.create_flavor('tiny', 1, 1024, 10)
         for number in range(3):
             self.add_host(f'host{number}', 4, 4096, 40)
-            self.boot(f'server{number}', self.flavor, host=f'host{number}')
+            self.wait(self.boot(f'server{number}', self.flavor,
+                                host=f'host{number}'))
         self.context = nova_context.get_admin_context()
         with nova_context.target_cell(
                 self.context, self.cell_mappings['cell1']) as context:
