@@ -81,12 +81,12 @@ def commands(program=None):
 
 
 def units():
-    """{name: text} of the files of systemd."""
-    for page in ('install.rst', 'ends.rst'):
-        for block in blocks(page, 'ini'):
-            if '[Unit]' in block:
-                path = block.splitlines()[0].removeprefix('# ')
-                yield os.path.basename(path), block
+    """(name, text) of the files of systemd that the guide shows."""
+    shown = [block for page in ('install.rst', 'ends.rst')
+             for block in blocks(page, 'ini') if '[Unit]' in block]
+    for path in sorted((ROOT / 'etc' / 'systemd').iterdir()):
+        if path.read_text() in shown:
+            yield path.name, path.read_text()
 
 
 def parse(block):
