@@ -238,15 +238,16 @@ class TestCosts(MarksTestCase):
 
 class TestOptions(MarksTestCase):
 
-    def test_what_cannot_be_understood(self):
+    def test_unknown_cost(self):
         self.flags(group='preemption', cost='cheapest')
         exc = self.assertRaises(exception.InvalidConfiguration,
                                 self.restart_scheduler)
         for name in ('cheapest', 'count', 'oldest_first', 'partial_hour',
                      'youngest_first'):
             self.assertIn(name, str(exc))
-        self.flags(group='preemption', cost='count', headroom='VCPU')
-        self._service_fixture_count['scheduler'] = 0
+
+    def test_a_headroom_that_cannot_be_understood(self):
+        self.flags(group='preemption', headroom='VCPU')
         self.assertRaisesRegex(exception.InvalidConfiguration,
                                "'VCPU': headroom is CLASS",
                                self.restart_scheduler)
