@@ -54,6 +54,7 @@ def _write_with_ours(layout, path):
         'preemption_engine': {
             'backend_url': layout.database_url(
                 'nova_preempt', dialect='mysql', suffix='')},
+        'reservation': {'enabled': 'true'},
     })
     connection = layout.database_url('nova_preempt', suffix='')
     text = FRAGMENT.read_text()

@@ -51,6 +51,7 @@ class TestNovaFiles(unittest.TestCase):
             conf['preemption_database']['connection'])
         self.assertIn('PreemptibleFilter,ReservationFilter',
                       conf['filter_scheduler']['enabled_filters'])
+        self.assertEqual('true', conf['reservation']['enabled'])
 
     def test_a_fragment_that_has_changed_is_told(self):
         fragment = self.layout.directory / 'fragment'
