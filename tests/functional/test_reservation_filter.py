@@ -309,12 +309,14 @@ class TestStockScheduler(ReservationTestCase):
     """Nova's own manager, with our filter and weigher only."""
 
     db = None
+    decisions = None
 
     def _install_scheduler(self):
         """Leave Nova's in its place."""
         # Nobody makes the tables: nova-preempt-manage would.
         self.db = database.Database(CONF)
         schema.sync(self.db)
+        self.decisions = database.Decisions(self.db)
 
     def test_filters(self):
         self.known.clock = lambda: self.now.timestamp()
