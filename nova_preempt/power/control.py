@@ -27,8 +27,6 @@ from nova_preempt.power import switching
 
 LOG = logging.getLogger(__name__)
 
-# Not noted for longer than so many intervals is not in a row.
-_GAP = 2.5
 _MINUTE = datetime.timedelta(minutes=1)
 # Who has disabled which hosts may be known so long ago, in seconds, before
 # one is woken in vain.
@@ -126,8 +124,8 @@ class Control:
             name for name, host in hosts.items()
             if is_usable(states, host) and not host.servers
             and self._fleet.is_empty(host)}
-        db_energy.note_idle(self._db, idle, now,
-                            _GAP * self._options.note_interval_s)
+        db_energy.note_idle(self._db, idle, now, core.max_gap_s(
+            self._options.note_interval_s, self._interval_s))
 
     # -- deciding --------------------------------------------------------
 

@@ -23,6 +23,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
 import math
 
+#: Not noted for longer than so many intervals is not in a row.
+GAP = 2.5
+
 
 @dataclasses.dataclass(frozen=True)
 class PowerHost:
@@ -141,6 +144,15 @@ class Noted:
 
     intervals: int
     age_s: float = 0.0
+
+
+def max_gap_s(note_interval_s: float, step_interval_s: float) -> float:
+    """For how long hosts may not be noted and be idle in a row all the same.
+
+    :param note_interval_s: how often they are to be noted
+    :param step_interval_s: how often it is looked whether it is time
+    """
+    return GAP * max(note_interval_s, step_interval_s)
 
 
 def count_idle(noted: Mapping[str, Noted], idle: Collection[str],

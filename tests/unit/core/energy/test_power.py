@@ -43,6 +43,14 @@ class TestCountIdle(unittest.TestCase):
         self.assertEqual({'a': 4, 'c': 1},
                          power.count_idle(noted, ['a', 'c'], 90))
 
+    def test_steps_are_further_apart_than_notes(self):
+        """Each note is in a row with the one before."""
+        for note_s, step_s in ((2, 10), (60, 10), (10, 10)):
+            apart_s = max(note_s, step_s)
+            self.assertEqual({'a': 4}, power.count_idle(
+                {'a': power.Noted(3, apart_s)}, 'a',
+                power.max_gap_s(note_s, step_s)))
+
     def test_a_gap_begins_anew(self):
         noted = {'a': power.Noted(3, 90), 'b': power.Noted(3, 90.5),
                  'c': power.Noted(3, math.inf)}
