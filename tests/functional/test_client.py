@@ -109,6 +109,9 @@ class TestCommands(test_api.ApiTestCase):
         self.ask_client('simulate', kept)
         self.wait_gone(kept)
         self.assertEqual(2, len(self.ask_client('list')))
+        # The engine records the end when it looks the next time.
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
+                      'the end to be recorded')
         self.assert_consistent()
         self.assert_one_line_and_a_status()
 
