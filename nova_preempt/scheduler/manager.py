@@ -44,7 +44,6 @@ from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
-from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
@@ -305,12 +304,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 # For NoValidHost Nova has done it, for other errors it does
                 # not.
                 self._cleanup_allocations(context, cycle.free_claims)
-
-    def _get_all_host_states(self, context, spec_obj, provider_summaries):
-        return few_hosts.get(
-            self.host_manager, context,
-            None if provider_summaries is None else list(provider_summaries),
-            spec_obj)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         current = request_context.current()
