@@ -79,8 +79,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     @property
     def placement_client(self):
-        return placement_clients.PlacementClient(
-            self._client or report.report_client_singleton())
+        client = self._client or report.report_client_singleton()
+        if request_context.current() == request_context.RequestContext():
+            # Nothing of it is our business.
+            return client
+        return placement_clients.PlacementClient(client)
 
     @placement_client.setter
     def placement_client(self, client):
