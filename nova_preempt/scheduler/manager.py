@@ -303,9 +303,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             self.preemption.handover.take_back_lost(cycle.lost, str(exc))
             self.preemption.handover.give_back(cycle.claims, str(exc))
         finally:
-            if not isinstance(exc, exception.NoValidHost):
+            if (cycle.claims or cycle.lost) and not isinstance(
+                    exc, exception.NoValidHost):
                 # For NoValidHost Nova has done it, for other errors it does
-                # not.
+                # not; and a request for which nobody had to end fails as it
+                # does with Nova.
                 self._cleanup_allocations(context, cycle.free_claims)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
