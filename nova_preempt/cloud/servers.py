@@ -38,8 +38,6 @@ LOG = logging.getLogger(__name__)
 # So many servers are read at once: what Nova makes of each is large.
 PIECE = 1000
 
-_NOBODY = {}
-
 _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
 
 # So many servers are looked for at once.
@@ -76,18 +74,21 @@ class ServerCache:
         """Whether there may be preemptible servers, as far as is known."""
         return bool(self._servers) or not self._since
 
-    def nodes(self):
-        """The names of the nodes that have preemptible servers.
+    def by_node(self):
+        """{name of a node: {uuid: Server}} of those that have some.
 
-        Not those of cells that cannot be read: what is known of them may be
-        out of date, and nobody ends by that.
+        Without those of cells that cannot be read: what is known of them may
+        be out of date, and nobody ends by that.
         """
         unreadable = self._readings.unreadable()
         with self._lock:
             if not unreadable:
-                return set(self._by_node)
-            return {server.node for server in self._servers.values()
-                    if server.cell_uuid not in unreadable}
+                return dict(self._by_node)
+            found = {}
+            for uuid, server in self._servers.items():
+                if server.cell_uuid not in unreadable:
+                    found.setdefault(server.node, {})[uuid] = server
+            return found
 
     def servers(self):
         """All of them, the oldest first."""
@@ -112,20 +113,11 @@ class ServerCache:
                 return found[0]
         return None
 
-    def on_node(self, node):
-        """{uuid: Server} of a node, none where its cell cannot be read."""
-        unreadable = self._readings.unreadable()
-        with self._lock:
-            found = self._by_node.get(node, _NOBODY)
-        return found if not unreadable else {
-            uuid: server for uuid, server in found.items()
-            if server.cell_uuid not in unreadable}
-
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
 
         A cell that cannot be read, or not soon, keeps what was known of it;
-        see nodes() and on_node().
+        see by_node().
 
         :param max_age_s: how old what is known may be, in seconds
         """
@@ -209,15 +201,26 @@ class ServerCache:
 
 def _pieces(context, filters):
     """The Instances that pass, a bounded number at a time, at least once."""
+    if 'changes-since' in filters:
+        # Mostly few, which the index of this column finds. In no other order
+        # is it certain that all are seen while they change.
+        instances = _piece(context, filters, 'updated_at')
+        if len(instances) < PIECE:
+            yield instances
+            return
     last = None
     while True:
-        instances = objects.InstanceList.get_by_filters(
-            context, filters, expected_attrs=_ATTRS, sort_key='uuid',
-            sort_dir='asc', limit=PIECE, marker=last)
+        instances = _piece(context, filters, 'uuid', last)
         yield instances
         if len(instances) < PIECE:
             return
         last = instances[-1].uuid
+
+
+def _piece(context, filters, key, last=None):
+    return objects.InstanceList.get_by_filters(
+        context, filters, expected_attrs=_ATTRS, sort_key=key, sort_dir='asc',
+        limit=PIECE, marker=last)
 
 
 def _extra_specs(instance):

@@ -59,7 +59,7 @@ class Knowledge:
         self._policies.refresh()
         self.budgets.refresh()
         self.headroom.refresh()
-        nodes = self.servers.nodes()
+        nodes = self.servers.by_node().keys()
         if self.headroom:
             self.providers.refresh(None)
         elif nodes:

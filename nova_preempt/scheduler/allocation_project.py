@@ -59,8 +59,9 @@ class Corrector:
         if not self._project_id:
             return
         now = self._monotonic()
-        servers = {uuid: server for node in self._view.nodes()
-                   for uuid, server in self._view.on_node(node).items()}
+        servers = {uuid: server
+                   for on_node in self._view.by_node().values()
+                   for uuid, server in on_node.items()}
         self._checked = {uuid: (seen, when) for uuid, (seen, when)
                          in self._checked.items()
                          if uuid in servers and now - when < RECHECK_S}

@@ -44,6 +44,7 @@ from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
+from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
@@ -309,6 +310,14 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 # not; and a request for which nobody had to end fails as it
                 # does with Nova.
                 self._cleanup_allocations(context, cycle.free_claims)
+
+    def _get_all_host_states(self, context, spec_obj, provider_summaries):
+        if request_context.current().cycle is None or (
+                provider_summaries is None):
+            return super()._get_all_host_states(context, spec_obj,
+                                                provider_summaries)
+        return few_hosts.get(self.host_manager, context,
+                             list(provider_summaries), spec_obj)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         current = request_context.current()

@@ -33,6 +33,8 @@ from nova_preempt.scheduler import states as host_states
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
+_NOBODY = {}
+
 
 def answers(function):
     """Tell the core where Placement does not answer."""
@@ -75,6 +77,7 @@ class NovaCloud:
         self._offered = 0
         self._longest_notice_s = act.patience.limit.longest_notice_s()
         self._decisions = []      # the open ones, of all schedulers
+        self._servers = {}        # by node, as it was at the last refresh
 
     def asked_for(self, resources, offered):
         """Learn what Placement was asked for, and how many hosts it gave."""
@@ -98,7 +101,9 @@ class NovaCloud:
     def refresh(self, max_age_s):
         # Once a look, and not once a server.
         self._longest_notice_s = self._act.patience.limit.longest_notice_s()
-        self._preemption.known.servers.refresh(max_age_s)
+        servers = self._preemption.known.servers
+        servers.refresh(max_age_s)
+        self._servers = servers.by_node()
 
     def may_wait(self, notice_s):
         return notice_s <= self._longest_notice_s and (
@@ -106,12 +111,11 @@ class NovaCloud:
 
     @answers
     def listed(self, max_age_s):
-        nodes = self._preemption.known.servers.nodes()
         released = self.releasing()
         return [_listing(*found)
                 for found in self._preemption.known.providers.look(
                     request.provider_query(self._resources), max_age_s)
-                if found[0].name in nodes or found[0].uuid in released]
+                if found[0].name in self._servers or found[0].uuid in released]
 
     @answers
     def list_again(self, host, max_age_s):
@@ -125,7 +129,7 @@ class NovaCloud:
         return () if provider is None else (provider,)
 
     def servers_on(self, name):
-        return self._preemption.known.servers.on_node(name)
+        return self._servers.get(name, _NOBODY)
 
     def server(self, uuid):
         return self._preemption.known.servers.get(uuid)

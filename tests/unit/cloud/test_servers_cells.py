@@ -53,9 +53,9 @@ class TestUnreadableCells(unittest.TestCase):
 
     def offered(self):
         """The nodes and servers that offer victims."""
-        return self.view.nodes(), {
-            uuid for node in ('node-one', 'node-two')
-            for uuid in self.view.on_node(node)}
+        found = self.view.by_node()
+        return set(found), {uuid for on_node in found.values()
+                            for uuid in on_node}
 
     def test_only_its_own_servers(self):
         self.view.refresh()
@@ -136,7 +136,7 @@ class TestArchived(testtools.TestCase):
         self.failing = False
         self.refresh(30)
         self.assertEqual(({'a'}, {'node-a'}),
-                         (self.known(), self.cache.nodes()))
+                         (self.known(), set(self.cache.by_node())))
         self.assertEqual([{'node-b'}], self.left)
 
     def test_between_two_readings(self):

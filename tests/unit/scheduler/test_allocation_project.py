@@ -52,8 +52,7 @@ class TestCorrector(unittest.TestCase):
         self.servers['busy'].task_state = 'migrating'
         self.now = 1000
         view = mock.Mock()
-        view.nodes.return_value = {'n'}
-        view.on_node.side_effect = lambda node: self.servers
+        view.by_node.side_effect = lambda: {'n': self.servers}
         self.view = view
         self.corrector = self.make('other')
 
