@@ -16,6 +16,7 @@ project = 'nova-preempt'
 copyright = 'nova-preempt contributors'
 
 extensions = [
+    'sphinx.ext.autodoc',
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',

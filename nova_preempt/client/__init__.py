@@ -9,4 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The commands "openstack preemption ...". Needs nothing of Nova."""
+"""The commands "openstack preemption ...". Needs nothing of Nova.
+
+They call the service by nova_preempt.sdk.
+"""

@@ -14,7 +14,6 @@
 Times are UTC, as the API has them.
 """
 
-from osc_lib import utils
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
@@ -61,8 +60,8 @@ class ListPreemptions(command.Lister):
 
     def take_action(self, args):
         client = common.client(self)
-        found = list(client.list_preemptions(
-            limit=args.limit, server_id=_server(self, args.server),
+        found = list(client.preemptions(
+            max_items=args.limit, server_id=_server(self, args.server),
             victim_id=_server(self, args.victim),
             flavor=args.flavor, status=args.status, since=args.since,
             until=args.until, host=args.host,
@@ -72,7 +71,7 @@ class ListPreemptions(command.Lister):
             lookup.check_host(client, args.host)
         common.tell_of_others(
             self, args, found,
-            lambda: client.list_preemptions(limit=1, all_projects=True))
+            lambda: client.preemptions(max_items=1, all_projects=True))
         names = ['ID', 'Created At', 'Status', 'Operation', 'Flavor', 'Host',
                  'Server', 'Victims']
         if args.long:
@@ -114,7 +113,7 @@ class ShowPreemption(command.ShowOne):
 
     def take_action(self, args):
         return common.shown(
-            common.client(self).show_preemption(args.preemption), args)
+            common.client(self).get_preemption(args.preemption), args)
 
 
 class Explain(command.ShowOne):
@@ -134,9 +133,10 @@ class Explain(command.ShowOne):
         lookup.check_zone(self, args.availability_zone)
         if args.host:
             lookup.check_host(client, args.host)
-        return common.shown(client.explain(
-            args.flavor, availability_zone=args.availability_zone,
-            host=args.host), args)
+        return common.shown(client.explain_preemption(
+            args.flavor, **common.given(
+                availability_zone=args.availability_zone, host=args.host)),
+            args)
 
 
 class Simulate(command.ShowOne):
@@ -155,8 +155,8 @@ class Simulate(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return common.shown({'id': common.client(self).simulate(
-            lookup.server_id(self, args.server), args.reason)}, args)
+        return common.shown(common.client(self).simulate_preemption(
+            lookup.server_id(self, args.server), args.reason), args)
 
 
 class ShowStatistics(command.Lister):
@@ -168,11 +168,11 @@ class ShowStatistics(command.Lister):
         return parser
 
     def take_action(self, args):
-        found = common.client(self).statistics(
+        found = common.client(self).get_preemption_statistics(
             since=args.since, until=args.until)
         names = ('preemptions', 'preemptions_by_status', 'victims',
                  'victims_by_status', 'servers_placed', 'mean_lifetime_s')
-        rows = [*found['flavors'], {'flavor': 'total', **found['total']}]
+        rows = [*found.flavors, {'flavor': 'total', **found.total}]
         return (('Flavor', 'Preemptions', 'By Status', 'Victims',
                  'Victims By Status', 'Servers Placed',
                  'Mean Lifetime (s)'), (
@@ -198,4 +198,4 @@ class ShowChances(command.Lister):
             args.flavors, args.availability_zone)
         names = ('flavor', 'availability_zone', 'preemptible', 'normal')
         return (('Flavor', 'Availability Zone', 'Preemptible', 'Normal'), (
-            utils.get_dict_properties(item, names) for item in found))
+            tuple(item[name] for name in names) for item in found))

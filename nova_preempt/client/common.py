@@ -15,8 +15,13 @@ import json
 
 from cliff import columns
 from keystoneauth1 import exceptions as ks_exc
+from openstack import exceptions as sdk_exc
+from openstack import resource
 
 from nova_preempt.client import values
+
+#: What a call raises that was refused or not answered.
+FAILURES = (sdk_exc.SDKException, ks_exc.ClientException)
 
 
 class Json(columns.FormattableColumn):
@@ -34,8 +39,14 @@ class Maybe(columns.FormattableColumn):
 
 
 def client(command):
-    """The Client of a command."""
+    """The nova_preempt.sdk.v1 Proxy of a command."""
     return command.app.client_manager.preemption
+
+
+def given(**values):
+    """Those that are not None."""
+    return {name: value for name, value in values.items()
+            if value is not None}
 
 
 def add_interval(parser):
@@ -54,11 +65,13 @@ def add_limit(parser):
 
 
 def shown(item, args=None):
-    """A dict as what a ShowOne returns.
+    """A resource, or a dict, as what a ShowOne returns.
 
     :param args: of the command: in a table costs are in seconds, and what is
         not known is left out; elsewhere all is as the API has it
     """
+    if isinstance(item, resource.Resource):
+        item = item.answer()
     if getattr(args, 'formatter', '') == 'table':
         item = _for_people(item)
     return zip(*sorted(
@@ -88,7 +101,7 @@ def tell_of_others(command, args, rows, ask):
         return rows
     try:
         others = list(ask())
-    except ks_exc.ClientException:
+    except FAILURES:
         return rows
     if others:
         command.app.stderr.write(

@@ -31,7 +31,7 @@ class ShowEnergy(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return common.shown(common.client(self).show_energy(
+        return common.shown(common.client(self).get_energy(
             since=args.since))
 
 
@@ -49,7 +49,7 @@ class ListHosts(command.Lister):
         if args.long:
             names += ['FLOPS', 'Watts', 'Idle Watts', 'Measured At',
                       'Source', 'Boot (s)', 'Idle Intervals', 'Reason']
-        found = sorted(common.client(self).list_energy_hosts(), key=_rank)
+        found = sorted(common.client(self).energy_hosts(), key=_rank)
         return names, (tuple(_row(item)[name] for name in names)
                        for item in found)
 
@@ -94,8 +94,8 @@ class Report(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        found = common.client(self).energy_report(since=args.since,
-                                                  until=args.until)
+        found = common.client(self).get_energy_report(
+            since=args.since, until=args.until).answer()
         if args.plot:
             try:
                 plot.draw(found, args.plot)
@@ -137,8 +137,9 @@ class SetFigures(command.ShowOne):
 
     def take_action(self, args):
         return common.shown(common.client(self).set_energy_figures(
-            args.host, flops=args.flops, watts=args.watts,
-            idle_watts=args.idle_watts, source=args.source))
+            args.host, **common.given(
+                flops=args.flops, watts=args.watts,
+                idle_watts=args.idle_watts, source=args.source)))
 
 
 class UnsetFigures(command.Command):
@@ -150,4 +151,5 @@ class UnsetFigures(command.Command):
         return parser
 
     def take_action(self, args):
-        common.client(self).delete_energy_figures(args.host)
+        common.client(self).delete_energy_figures(
+            args.host, ignore_missing=False)

@@ -22,6 +22,8 @@ from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
+from nova_preempt.client import common
+
 # Without a catalog, or without the service in it.
 _NO_SERVICE = (ks_exc.EndpointNotFound, ks_exc.CatalogException,
                ks_exc.DiscoveryFailure, ks_exc.MissingAuthPlugin)
@@ -111,8 +113,8 @@ def check_zone(command, name):
 def check_host(client, name):
     """Refuse a host that there is not, as far as that can be told."""
     try:
-        hosts = [item['name'] for item in client.list_hosts()]
-    except ks_exc.ClientException:
+        hosts = [item.name for item in client.hosts()]
+    except common.FAILURES:
         return
     if hosts and name not in hosts:
         raise exceptions.CommandError(

@@ -11,7 +11,6 @@
 # under the License.
 """Commands to stop everything at once, and to go on."""
 
-from keystoneauth1 import exceptions as ks_exc
 from osc_lib.command import command
 
 from nova_preempt.client import common
@@ -67,18 +66,14 @@ class Resume(command.Command):
     def take_action(self, args):
         client = common.client(self)
         for what in _chosen(args):
-            try:
-                client.resume(what)
-            except ks_exc.NotFound:
-                if args.what != ALL:
-                    raise
+            client.resume(what, ignore_missing=args.what == ALL)
 
 
 class ListPauses(command.Lister):
     """List what is stopped, since when, why, and who asked for it"""
 
     def take_action(self, args):
-        return _table(common.client(self).list_pauses())
+        return _table(common.client(self).pauses())
 
 
 def _table(pauses):

@@ -13,26 +13,22 @@
 
 from osc_lib import utils
 
-from nova_preempt.client import api
+from nova_preempt import sdk
 
 API_NAME = 'preemption'
 API_VERSION_OPTION = 'os_preemption_api_version'
-API_VERSIONS = {'1': 'nova_preempt.client.api.Client'}
+API_VERSIONS = {'1': 'nova_preempt.sdk.v1._proxy.Proxy'}
 DEFAULT_API_VERSION = '1'
 
 ENDPOINT = 'OS_PREEMPTION_ENDPOINT'
 
 
 def make_client(instance):
-    """A Client for the endpoint of the catalog, or that of the option.
+    """The Proxy for the endpoint of the catalog, or that of the option.
 
     :param instance: an osc_lib ClientManager
     """
-    config = instance.get_configuration()
-    return api.Client(
-        instance.session, region_name=instance.region_name,
-        interface=instance.interface,
-        endpoint=config.get('preemption_endpoint'))
+    return sdk.add_to(instance.sdk_connection).preemption
 
 
 def build_option_parser(parser):

@@ -11,6 +11,7 @@
 # under the License.
 """openstack reservation host, property and limits: what can be reserved."""
 
+from openstack import exceptions as sdk_exc
 from osc_lib import exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
@@ -33,8 +34,8 @@ class ListHosts(command.Lister):
         return parser
 
     def take_action(self, args):
-        found = common.client(self).list_hosts(limit=args.limit,
-                                               marker=args.marker)
+        found = common.client(self).hosts(max_items=args.limit,
+                                          marker=args.marker)
         names = ['Name', 'Reservable', 'State', 'Status', 'Vacant',
                  'Reservations']
         if args.long:
@@ -68,7 +69,7 @@ class ShowHost(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return common.shown(common.client(self).show_host(args.host), args)
+        return common.shown(common.client(self).get_host(args.host), args)
 
 
 class SetHost(command.ShowOne):
@@ -108,7 +109,7 @@ class SetHost(command.ShowOne):
             changes['extra'] = extra
         if not changes:
             raise exceptions.CommandError('There is nothing to change.')
-        return common.shown(common.client(self).change_host(
+        return common.shown(common.client(self).update_host(
             args.host, **changes), args)
 
 
@@ -119,8 +120,8 @@ class ListProperties(command.Lister):
         names = ('Name', 'Type', 'Values', 'Hidden')
         return names, ((
             item['name'], item['type'],
-            format_columns.ListColumn(list(map(str, item['values']))),
-            item['hidden']) for item in common.client(self).list_properties())
+            format_columns.ListColumn(list(map(str, item.known_values))),
+            item['hidden']) for item in common.client(self).properties())
 
 
 class SetProperty(command.ShowOne):
@@ -137,8 +138,8 @@ class SetProperty(command.ShowOne):
         return parser
 
     def take_action(self, args):
-        return common.shown(common.client(self).change_property(
-            args.property, args.hidden), args)
+        return common.shown(common.client(self).update_property(
+            args.property, hidden=args.hidden), args)
 
 
 class ShowLimits(command.ShowOne):
@@ -153,9 +154,9 @@ class ShowLimits(command.ShowOne):
 
     def take_action(self, args):
         try:
-            return common.shown(common.client(self).show_reservation_limits(
+            return common.shown(common.client(self).get_reservation_limits(
                 args.project and lookup.project_id(self, args.project)), args)
-        except ValueError:
+        except sdk_exc.InvalidRequest:
             raise exceptions.CommandError(
                 'Name the project: that of the token is not known.') from None
 
@@ -189,17 +190,15 @@ class SetLimits(command.ShowOne):
 
     def take_action(self, args):
         client = common.client(self)
-        wanted = {'max_created_per_day': args.max_per_day,
-                  'max_reservations': args.max_reservations,
-                  'max_hosts': args.max_hosts,
-                  'max_duration_s': args.max_duration,
-                  'max_advance_s': args.max_advance}
-        wanted = {name: value for name, value in wanted.items()
-                  if value is not None}
+        wanted = common.given(
+            max_created_per_day=args.max_per_day,
+            max_reservations=args.max_reservations,
+            max_hosts=args.max_hosts, max_duration_s=args.max_duration,
+            max_advance_s=args.max_advance)
         if not wanted:
             raise exceptions.CommandError('There is nothing to change.')
         project_id = lookup.project_id(self, args.project)
-        own = client.show_reservation_limits(project_id)['own']
+        own = client.get_reservation_limits(project_id).own
         return common.shown(client.set_reservation_limits(
             project_id, **{**own, **wanted}), args)
 
@@ -214,5 +213,5 @@ class UnsetLimits(command.Command):
         return parser
 
     def take_action(self, args):
-        common.client(self).unset_reservation_limits(
-            lookup.project_id(self, args.project))
+        common.client(self).delete_reservation_limits(
+            lookup.project_id(self, args.project), ignore_missing=False)

@@ -16,6 +16,7 @@ Times are UTC, as the API has them.
 
 import logging
 
+from openstack import exceptions as sdk_exc
 from osc_lib import exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
@@ -53,9 +54,9 @@ def _add_request(parser):
 
 
 def _requested(args):
-    return {'host_properties': args.host_properties,
-            'quantity': args.quantity, 'duration': args.duration,
-            'start_time': args.start, 'end_time': args.end}
+    return common.given(
+        host_properties=args.host_properties, quantity=args.quantity,
+        duration=args.duration, start_time=args.start, end_time=args.end)
 
 
 def _add_changes(parser):
@@ -70,8 +71,8 @@ def _add_changes(parser):
 
 
 def _changes(args):
-    return {'name': args.name, 'end_action': args.end_action,
-            'before_end_s': args.before_end}
+    return common.given(name=args.name, end_action=args.end_action,
+                        before_end_s=args.before_end)
 
 
 def _add_reservation(parser, **more):
@@ -83,14 +84,15 @@ def _find(client, name):
     """The id of what is named by its id or its name."""
     if lookup.is_uuid(name):
         return name
-    ids = [item['id'] for item in client.list_reservations(
-        name=name, limit=2)]
-    if len(ids) > 1:
+    try:
+        found = client.find_reservation(name)
+    except sdk_exc.DuplicateResource:
         raise exceptions.CommandError(
-            f'There is more than one reservation {name!r}; take its id.')
-    if not ids:
+            f'There is more than one reservation {name!r}; take its '
+            'id.') from None
+    if found is None:
         raise exceptions.CommandError(f'There is no reservation {name!r}.')
-    return ids[0]
+    return found.id
 
 
 class CreateReservation(command.ShowOne):
@@ -150,8 +152,8 @@ class ListReservations(command.Lister):
 
     def take_action(self, args):
         client = common.client(self)
-        found = list(client.list_reservations(
-            limit=args.limit, status=args.status, name=args.name,
+        found = list(client.reservations(
+            max_items=args.limit, status=args.status, name=args.name,
             since=args.since, until=args.until, host=args.host,
             project_id=args.project and lookup.project_id(self, args.project),
             all_projects=args.all_projects or None, marker=args.marker))
@@ -159,7 +161,7 @@ class ListReservations(command.Lister):
             lookup.check_host(client, args.host)
         common.tell_of_others(
             self, args, found,
-            lambda: client.list_reservations(limit=1, all_projects=True))
+            lambda: client.reservations(max_items=1, all_projects=True))
         names = ['ID', 'Name', 'Status', 'Start', 'End', 'Quantity']
         if args.long:
             names += ['Hosts', 'Host Properties', 'End Action', 'Project',
@@ -195,7 +197,7 @@ class ShowReservation(command.ShowOne):
 
     def take_action(self, args):
         client = common.client(self)
-        return common.shown(client.show_reservation(
+        return common.shown(client.get_reservation(
             _find(client, args.reservation)), args)
 
 
@@ -212,10 +214,10 @@ class SetReservation(command.ShowOne):
 
     def take_action(self, args):
         client = common.client(self)
-        changes = {**_changes(args), 'end_at': args.end}
-        if all(value is None for value in changes.values()):
+        changes = {**_changes(args), **common.given(end_at=args.end)}
+        if not changes:
             raise exceptions.CommandError('There is nothing to change.')
-        return common.shown(client.change_reservation(
+        return common.shown(client.update_reservation(
             _find(client, args.reservation), **changes), args)
 
 
@@ -232,7 +234,8 @@ class DeleteReservations(command.Command):
         failed = 0
         for name in args.reservation:
             try:
-                client.cancel_reservation(_find(client, name))
+                client.delete_reservation(_find(client, name),
+                                          ignore_missing=False)
             except Exception as exc:  # noqa: BLE001 - the others have a turn
                 LOG.error('%s: %s', name, exc)
                 failed += 1

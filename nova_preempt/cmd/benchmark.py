@@ -27,10 +27,12 @@ import tempfile
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
+from openstack import connection
+from openstack import exceptions as sdk_exc
 from oslo_config import cfg
 import yaml
 
-from nova_preempt.client import api
+from nova_preempt import sdk
 import nova_preempt.conf
 from nova_preempt.conf import benchmark as conf_benchmark
 from nova_preempt.conf import energy
@@ -167,6 +169,11 @@ def _print(figures, as_json):
         print(f'{name:14}  {value}')
 
 
+def _kept(figures):
+    return {name: getattr(figures, name) for name in _KEPT
+            if getattr(figures, name) is not None}
+
+
 def write(path, figures):
     """Put the figures into a YAML file, in place of earlier ones.
 
@@ -185,8 +192,7 @@ def write(path, figures):
             raise benchmark.BenchmarkError(f'{path}: {exc}') from exc
         if not isinstance(content, dict):
             raise benchmark.BenchmarkError(f'{path}: not figures of hosts')
-    content[figures.host] = {name: getattr(figures, name) for name in _KEPT
-                             if getattr(figures, name) is not None}
+    content[figures.host] = _kept(figures)
     # Whoever reads it meanwhile sees the old or the new.
     with tempfile.NamedTemporaryFile(
             'w', dir=os.path.dirname(os.path.abspath(path)), delete=False,
@@ -209,13 +215,13 @@ def _credentials(conf):
 
 def _report(conf, figures, endpoint):
     name = _credentials(conf)
-    client = api.Client(
-        rest.make_session(conf, _REPORT_TIMEOUT_S, group=name), endpoint,
+    found = {'preemption_endpoint_override': endpoint} if endpoint else {}
+    cloud = sdk.add_to(connection.Connection(
+        session=rest.make_session(conf, _REPORT_TIMEOUT_S, group=name),
         region_name=conf[name].region_name,
-        interface=conf[name].valid_interfaces)
-    client.set_energy_figures(
-        figures.host, source=figures.source,
-        **{name: getattr(figures, name) for name in _KEPT})
+        interface=conf[name].valid_interfaces, **found))
+    cloud.preemption.set_energy_figures(
+        figures.host, source=figures.source, **_kept(figures))
 
 
 def _run(args):
@@ -238,7 +244,7 @@ def main(argv=None):
         _run(args)
     except (benchmark.BenchmarkError, errors.HostsFileError, cfg.Error,
             exception.InvalidConfiguration, ks_exc.ClientException,
-            OSError) as exc:
+            sdk_exc.SDKException, OSError) as exc:
         print(f'nova-preempt-benchmark: {exc}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -16,51 +16,21 @@ import io
 import json
 import logging
 import os
-import threading
 from unittest import mock
-from wsgiref import simple_server
 
-from keystoneauth1 import fixture as ks_fixture
 from openstackclient import shell
 from osc_lib import clientmanager
 
-from nova_preempt.cmd import api as cmd_api
-from tests.unit.api import base
+from tests.unit.api import listening
 from tests.unit.api.base import make_uuid
 
 
-class _Handler(simple_server.WSGIRequestHandler):
-
-    def log_message(self, *args):
-        """Say nothing."""
-
-
-class ClientTestCase(base.AnsweringTestCase):
+class ClientTestCase(listening.ListeningTestCase):
 
     def setUp(self):
         super().setUp()
         # The client tells what went wrong by logging it.
         logging.disable(logging.NOTSET)
-        self.url = self.listen(self.app)
-        # Neither clouds.yaml nor the environment of whoever runs this.
-        patch = mock.patch.dict(os.environ, {
-            'HOME': str(self.directory),
-            'OS_CLIENT_CONFIG_FILE': str(self.directory / 'none.yaml')})
-        patch.start()
-        self.addCleanup(patch.stop)
-        for name in list(os.environ):
-            if name.startswith('OS_') and name != 'OS_CLIENT_CONFIG_FILE':
-                del os.environ[name]
-
-    def listen(self, app):
-        """The URL at which it serves from now on."""
-        server = cmd_api.make_server('127.0.0.1', 0, app, _Handler)
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return f'http://127.0.0.1:{server.server_port}'
 
     def openstack(self, *arguments, token='u:p', auth=None, code=0):
         """What the command prints."""
@@ -80,26 +50,9 @@ class ClientTestCase(base.AnsweringTestCase):
     def json(self, *arguments, **values):
         return json.loads(self.openstack(*arguments, '-f', 'json', **values))
 
-    def keystone(self, url):
+    def catalog(self, url):
         """Arguments for a Keystone whose catalog has this URL."""
-        token = ks_fixture.V3Token(user_id='u', project_id='p')
-        if url:
-            token.add_service('preemption').add_standard_endpoints(
-                public=url, region='here')
-
-        def app(environ, start_response):
-            if environ['REQUEST_METHOD'] == 'POST':
-                body = token
-                headers = [('X-Subject-Token', 'u:p')]
-            else:
-                body = {'version': ks_fixture.V3Discovery(
-                    f'http://{environ["HTTP_HOST"]}/v3')}
-                headers = []
-            start_response('200 OK', [
-                ('Content-Type', 'application/json'), *headers])
-            return [json.dumps(body).encode()]
-
-        return ['--os-auth-url', f'{self.listen(app)}/v3',
+        return ['--os-auth-url', self.keystone(url),
                 '--os-username', 'u', '--os-password', 'x',
                 '--os-project-name', 'p', '--os-user-domain-id', 'd',
                 '--os-project-domain-id', 'd']
@@ -212,11 +165,11 @@ class TestEndpoint(ClientTestCase):
         for url in (self.url, f'{self.url}/', f'{self.url}/v1',
                     f'{self.url}/v1/'):
             self.assertEqual(1, len(self.json(
-                'preemption', 'list', auth=self.keystone(url))), url)
+                'preemption', 'list', auth=self.catalog(url))), url)
 
     def test_another_endpoint(self):
         self.add('a', 'p')
-        auth = self.keystone(None)
+        auth = self.catalog(None)
         self.openstack('preemption', 'list', auth=auth, code=1)
         for url in (self.url, f'{self.url}/v1/'):
             self.assertEqual(1, len(self.json(

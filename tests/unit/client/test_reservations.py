@@ -244,7 +244,7 @@ class TestLimits(ReservationTestCase):
     def test_own(self):
         """Keystone tells which project that is."""
         found = self.json('reservation', 'limits', 'show',
-                          auth=self.keystone(self.url))
+                          auth=self.catalog(self.url))
         self.assertEqual(('p', 10), (
             found['project_id'], found['limits']['max_reservations']))
 

@@ -264,11 +264,20 @@ class TestCommand(base.PowerTestCase):
                       '[preemption]auth_type is set',
                       self.run_command('--report', code=1))
 
+    def make_api(self):
+        """One that says which versions it has."""
+        site = base.Site()
+        site.answers['GET', '/'] = lambda request: {'versions': [{
+            'id': 'v1.0', 'status': 'CURRENT', 'min_version': '1.0',
+            'max_version': '1.2', 'links': [
+                {'rel': 'self', 'href': f'{request.host_url}/v1/'}]}]}
+        return site
+
     def test_report_has_credentials_of_its_own(self):
         own = ('[preemption_benchmark]\nauth_type = admin_token\n'
                'endpoint = http://127.0.0.1:1\ntoken = few\n')
         for more, token in (('', 'all'), (own, 'few')):
-            site = base.Site()
+            site = self.make_api()
             url = self.serve(site)
             self.configure_watts('[preemption]\nauth_type = admin_token\n'
                                  'endpoint = http://127.0.0.1:1\n'
@@ -276,10 +285,11 @@ class TestCommand(base.PowerTestCase):
             site.answers['PUT', '/v1/energy/hosts/node1/figures'] = {
                 'figures': {}}
             self.run_command('--report', '--endpoint', url)
-            self.assertEqual(token, site.requests[0].headers['X-Auth-Token'])
+            self.assertEqual(token,
+                             site.requests[-1].headers['X-Auth-Token'])
 
     def test_report(self):
-        site = base.Site()
+        site = self.make_api()
         url = self.serve(site)
         self.configure_watts('[preemption]\nauth_type = admin_token\n'
                              'endpoint = http://127.0.0.1:1\ntoken = x\n')
@@ -290,7 +300,7 @@ class TestCommand(base.PowerTestCase):
         self.assertEqual(
             {'figures': {name: figures[name] for name in (
                 'flops', 'watts', 'idle_watts', 'source')}},
-            site.requests[0].json)
+            site.requests[-1].json)
         site.answers[request] = 403, b''
         self.assertIn('403', self.run_command(
             '--report', '--endpoint', url, code=1))

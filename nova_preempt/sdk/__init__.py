@@ -1,0 +1,41 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The Preemption API as a service of openstacksdk, "conn.preemption".
+
+Needs openstacksdk, and nothing else of this package.
+"""
+
+from openstack import service_description
+
+from nova_preempt.sdk.v1 import _proxy
+
+
+class PreemptionService(service_description.ServiceDescription):
+    """What openstacksdk has to know to find the service and call it."""
+
+    supported_versions = {'1': _proxy.Proxy}
+
+
+#: For add_service() of a Connection.
+SERVICE = PreemptionService(service_type='preemption')
+
+
+def add_to(connection):
+    """Give an openstack.connection.Connection the service.
+
+    "nova_preempt.sdk:add_to" is a vendor_hook, in clouds.yaml or of
+    openstack.connect().
+
+    :returns: the connection, whose attribute "preemption" is a v1 Proxy
+    """
+    connection.add_service(SERVICE)
+    return connection

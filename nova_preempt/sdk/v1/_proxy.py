@@ -1,0 +1,331 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What "conn.preemption" can do.
+
+All of it raises openstack.exceptions: BadRequestException for what makes no
+sense, with the name of the field, ForbiddenException, NotFoundException,
+ConflictException for what cannot be now, HttpException for the rest;
+NotSupported where the service is too old. Times are ISO 8601, UTC if no offset
+is given.
+"""
+
+import itertools
+
+from openstack import exceptions
+from openstack import proxy
+from openstack import resource
+
+from nova_preempt.sdk.v1 import energy as _energy
+from nova_preempt.sdk.v1 import preemption as _preemption
+from nova_preempt.sdk.v1 import reservation as _reservation
+
+# What cannot become anything else.
+_PREEMPTIONS_OVER = {'done', 'rolled_back', 'aborted', 'refused'}
+_RESERVATIONS_OVER = {'ended', 'cancelled', 'error'}
+
+
+class Proxy(proxy.Proxy):
+    """Version 1 of the Preemption API."""
+
+    api_version = '1'
+
+    _resource_registry = {
+        'energy_host': _energy.EnergyHost,
+        'host': _reservation.Host,
+        'pause': _preemption.Pause,
+        'preemption': _preemption.Preemption,
+        'property': _reservation.Property,
+        'reservation': _reservation.Reservation,
+    }
+
+    def preemptions(self, *, max_items=None, **query):
+        """A generator of Preemptions, the newest first.
+
+        :param max_items: at most as many; all in all, while "limit" is the
+            size of a page
+        :param query: server_id, victim_id, flavor, status, since, until; for
+            administrators host, project_id, all_projects=True
+        :raises InvalidResourceQuery: something else is named
+        """
+        return self._all(_preemption.Preemption, max_items, query)
+
+    def get_preemption(self, preemption):
+        """A Preemption with its record.
+
+        :param preemption: id, or Preemption
+        """
+        return self._show(_preemption.Preemption, preemption)
+
+    def wait_for_preemption(self, preemption, status='done', *, interval=2,
+                            wait=600):
+        """The Preemption once it has this status.
+
+        :param interval: seconds between two looks
+        :param wait: seconds until there is a ResourceTimeout; None for ever
+        :raises ResourceFailure: it will not get there
+        """
+        return self._wait(_preemption.Preemption, preemption, status,
+                          _PREEMPTIONS_OVER, interval, wait)
+
+    def simulate_preemption(self, server, reason=None):
+        """End a preemptible server as if another needed its place.
+
+        This is no dry run. The Preemption that is returned has an id only.
+
+        :param server: id, or openstack.compute.v2.server.Server
+        """
+        values = {'server_id': resource.Resource._get_id(server)}
+        if reason is not None:
+            values['reason'] = reason
+        return self._get_resource(_preemption.Preemption, None).simulate(
+            self, **values)
+
+    def explain_preemption(self, flavor, **where):
+        """An Explanation of who would end for a new server; nobody does.
+
+        :param flavor: id or name
+        :param where: availability_zone; for administrators host
+        """
+        return self._create(_preemption.Explanation, flavor=flavor, **where)
+
+    def placement_chances(self, flavors, availability_zone=None):
+        """A generator of PlacementChances, one a flavor and zone.
+
+        :param flavors: ids or names
+        """
+        return self._all(_preemption.PlacementChance, None, {
+            'flavor': list(flavors), 'availability_zone': availability_zone})
+
+    def get_preemption_statistics(self, **query):
+        """Statistics of preemptions.
+
+        :param query: since, until
+        """
+        return self._get_resource(
+            _preemption.Statistics, None).fetch(self, **query)
+
+    def pauses(self):
+        """A generator of Pauses: what is stopped for now."""
+        return self._all(_preemption.Pause)
+
+    def pause(self, what, reason):
+        """Stop something; the Pause.
+
+        :param what: preemption, reservations or power
+        :param reason: for those who ask why nothing happens
+        """
+        return self._change(_preemption.Pause, what, {'reason': reason})
+
+    def resume(self, what, ignore_missing=True):
+        """Go on with what was stopped.
+
+        :param what: as above, or a Pause
+        """
+        self._delete(_preemption.Pause, what, ignore_missing)
+
+    def reservations(self, *, max_items=None, **query):
+        """A generator of Reservations, the newest first.
+
+        :param max_items: as of preemptions
+        :param query: status, name, since, until; for administrators host,
+            project_id, all_projects=True
+        :raises InvalidResourceQuery: something else is named
+        """
+        return self._all(_reservation.Reservation, max_items, query)
+
+    def get_reservation(self, reservation):
+        """A Reservation.
+
+        :param reservation: id, or Reservation
+        """
+        return self._show(_reservation.Reservation, reservation)
+
+    def find_reservation(self, name_or_id, ignore_missing=True):
+        """A Reservation of the project; None if there is none.
+
+        :param ignore_missing: whether None is fine, and no NotFoundException
+        :raises DuplicateResource: there are several of the name
+        """
+        try:
+            return self._find(_reservation.Reservation, name_or_id,
+                              ignore_missing=False)
+        except exceptions.NotFoundException:
+            if ignore_missing:
+                return None
+            raise
+
+    def create_reservation(self, **values):
+        """Reserve hosts; the Reservation.
+
+        :param values: host_properties (a filter as a list), quantity,
+            duration (seconds), start_time, end_time, name, end_action
+            (shelve or delete), before_end_s
+        :raises ConflictException: so many are not free; it says when they
+            are
+        """
+        return self._create(_reservation.Reservation, **values)
+
+    def preview_reservation(self, **values):
+        """A Preview of that; nothing is reserved."""
+        return self._get_resource(_reservation.Preview, None).ask(
+            self, **values)
+
+    def update_reservation(self, reservation, **values):
+        """The changed Reservation.
+
+        :param values: name, end_action, before_end_s, end_at
+        """
+        return self._change(_reservation.Reservation, reservation, values)
+
+    def delete_reservation(self, reservation, ignore_missing=True):
+        """Cancel a reservation; one that is under way ends now."""
+        self._delete(_reservation.Reservation, reservation, ignore_missing)
+
+    def wait_for_reservation(self, reservation, status='active', *,
+                             interval=10, wait=600):
+        """The Reservation once it has this status; as wait_for_preemption."""
+        return self._wait(_reservation.Reservation, reservation, status,
+                          _RESERVATIONS_OVER, interval, wait)
+
+    def hosts(self, *, max_items=None, **query):
+        """A generator of Hosts, by name.
+
+        :param query: limit and marker, a name
+        """
+        return self._all(_reservation.Host, max_items, query)
+
+    def get_host(self, host):
+        """A Host.
+
+        :param host: name, or Host
+        """
+        return self._show(_reservation.Host, host)
+
+    def update_host(self, host, **values):
+        """The changed Host.
+
+        :param values: reservable (None: as is configured), extra: a dict of
+            properties, None for those that go
+        """
+        return self._change(_reservation.Host, host, values)
+
+    def properties(self):
+        """A generator of Properties that can be asked for."""
+        return self._all(_reservation.Property)
+
+    def update_property(self, name, *, hidden):
+        """The changed Property.
+
+        :param hidden: whether only administrators see it
+        """
+        return self._change(_reservation.Property, name, {'hidden': hidden})
+
+    def get_reservation_limits(self, project=None):
+        """ReservationLimits of a project.
+
+        :param project: id, or openstack.identity.v3.project.Project; that of
+            the token if it is None
+        :raises InvalidRequest: that is not known
+        """
+        return self._show(_reservation.ReservationLimits,
+                          project or self.get_project_id())
+
+    def set_reservation_limits(self, project, **limits):
+        """Give a project these limits of its own, and no others.
+
+        :param limits: max_reservations, max_hosts, max_duration_s,
+            max_advance_s, max_created_per_day; -1 is no limit
+        """
+        return self._change(_reservation.ReservationLimits, project, limits)
+
+    def delete_reservation_limits(self, project, ignore_missing=True):
+        """Let the limits of all projects hold for this one."""
+        self._delete(_reservation.ReservationLimits,
+                     resource.Resource._get_id(project), ignore_missing)
+
+    def get_energy(self, **query):
+        """Energy: what is drawn, and was saved.
+
+        :param query: since; a month ago by default
+        """
+        return self._get_resource(_energy.Energy, None).fetch(self, **query)
+
+    def get_energy_report(self, **query):
+        """An EnergyReport.
+
+        :param query: since, until; the last week by default
+        """
+        return self._get_resource(
+            _energy.EnergyReport, None).fetch(self, **query)
+
+    def energy_hosts(self):
+        """A generator of EnergyHosts, by name."""
+        return self._all(_energy.EnergyHost)
+
+    def get_energy_host(self, host):
+        """An EnergyHost.
+
+        :param host: name, or EnergyHost
+        """
+        return self._show(_energy.EnergyHost, host)
+
+    def retry_energy_host(self, host):
+        """Have a host booted again that has failed."""
+        self._get_resource(_energy.EnergyHost, host).retry(self)
+
+    def wait_for_energy_host(self, host, state='on', *, interval=10,
+                             wait=600):
+        """The EnergyHost once it has this state; as wait_for_preemption."""
+        return self._wait(_energy.EnergyHost, host, state, {'failed'},
+                          interval, wait, 'state')
+
+    def set_energy_figures(self, host, **figures):
+        """Say what a host delivers and draws; EnergyFigures.
+
+        :param host: name, or EnergyHost
+        :param figures: flops, watts, idle_watts, source
+        """
+        return self._change(_energy.EnergyFigures, host, figures)
+
+    def delete_energy_figures(self, host, ignore_missing=True):
+        """Forget what was measured of a host."""
+        self._delete(_energy.EnergyFigures, resource.Resource._get_id(host),
+                     ignore_missing)
+
+    def _all(self, kind, max_items=None, query=None):
+        query = {name: value for name, value in (query or {}).items()
+                 if value is not None}
+        # openstacksdk would list everything.
+        known = kind._query_mapping._mapping
+        if unknown := sorted(query.keys() - known.keys()):
+            raise exceptions.InvalidResourceQuery(
+                f'{", ".join(unknown)}: there is no such parameter for '
+                f'{kind.__name__}; there are: {", ".join(sorted(known))}.')
+        if max_items is not None:
+            query.setdefault('limit', max_items)
+        return itertools.islice(self._list(kind, **query), max_items)
+
+    def _show(self, kind, value):
+        # Not _get(): its message would hide that of the service.
+        value = resource.Resource._get_id(value)
+        return self._get_resource(kind, value).fetch(self)
+
+    def _change(self, kind, value, values):
+        # By the id, so that all that is named is sent, changed or not.
+        value = resource.Resource._get_id(value)
+        return self._get_resource(kind, value, **values).commit(self)
+
+    def _wait(self, kind, value, status, over, interval, wait,
+              attribute='status'):
+        return resource.wait_for_status(
+            self, self._show(kind, value), status, sorted(over - {status}),
+            interval, wait, attribute=attribute)

@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What hosts draw, and which are off."""
+
+from openstack import exceptions
+from openstack import resource
+
+from nova_preempt.sdk.v1 import _base
+
+
+class _Totals(_base.Single):
+    """What was drawn and saved within some time."""
+
+    _max_microversion = '1.1'
+    _query_mapping = resource.QueryParameters(
+        'since', 'until', include_pagination_defaults=False)
+
+    since = resource.Body('since')
+    #: In core-seconds: on and unused, and off.
+    res_idle_core_s = resource.Body('res_idle_core_s')
+    e_savings_core_s = resource.Body('e_savings_core_s')
+    #: What servers waited, in parts of what they ran.
+    delay_req = resource.Body('delay_req')
+    used_kwh = resource.Body('used_kwh')
+    saved_kwh = resource.Body('saved_kwh')
+
+
+class Energy(_Totals):
+    """What is drawn now, and was saved since."""
+
+    resource_key = 'energy'
+    base_path = '/energy'
+
+    #: None if it is not known.
+    watts = resource.Body('watts')
+    sampled_at = resource.Body('sampled_at')
+    #: Numbers by state, as a dict.
+    hosts = resource.Body('hosts', type=dict)
+
+
+class EnergyReport(_Totals):
+    """The same over time."""
+
+    resource_key = 'report'
+    base_path = '/energy/report'
+
+    until = resource.Body('until')
+    #: A dict for each point.
+    series = resource.Body('series', type=list)
+
+
+class EnergyHost(_base.Resource):
+    """A host with its power state and figures."""
+
+    resources_key = 'hosts'
+    base_path = '/energy/hosts'
+    _max_microversion = '1.1'
+
+    allow_list = True
+    allow_fetch = True
+
+    _query_mapping = resource.QueryParameters(
+        include_pagination_defaults=False)
+
+    name = resource.Body('name', alternate_id=True)
+    #: Such as on, asleep, waking or failed, and since when, and why.
+    state = resource.Body('state')
+    since = resource.Body('since')
+    reason = resource.Body('reason')
+    idle_intervals = resource.Body('idle_intervals')
+    #: How many seconds its last boot took.
+    boot_s = resource.Body('boot_s')
+    watts_now = resource.Body('watts_now')
+    #: A dict, None if there are none.
+    figures = resource.Body('figures', type=dict)
+
+    def fetch(self, session, **values):
+        """The host as it is now; the service lists them all at once."""
+        for found in self.list(session):
+            if found.name == self.id:
+                return found
+        raise exceptions.NotFoundException(
+            f'There is no host {self.id!r} with a power state.')
+
+    def retry(self, session):
+        """Have it booted again."""
+        request = self._prepare_request()
+        exceptions.raise_from_response(session.post(
+            f'{request.url}/retry',
+            microversion=self._get_microversion(session)))
+
+
+class EnergyFigures(_base.Resource):
+    """What a host delivers and draws."""
+
+    resource_key = 'figures'
+    base_path = '/energy/hosts'
+    path_end = '/figures'
+    _max_microversion = '1.1'
+
+    allow_commit = True
+    allow_delete = True
+    commit_method = 'PUT'
+
+    flops = resource.Body('flops')
+    watts = resource.Body('watts')
+    idle_watts = resource.Body('idle_watts')
+    flops_per_watt = resource.Body('flops_per_watt')
+    measured_at = resource.Body('measured_at')
+    source = resource.Body('source')

@@ -1,0 +1,144 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Preemptions, and questions about them."""
+
+from openstack import resource
+
+from nova_preempt.sdk.v1 import _base
+
+
+class Preemption(_base.Resource):
+    """Who ended for whom, or for what."""
+
+    resource_key = 'preemption'
+    resources_key = 'preemptions'
+    base_path = '/preemptions'
+    _max_microversion = '1.0'
+
+    allow_fetch = True
+    allow_list = True
+
+    _query_mapping = resource.QueryParameters(
+        'server_id', 'victim_id', 'flavor', 'status', 'since', 'until',
+        'host', 'project_id', all_projects={'type': _base.flag})
+
+    #: ISO 8601, UTC.
+    created_at = resource.Body('created_at')
+    updated_at = resource.Body('updated_at')
+    #: intent, claimed, rolling_back, done, rolled_back, aborted or refused.
+    status = resource.Body('status')
+    #: Why: create, resize, ..., or maximum_runtime, simulate, ...
+    operation = resource.Body('operation')
+    #: A dict of the server that was placed; None if nobody was, or one of
+    #: another project.
+    server = resource.Body('server', type=dict)
+    #: A dict for each server that gave way.
+    victims = resource.Body('victims', type=list)
+    request_id = resource.Body('request_id')
+    #: For administrators.
+    host = resource.Body('host')
+    #: In microseconds; for administrators.
+    cost_us = resource.Body('cost_us')
+    #: For administrators.
+    reason = resource.Body('reason')
+    #: How it was decided, as a dict; not in lists.
+    record = resource.Body('record', type=dict)
+
+    def simulate(self, session, **values):
+        """End a server as if another needed its place.
+
+        :param values: server_id and, if there is one, reason
+        """
+        return self._ask(session, '/simulate', {'simulate': values})
+
+
+class Explanation(_base.Resource):
+    """Who would end for a new server."""
+
+    resource_key = 'explain'
+    base_path = '/explain'
+    _max_microversion = '1.0'
+
+    allow_create = True
+
+    #: free, preempts or no_valid_host.
+    outcome = resource.Body('outcome')
+    #: How many would end.
+    victim_count = resource.Body('victim_count')
+    #: A dict for each of them that the project owns.
+    victims = resource.Body('victims', type=list)
+    #: The following are for administrators.
+    host = resource.Body('host')
+    cost_us = resource.Body('cost_us')
+    reason = resource.Body('reason')
+    considered = resource.Body('considered', type=list)
+
+
+class PlacementChance(_base.Resource):
+    """How many servers of a flavor would fit into an availability zone."""
+
+    resources_key = 'placement_chances'
+    base_path = '/placement-chances'
+    _max_microversion = '1.0'
+
+    allow_list = True
+
+    _query_mapping = resource.QueryParameters(
+        'flavor', 'availability_zone', include_pagination_defaults=False)
+
+    #: As it was asked for.
+    flavor = resource.Body('flavor')
+    availability_zone = resource.Body('availability_zone')
+    #: How many preemptible, and how many normal servers.
+    preemptible = resource.Body('preemptible')
+    normal = resource.Body('normal')
+
+
+class Statistics(_base.Single):
+    """Numbers of preemptions by flavor."""
+
+    resource_key = 'statistics'
+    base_path = '/statistics'
+    _max_microversion = '1.0'
+
+    _query_mapping = resource.QueryParameters(
+        'since', 'until', include_pagination_defaults=False)
+
+    since = resource.Body('since')
+    until = resource.Body('until')
+    #: Numbers as a dict.
+    total = resource.Body('total', type=dict)
+    #: The same of each flavor.
+    flavors = resource.Body('flavors', type=list)
+
+
+class Pause(_base.Resource):
+    """Something that is stopped for now."""
+
+    resource_key = 'pause'
+    resources_key = 'pauses'
+    base_path = '/pauses'
+    _max_microversion = '1.2'
+
+    allow_list = True
+    allow_commit = True
+    allow_delete = True
+    commit_method = 'PUT'
+
+    #: preemption, reservations or power.
+    what = resource.Body('what', alternate_id=True)
+    since = resource.Body('since')
+    reason = resource.Body('reason')
+    #: Who asked for it.
+    user_id = resource.Body('user_id')
+    project_id = resource.Body('project_id')
+    request_id = resource.Body('request_id')

@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import datetime
+
+from openstack import exceptions
+from oslo_utils import timeutils
+
+from nova_preempt.db import energy as db_energy
+from tests.unit.sdk import base
+
+
+class TestEnergy(base.SdkTestCase):
+
+    microversion = '1.2'
+
+    def setUp(self):
+        super().setUp()
+        self.inventory.add('a %1')
+        self.now = timeutils.utcnow().replace(microsecond=0)
+
+    def set_power(self, state, *from_states):
+        db_energy.set_power(self.db, 'a %1', state, self.now,
+                            from_states=from_states)
+
+    def test_totals(self):
+        db_energy.add_sample(self.db, db_energy.Sample(
+            self.now - datetime.timedelta(minutes=1), 3, 1, 2, 20, 8, 4,
+            300.0, 200.0))
+        self.assertEqual(300.0, self.admin.get_energy().watts)
+        report = self.admin.get_energy_report(
+            since=f'{(self.now - datetime.timedelta(1)).isoformat()}Z')
+        self.assertEqual(1, len(report.series))
+        self.assertGreater(report.saved_kwh, 0)
+        self.raised(exceptions.ForbiddenException, self.member.get_energy)
+
+    def test_figures(self):
+        made = self.admin.set_energy_figures('a %1', flops=1e12, watts=400)
+        self.assertEqual((1e12, 2.5e9), (made.flops, made.flops_per_watt))
+        host, = self.admin.energy_hosts()
+        self.assertEqual(('a %1', made.answer()), (host.name, host.figures))
+        self.assertIn('1000 is more than watts', self.raised(
+            exceptions.BadRequestException, self.admin.set_energy_figures,
+            host, watts=400, idle_watts=1000))
+        self.admin.delete_energy_figures(host)
+        self.assertEqual({}, db_energy.get_figures(self.db))
+        self.admin.delete_energy_figures(host)
+        self.raised(exceptions.NotFoundException,
+                    self.admin.delete_energy_figures, host,
+                    ignore_missing=False)
+
+    def test_boot_again(self):
+        self.set_power('failed', 'on')
+        self.assertEqual('failed', self.admin.get_energy_host('a %1').state)
+        self.raised(exceptions.ResourceFailure,
+                    self.admin.wait_for_energy_host, 'a %1', wait=20)
+        self.admin.retry_energy_host('a %1')
+        self.soon(self.set_power, 'on', 'waking')
+        host = self.admin.wait_for_energy_host('a %1', interval=0.05, wait=20)
+        self.assertEqual('on', host.state)
+        self.raised(exceptions.ConflictException,
+                    self.admin.retry_energy_host, host)
+        self.assertIn("'b'", self.raised(
+            exceptions.NotFoundException, self.admin.get_energy_host, 'b'))

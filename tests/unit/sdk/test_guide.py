@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The examples of the guide, one after the other."""
+
+import json
+from unittest import mock
+
+from nova_preempt.db import pauses
+from nova_preempt.db import reservable
+from tests.unit import test_guide
+from tests.unit.api.base import make_uuid
+from tests.unit.sdk import base
+
+
+class TestGuide(base.SdkTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for name in ('node-3', 'node-7'):
+            self.inventory.add(name, vcpus=8)
+        # What the engine does when a server is to end.
+        ended = self.add('d', 'p', [('p-spot', 'p', 'spot')])
+        self.enterContext(mock.patch.object(
+            self.engine, 'simulate', lambda *arguments, **values: ended))
+        (self.directory / 'clouds.yaml').write_text(json.dumps({'clouds': {
+            name: {'auth_type': 'admin_token',
+                   'auth': {'endpoint': f'{self.url}/v1', 'token': token}}
+            for name, token in (('mycloud', 'u:p'),
+                                ('mycloud-admin', 'admin:z'))}}))
+
+    def test_all(self):
+        printed = []
+        names = {'server_id': make_uuid('p-spot'), 'project_id': 'p',
+                 'print': lambda *values: printed.append(values)}
+        # Days that are far off, whenever this is run.
+        self.conf.set_override('max_advance_s', -1, 'reservation')
+        for block in test_guide.blocks('sdk.rst', 'python'):
+            exec(compile(block, 'sdk.rst', 'exec'), names)
+        for name in ('conn', 'admin'):
+            opened = names[name]
+            self.opened(getattr(opened, '_connection', opened))
+        self.check(names, printed)
+
+    def check(self, names, printed):
+        self.assertIn(('preempts', 3), printed)
+        self.assertIn((['power'],), printed)
+        self.assertIn(('m1.large', 'az1', 3), printed)
+        self.assertTrue(any('hosts' in str(values[0]) for values in printed))
+        self.assertEqual('done', names['preemption'].status)
+        self.assertEqual({}, pauses.get(self.db))
+        self.assertEqual({'rack': 'r1'},
+                         reservable.get_hosts(self.db)['node-3'].extra)
+        self.assertEqual(600, names['conn'].preemption.get_reservation(
+            names['reservation']).before_end_s)

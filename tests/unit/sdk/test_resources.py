@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+
+from nova_preempt.api import energy_schemas
+from nova_preempt.api import pauses
+from nova_preempt.api import reservation_schemas
+from nova_preempt.api import schemas
+from nova_preempt.sdk.v1 import energy
+from nova_preempt.sdk.v1 import preemption
+from nova_preempt.sdk.v1 import reservation
+
+#: What the API answers for each resource, and what a list takes.
+RESOURCES = (
+    (preemption.Preemption, schemas.PREEMPTION, schemas.LIST_QUERY),
+    (preemption.Explanation, schemas.EXPLAIN_ANSWER, None),
+    (preemption.PlacementChance, schemas.CHANCES_ANSWER,
+     schemas.CHANCES_QUERY),
+    (preemption.Statistics, schemas.STATISTICS_ANSWER,
+     schemas.STATISTICS_QUERY),
+    (preemption.Pause, pauses.PAUSE_ANSWER, None),
+    (reservation.Reservation, reservation_schemas.RESERVATION,
+     reservation_schemas.LIST_QUERY),
+    (reservation.Preview, reservation_schemas.PREVIEW_ANSWER, None),
+    (reservation.Host, reservation_schemas.HOST,
+     reservation_schemas.HOSTS_QUERY),
+    (reservation.Property, reservation_schemas.PROPERTY, None),
+    (reservation.ReservationLimits, reservation_schemas.LIMITS_ANSWER, None),
+    (energy.Energy, energy_schemas.ENERGY_ANSWER, None),
+    (energy.EnergyReport, energy_schemas.REPORT_ANSWER, None),
+    (energy.EnergyHost, energy_schemas.HOSTS_ANSWER, None),
+    (energy.EnergyFigures, energy_schemas.FIGURES_ANSWER, None),
+)
+
+
+def members(schema):
+    """Those of the resource in an answer."""
+    schema, = ([schema] if len(schema['properties']) > 1
+               else schema['properties'].values())
+    return set(schema.get('items', schema)['properties'])
+
+
+class TestResources(unittest.TestCase):
+
+    def test_they_have_what_the_api_answers(self):
+        for resource, answer, _ in RESOURCES:
+            known = set(resource._body_mapping())
+            self.assertEqual(set(), members(answer) - known, resource)
+            # All resources have these.
+            self.assertEqual(set(), known - members(answer) - {'id', 'name'},
+                             resource)
+
+    def test_lists_take_what_the_api_takes(self):
+        for resource, _, query in RESOURCES:
+            if query:
+                self.assertEqual(set(query['properties']),
+                                 set(resource._query_mapping._mapping))
