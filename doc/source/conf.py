@@ -12,6 +12,11 @@
 
 """What Sphinx needs to build the documentation."""
 
+import os
+import sys
+
+sys.path.insert(0, os.path.abspath('../ext'))
+
 project = 'nova-preempt'
 copyright = 'nova-preempt contributors'
 
@@ -22,6 +27,8 @@ extensions = [
     'oslo_policy.sphinxext',
     'oslo_policy.sphinxpolicygen',
     'cliff.sphinxext',
+    'openstackdocstheme',
+    'api_reference',
 ]
 
 # Sample configuration, which configuration.rst shows.
@@ -36,8 +43,16 @@ policy_generator_config_file = [
      '_static/nova-preempt'),
 ]
 
-html_theme = 'alabaster'
+templates_path = ['_templates']
+
+html_theme = 'openstackdocs'
 html_theme_options = {
-    'description': 'Preemptible servers for OpenStack Nova',
-    'fixed_sidebar': True,
+    'display_badge': False,         # that of a release of OpenStack
+    'analytics_tracking_code': '',  # who reads is nobody's business
 }
+# Neither names a place that is there: a repository, and a bug tracker.
+openstackdocs_repo_name = ''
+openstackdocs_bug_project = ''
+# The name is the one above; the pages are of no version.
+openstackdocs_auto_name = False
+openstackdocs_auto_version = False

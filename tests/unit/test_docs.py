@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What Sphinx does not check of the guide."""
+
+import importlib.util
+import pathlib
+import unittest
+import xml.etree.ElementTree
+
+from docutils import core
+
+from nova_preempt.api import openapi
+from nova_preempt.api import operations
+
+DOC = pathlib.Path(__file__).parents[2] / 'doc'
+
+
+def names(schema):
+    """Of all members, whatever they are in."""
+    for name, inner in schema.get('properties', {}).items():
+        yield name
+        yield from names(inner)
+    yield from names(schema.get('items') or {}) if schema else ()
+
+
+class TestApiReference(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        spec = importlib.util.spec_from_file_location(
+            'api_reference', DOC / 'ext' / 'api_reference.py')
+        self.extension = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.extension)
+        self.document = openapi.document(
+            operations.PUBLIC, operations.OPERATIONS, '/')
+
+    def test_all_is_there(self):
+        tree = core.publish_doctree(
+            '\n'.join(self.extension.page(self.document)),
+            settings_overrides={'report_level': 2, 'halt_level': 2})
+        sections = {}
+        for section in tree.findall(lambda node: node.tagname == 'section'):
+            sections[section[0].astext()] = section.astext()
+        for operation in (*operations.PUBLIC, *operations.OPERATIONS):
+            text = sections[f'{operation.method} {operation.path}']
+            self.assertIn(operation.summary, text)
+            for schema in (operation.query, operation.body,
+                           operation.answer):
+                for name in names(schema or {}):
+                    self.assertIn(name, text)
+            self.assertEqual(operation.since not in (None, '1.0'),
+                             f'microversion {operation.since}' in text)
+
+    def test_types(self):
+        for schema, text in (
+                ({'type': 'integer', 'minimum': -1, 'maximum': 5},
+                 'integer, from -1, to 5'),
+                ({'type': 'string', 'enum': ['a', 'b']}, '``a``, ``b``'),
+                ({'type': ['number', 'null'], 'maximum': 1e9},
+                 'number or null, to 1e+09'),
+                ({'type': 'array', 'items': {
+                    'type': 'string', 'format': 'uuid'}}, 'array of UUID'),
+                ({'anyOf': [{'type': 'boolean'}, {}]}, 'boolean or any')):
+            self.assertEqual(text, self.extension._type(schema))
+
+
+class TestPictures(unittest.TestCase):
+
+    def test_they_can_be_read(self):
+        pictures = sorted((DOC / 'source' / 'pictures').glob('*.svg'))
+        self.assertEqual(3, len(pictures))
+        page = (DOC / 'source' / 'pictures.rst').read_text()
+        for picture in pictures:
+            self.assertIn(picture.name, page)
+            root = xml.etree.ElementTree.parse(picture).getroot()
+            space = '{http://www.w3.org/2000/svg}'
+            # For who does not see them.
+            self.assertTrue(root.find(f'{space}title').text)
+            self.assertTrue(root.find(f'{space}desc').text)
+            # They bring the paper that their ink needs.
+            self.assertEqual('panel',
+                             root.find(f'{space}rect').get('class'))
