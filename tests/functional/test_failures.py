@@ -71,34 +71,34 @@ class TestKilledScheduler(base.PreemptionTestCase):
         return {server['id'] for server in self.servers()
                 if server['status'] == 'ACTIVE'}
 
-    def assert_rolled_back(self, status):
-        self.restart()
-        self.assert_consistent()
-        self.assert_outcome(status)
-
     def assert_outcome(self, status):
-        self.assertEqual([status], [
-            decision.status for decision in self.decisions.get_decisions()])
+        self.assertEqual(status, self.last_decision().status)
 
-    def test_after_the_intent(self):
+    def test_before_anybody_ends(self):
+        """Right after the intent and the swap, and before the first end."""
+        for step in (self.after_the_intent, self.after_the_swap,
+                     self.before_the_first_termination):
+            outcome = step()
+            self.assertEqual(1, len(self.decisions.get_open_decisions()))
+            self.restart()
+            self.assert_consistent()
+            self.assert_outcome(outcome)
+            self.assertEqual(set(self.victims), self.alive())
+
+    def after_the_intent(self):
         self.boot_and_kill(self.decisions, 'create_decision')
-        self.assertEqual(1, len(self.decisions.get_open_decisions()))
-        self.assert_rolled_back(decisions.ABORTED)
-        self.assertEqual(set(self.victims), self.alive())
+        return decisions.ABORTED
 
-    def test_after_the_swap(self):
+    def after_the_swap(self):
         self.boot_and_kill(self.scheduler.preemption.clients.placement,
                            'post_allocations')
         self.assertNotIn(self.victims[0], self.allocations()['host1'])
-        self.assert_rolled_back(decisions.ROLLED_BACK)
-        self.assertEqual(set(self.victims), self.alive())
+        return decisions.ROLLED_BACK
 
-    def test_before_the_first_termination(self):
-        nova = self.scheduler.preemption.clients.nova
-        self.boot_and_kill(nova, 'force_delete',
-                           after=False)
-        self.assert_rolled_back(decisions.ROLLED_BACK)
-        self.assertEqual(set(self.victims), self.alive())
+    def before_the_first_termination(self):
+        self.boot_and_kill(self.scheduler.preemption.clients.nova,
+                           'force_delete', after=False)
+        return decisions.ROLLED_BACK
 
     def test_after_the_first_of_two_terminations(self):
         nova = self.scheduler.preemption.clients.nova
@@ -183,26 +183,29 @@ class TestLostRaces(base.PreemptionTestCase):
         return mock.patch.object(placement, 'post_allocations',
                                  side_effect=post)
 
-    def test_conflict_tries_the_next_host(self):
+    def statuses(self):
+        return [decision.status
+                for decision in self.decisions.get_decisions()]
+
+    def test_conflicts(self):
         with self.lose(1):
             server = self.boot_normal()
+        # The next host is tried.
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
         self.assert_consistent()
-        self.assertEqual([decisions.ABORTED, decisions.DONE], [
-            decision.status for decision in self.decisions.get_decisions()])
+        self.assertEqual([decisions.ABORTED, decisions.DONE],
+                         self.statuses())
         self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
-
-    def test_conflict_on_every_host_starts_anew(self):
+        # After a conflict on every host it starts anew.
         with self.lose(2):
-            server = self.boot_normal()
+            server = self.boot_normal('second')
         self.assertEqual('host1', server['OS-EXT-SRV-ATTR:host'])
         self.assert_consistent()
         self.assertEqual(4, len(self.servers()))
-
-    def test_conflicts_without_end(self):
+        # Not without end.
         self.flags(max_attempts=2, group='preemption')
         with self.lose(100):
-            server = self.boot('normal', self.small)
+            server = self.boot('third', self.small)
             self.wait_failed(server)
         self.assert_consistent()
         self.assertEqual(5, len(self.servers()))

@@ -11,8 +11,10 @@
 # under the License.
 """The two quotas, on the real Nova and Placement."""
 
+import contextlib
 import threading
 
+import nova.conf
 from nova.limit import utils as limit_utils
 from nova.tests.functional.api import client as api_client
 from oslo_limit import fixture as limit_fixture
@@ -20,6 +22,7 @@ from oslo_limit import fixture as limit_fixture
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
+CONF = nova.conf.CONF
 PREEMPTIBLE_PROJECT = 'preemptible-allocations'
 
 
@@ -31,6 +34,8 @@ class QuotaTestCase(base.PreemptionTestCase):
         self.add_host('host1', 10, 10240, 100)
 
     def limit(self, driver='options', **values):
+        for name in ('servers', 'vcpus', 'memory_mb', 'project_limits'):
+            CONF.clear_override(name, group='preemption_quota')
         self.flags(group='preemption_quota', driver=driver, **values)
         self.scheduler.start_quotas()
 
@@ -65,70 +70,63 @@ class QuotaTestCase(base.PreemptionTestCase):
 
 class TestPreemptible(QuotaTestCase):
 
-    def test_refusal(self):
+    def test_refusals(self):
+        big = self.create_flavor('b', 2, 1024, 10, preemptible=True)
+        ram = self.create_flavor('r', 1, 2048, 10, preemptible=True)
+        huge = self.create_flavor('h', 11, 1024, 10, preemptible=True)
+
+        self.limit(vcpus=3, memory_mb=3000)
+        first = self.boot_spot('a', 'host1', flavor=big)
+        self.assertIn('vcpus: limit 3, used 2, requested 2',
+                      self.refuse(big))
+        fault = self.refuse(ram)
+        self.assertIn('memory_mb: limit 3000, used 1024, requested 2048',
+                      fault)
+        self.assertNotIn('vcpus', fault)
+        self.delete(first)
+
+        # What has failed counts nothing.
+        self.limit(servers=1, vcpus=1)
+        self.assertIn('vcpus: limit 1, used 0, requested 11',
+                      self.refuse(huge))
+        second = self.boot_spot('b', 'host1')
+        self.refuse(self.spot)
+        self.delete(second)
+        self.boot_spot('c', 'host1')
+
+        self.limit(servers=5, project_limits=[
+            {'project_id': self.project, 'servers': '1'},
+            {'project_id': 'other', 'vcpus': '7'}])
+        self.assertIn('limit 1, used 1', self.refuse(self.spot))
+
         self.limit(servers=2)
-        self.boot_spot('a', 'host1')
-        self.boot_spot('b', 'host1')
-        fault = self.refuse(self.spot)
+        self.boot_spot('d', 'host1')
         self.assertEqual(
             'No valid host was found. Quota of preemptible servers exceeded '
             f'for project {self.project}: servers: limit 2, used 2, '
-            'requested 1.', fault)
+            'requested 1.', self.refuse(self.spot))
         self.assertIn('Quota of preemptible servers exceeded',
                       self.stdlog.logger.output)
         self.assertIn('limit 2, used 2', self.last_decision().reason)
         # Normal ones are not bounded by it, and one that failed counts
         # nothing.
-        normal = self.boot_normal()['id']
-        self.delete(normal)
-        self.delete(self.boot('c', self.small))
-
-    def test_a_failed_one_counts_nothing(self):
-        self.limit(servers=1, vcpus=1)
-        big = self.create_flavor('b', 11, 1024, 10, preemptible=True)
-        self.assertIn('vcpus: limit 1, used 0, requested 11',
-                      self.refuse(big))
-        spot = self.boot_spot('a', 'host1')
-        self.refuse(self.spot)
-        self.delete(spot)
-        self.boot_spot('b', 'host1')
-
-    def test_amounts(self):
-        self.limit(vcpus=3, memory_mb=3000)
-        big = self.create_flavor('b', 2, 1024, 10, preemptible=True)
-        self.boot_spot('a', 'host1', flavor=big)
-        self.assertIn('vcpus: limit 3, used 2, requested 2',
-                      self.refuse(big))
-        ram = self.create_flavor('r', 1, 2048, 10, preemptible=True)
-        fault = self.refuse(ram)
-        self.assertIn('memory_mb: limit 3000, used 1024, requested 2048',
-                      fault)
-        self.assertNotIn('vcpus', fault)
-
-    def test_of_a_project(self):
-        self.limit(servers=5, project_limits=[
-            {'project_id': self.project, 'servers': '1'},
-            {'project_id': 'other', 'vcpus': '7'}])
-        self.boot_spot('a', 'host1')
-        self.assertIn('limit 1, used 1', self.refuse(self.spot))
+        self.delete(self.boot_normal()['id'])
+        self.delete(self.boot('e', self.small))
 
     def test_several_at_once(self):
-        """All or nothing."""
+        """All or nothing; and those that a hint makes preemptible count."""
+        self.flags(allow_hint=True, group='preemption')
         self.limit(servers=3)
         self.assertEqual(['ERROR'] * 4, [
             server['status'] for server in self.boot_many(4, self.spot)])
         self.wait_for(lambda: not self.alive(), 'them to fail')
-        servers = self.boot_many(3, self.spot)
-        self.assertEqual(['ACTIVE'] * 3,
+        servers = self.boot_many(2, self.spot)
+        self.assertEqual(['ACTIVE'] * 2,
                          [server['status'] for server in servers])
-        self.assertIn('limit 3, used 3', self.refuse(self.spot))
-
-    def test_hints(self):
-        self.flags(allow_hint=True, group='preemption')
-        self.limit(servers=1)
         hint = {'preemptible': 'true'}
         self.boot_spot('a', 'host1', flavor=self.small, hints=hint)
-        self.assertIn('limit 1, used 1',
+        self.assertIn('limit 3, used 3', self.refuse(self.spot))
+        self.assertIn('limit 3, used 3',
                       self.refuse(self.small, hints=hint))
         self.boot_normal('n')
 
@@ -212,14 +210,6 @@ class TestPreemptible(QuotaTestCase):
 
 class TestNormal(QuotaTestCase):
 
-    def test_left_to_nova(self):
-        self.limit(servers=0, normal_servers=0)
-        self.boot_normal('a')
-        self.flags(group='quota', instances=1)
-        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
-                                'b', self.small)
-        self.assertEqual(403, exc.response.status_code)
-
     def test_bounded_here(self):
         """The API lets in the sum; each kind gets its part."""
         self.flags(group='quota', instances=3, cores=3, ram=3072)
@@ -245,6 +235,13 @@ class TestNormal(QuotaTestCase):
         self.boot_normal('n')
         self.assertEqual(1, len(self.last_victims()))
         self.assert_consistent()
+        # Left to Nova.
+        self.limit(enforce_normal=False, servers=0, normal_servers=0)
+        self.boot_normal('a')
+        self.flags(group='quota', instances=1)
+        exc = self.assertRaises(api_client.OpenStackApiException, self.boot,
+                                'b', self.small)
+        self.assertEqual(403, exc.response.status_code)
 
 
 class TestAllocationProject(QuotaTestCase):
@@ -295,15 +292,6 @@ class TestAllocationProject(QuotaTestCase):
                 self.assertEqual({}, self.project_usage(self.project))
         self.wait_consistent()
 
-    def test_a_victim_and_its_end(self):
-        for number in range(10):
-            self.boot_spot(f's{number}', 'host1')
-        self.boot_normal('n')
-        self.assertEqual({'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10},
-                         self.project_usage(self.project))
-        self.assertEqual(9, self.project_usage(PREEMPTIBLE_PROJECT)['VCPU'])
-        self.assert_consistent()
-
     def test_put_right(self):
         """Servers from before, and what Nova's conductor has claimed."""
         self.limit(allocation_project_id='')
@@ -315,36 +303,43 @@ class TestAllocationProject(QuotaTestCase):
         self.assertEqual([PREEMPTIBLE_PROJECT, self.project],
                          self.projects_of(spot, normal))
         self.assert_consistent()
+        # A victim takes nothing along from there.
+        for number in range(8):
+            self.boot_spot(f's{number}', 'host1')
+        self.boot_normal('o')
+        self.assertEqual({'VCPU': 2, 'MEMORY_MB': 2048, 'DISK_GB': 20},
+                         self.project_usage(self.project))
+        self.assertEqual(8, self.project_usage(PREEMPTIBLE_PROJECT)['VCPU'])
+        self.assert_consistent()
 
 
 class TestKeystone(QuotaTestCase):
 
-    def register(self, limits, projects=None):
-        self.useFixture(limit_fixture.LimitFixture(limits, projects or {}))
-        self.limit(driver='oslo_limit')
+    @contextlib.contextmanager
+    def registered(self, limits, projects=None):
+        with limit_fixture.LimitFixture(limits, projects or {}):
+            self.limit(driver='oslo_limit')
+            yield
 
     def test_limits(self):
-        self.register({'preemptible_servers': 1, 'preemptible_vcpus': -1,
-                       'preemptible_memory_mb': 99999})
-        self.boot_spot('a', 'host1')
-        self.assertIn('preemptible_servers: limit 1, used 1, requested 1',
-                      self.refuse(self.spot))
-        self.boot_normal('n')
-
-    def test_of_a_project(self):
-        self.register(
-            {'preemptible_servers': 0, 'preemptible_vcpus': 0,
-             'preemptible_memory_mb': -1},
-            {self.project: {'preemptible_servers': 5,
-                            'preemptible_vcpus': 1}})
-        self.boot_spot('a', 'host1')
-        self.assertIn('preemptible_vcpus: limit 1, used 1, requested 1',
-                      self.refuse(self.spot))
-
-    def test_not_registered(self):
-        self.register({'preemptible_servers': 5, 'preemptible_vcpus': 5})
-        self.assertIn('preemptible_memory_mb: limit 0, used 0, '
-                      'requested 1024', self.refuse(self.spot))
+        with self.registered({'preemptible_servers': 5,
+                              'preemptible_vcpus': 5}):
+            self.assertIn('preemptible_memory_mb: limit 0, used 0, '
+                          'requested 1024', self.refuse(self.spot))
+        with self.registered(
+                {'preemptible_servers': 0, 'preemptible_vcpus': 0,
+                 'preemptible_memory_mb': -1},
+                {self.project: {'preemptible_servers': 5,
+                                'preemptible_vcpus': 1}}):
+            self.boot_spot('a', 'host1')
+            self.assertIn('preemptible_vcpus: limit 1, used 1, requested 1',
+                          self.refuse(self.spot))
+        with self.registered({'preemptible_servers': 1,
+                              'preemptible_vcpus': -1,
+                              'preemptible_memory_mb': 99999}):
+            self.assertIn('preemptible_servers: limit 1, used 1, requested 1',
+                          self.refuse(self.spot))
+            self.boot_normal('n')
 
 
 class TestUnifiedLimits(QuotaTestCase):
