@@ -22,6 +22,7 @@ import datetime
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
+from nova_preempt.core import quotas as core
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
@@ -30,17 +31,6 @@ _LOCK = 'quotas'
 # Claims end with what they are for, as Nova's records tell. What nobody looks
 # at any more is forgotten after a day: no request takes as long.
 LIFETIME_S = 86_400
-
-
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """What one server counts; the flavor's size, memory in MiB."""
-
-    id: int
-    server_uuid: str
-    preemptible: bool
-    vcpus: int
-    memory_mb: int
 
 
 class QuotaClaims:
@@ -57,8 +47,8 @@ class QuotaClaims:
         """Claim for servers, in place of what was claimed for them before.
 
         :param amounts: {server uuid: what has preemptible, vcpus, memory_mb}
-        :returns: (ids of the new claims, [Claim] of the project's others, all
-            of which came before)
+        :returns: (ids of the new claims, the core's Claims of the project's
+            others, all of which came before)
         """
         now = timeutils.utcnow()
         model = models.QuotaClaim
@@ -75,12 +65,13 @@ class QuotaClaims:
                 & model.server_uuid.in_(list(amounts))))
             others = session.execute(
                 sa.select(*(getattr(model, field.name)
-                            for field in dataclasses.fields(Claim)))
+                            for field in dataclasses.fields(core.Claim)))
                 .where(model.project_id == project_id)
                 .order_by(model.id)).all()
             session.add_all(rows)
             session.flush()
-            return [row.id for row in rows], [Claim(*row) for row in others]
+            return ([row.id for row in rows],
+                    [core.Claim(*row) for row in others])
 
     @retries.retried
     def release(self, ids):

@@ -28,11 +28,9 @@ from oslo_limit import exception as limit_exc
 from oslo_limit import limit
 from oslo_log import log as logging
 
-from nova_preempt.scheduler import usage
+from nova_preempt.core import quotas as core
 
 LOG = logging.getLogger(__name__)
-
-NAMES = ('servers', 'vcpus', 'memory_mb')
 
 
 def check(options):
@@ -71,10 +69,7 @@ class OptionLimits:
     """
 
     def __init__(self, options):
-        self._defaults = {}
-        for name in NAMES:
-            for prefix in ('', 'normal_'):
-                self._defaults[prefix + name] = options[prefix + name]
+        self._defaults = {name: options[name] for name in core.LIMITS}
         self._projects = dict(self._parse(line)
                               for line in options.project_limits or ())
 
@@ -93,25 +88,21 @@ class OptionLimits:
         return project_id, limits
 
     def _of(self, project_id, preemptible):
-        limits = {**self._defaults, **self._projects.get(project_id, {})}
-        prefix = '' if preemptible else 'normal_'
-        return {name: limits[prefix + name] for name in NAMES}
+        return core.limits_of(
+            self._defaults, self._projects.get(project_id, {}), preemptible)
 
     def is_bounded(self, project_id, preemptible):
         """Whether there is any limit: if not, nothing is counted."""
-        return any(value >= 0 for value in
-                   self._of(project_id, preemptible).values())
+        return core.is_bounded(self._of(project_id, preemptible))
 
     def over(self, project_id, preemptible, used, requested):
-        """[(name, limit, used, requested)] of the limits that are exceeded.
+        """The core's Exceeded of each limit that is.
 
         :param used: {name: amount} before the request
         :param requested: {name: amount}, of what it adds
         """
-        limits = self._of(project_id, preemptible)
-        return [(name, limits[name], used[name], amount)
-                for name, amount in requested.items()
-                if 0 <= limits[name] < used[name] + amount]
+        return core.exceeded(
+            self._of(project_id, preemptible), used, requested)
 
 
 class KeystoneLimits:
@@ -134,9 +125,9 @@ class KeystoneLimits:
                              for name, amount in requested.items()})
         except limit_exc.ProjectOverLimit as exc:
             # A release of oslo.limit before 2.7 takes -1 for a number.
-            return [(info.resource_name, info.limit, info.current_usage,
-                     info.delta) for info in exc.over_limit_info_list
-                    if info.limit >= 0]
+            return [core.Exceeded(info.resource_name, info.limit,
+                                  info.current_usage, info.delta)
+                    for info in exc.over_limit_info_list if info.limit >= 0]
         return []
 
 
@@ -171,8 +162,8 @@ class Quotas:
                 or not self._limits.is_bounded(project_id, preemptible)):
             yield
             return
-        amounts = usage.Amounts(preemptible, spec_obj.flavor.vcpus,
-                                spec_obj.flavor.memory_mb)
+        amounts = core.Amounts(preemptible, spec_obj.flavor.vcpus,
+                               spec_obj.flavor.memory_mb)
         # One at a time of each project: what is refused in a moment must not
         # count for the next one.
         with lockutils.lock(project_id, semaphores=self._locks):
@@ -194,15 +185,16 @@ class Quotas:
         try:
             claimed, earlier = self._claims.claim(
                 project_id, dict.fromkeys(uuids, amounts))
-            others, own = self._count(project_id, set(uuids),
-                                      amounts.preemptible, earlier)
+            records = self._read(project_id, amounts.preemptible, earlier)
+            self._release(records.settled())
         except Exception:
             LOG.exception('Cannot count the servers of project %s.',
                           project_id)
             reason = 'the servers of the project cannot be counted'
         else:
-            reason = self._refusal(project_id, amounts, len(uuids), own,
-                                   others)
+            reason = self._refusal(
+                project_id, amounts.preemptible,
+                *records.usage(amounts, uuids))
         if reason:
             self._release(claimed)
         return claimed, reason
@@ -214,27 +206,21 @@ class Quotas:
             # They count until Nova's records show that the request is over.
             LOG.exception('Cannot release claims of a quota.')
 
-    def _refusal(self, project_id, amounts, count, own, others):
+    def _refusal(self, project_id, preemptible, used, requested):
         """Why the request would put the project over a limit, '' if not."""
-        preemptible = amounts.preemptible
-        own, others, wanted = _sum(own), _sum(others), _sum([amounts] * count)
-        # A server that moves adds nothing, one that is resized the rest.
-        requested = {name: wanted[name] - own[name] for name in NAMES
-                     if wanted[name] > own[name]}
         if not requested:
             return ''
-        used = {name: others[name] + own[name] for name in NAMES}
         try:
             over = self._limits.over(project_id, preemptible, used, requested)
         except Exception:
             LOG.exception('Cannot get the limits of project %s.', project_id)
             return 'the limits of the project cannot be read'
-        return _reason(project_id, preemptible, over) if over else ''
+        return core.tell(project_id, preemptible, over) if over else ''
 
-    def _count(self, project_id, uuids, preemptible, earlier):
-        """The Amounts of other servers, and of those of the request.
+    def _read(self, project_id, preemptible, earlier):
+        """The core's Records of a project.
 
-        :param earlier: db.quota_claims.Claims of the project
+        :param earlier: its Claims
         """
         # In this order: a server goes from the requests into a cell.
         requests = self._servers.requests(project_id)
@@ -242,45 +228,4 @@ class Quotas:
             # A cell that is down must not stop what Nova lets in; idle
             # capacity is not owed to anybody.
             project_id, partial=not preemptible)
-        found = {uuid: list(item.amounts) for uuid, item in servers.items()}
-        over = []
-        for claim in earlier:
-            uuid = claim.server_uuid
-            # Nova marks a server as busy before it asks for a host, and until
-            # its record has the new flavor.
-            if uuid in requests or (uuid in servers and servers[uuid].busy):
-                found.setdefault(uuid, []).append(usage.Amounts(
-                    claim.preemptible, claim.vcpus, claim.memory_mb))
-            else:
-                over.append(claim.id)
-        self._release(over)
-        own = [_largest(amounts, preemptible)
-               for uuid, amounts in found.items() if uuid in uuids]
-        others = [_largest(amounts, preemptible)
-                  for uuid, amounts in found.items() if uuid not in uuids]
-        return ([item for item in others if item],
-                [item for item in own if item])
-
-
-def _largest(amounts, preemptible):
-    """What counts of a server of several sizes; None if of other kinds."""
-    amounts = [item for item in amounts if item.preemptible == preemptible]
-    if not amounts:
-        return None
-    return usage.Amounts(preemptible, max(item.vcpus for item in amounts),
-                         max(item.memory_mb for item in amounts))
-
-
-def _sum(amounts):
-    return {'servers': len(amounts),
-            'vcpus': sum(item.vcpus for item in amounts),
-            'memory_mb': sum(item.memory_mb for item in amounts)}
-
-
-def _reason(project_id, preemptible, over):
-    kind = 'preemptible' if preemptible else 'normal'
-    limits = '; '.join(
-        f'{name}: limit {limit_}, used {used}, requested {requested}'
-        for name, limit_, used, requested in over)
-    return (f'Quota of {kind} servers exceeded for project {project_id}: '
-            f'{limits}.')
+        return core.Records(servers, requests, earlier)

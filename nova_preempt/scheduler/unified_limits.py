@@ -11,12 +11,11 @@
 # under the License.
 """Preemptible flavors that keep out of Nova's unified limits.
 
-With unified limits Nova's API checks the resource classes that a flavor asks
-for: with the extra spec resources:VCPU=0 it asks for none. The scheduler
-claims what the size of the flavor says all the same.
+The scheduler claims what the size of the flavor says all the same.
 """
 
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core import quotas
 
 
 def restore(spec_obj, classes):
@@ -30,9 +29,9 @@ def restore(spec_obj, classes):
     flavor = spec_obj.flavor
     extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
                    else None) or {}
-    zeroed = {f'resources:{name}' for name in classes
-              if extra_specs.get(f'resources:{name}') == '0'}
-    if not zeroed or not specs.flavor_is_preemptible(extra_specs):
+    zeroed = quotas.zeroed(extra_specs, classes,
+                           specs.flavor_is_preemptible(extra_specs))
+    if not zeroed:
         return
     # The server keeps its flavor as it is.
     spec_obj.flavor = flavor.obj_clone()

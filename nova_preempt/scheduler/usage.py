@@ -11,8 +11,6 @@
 # under the License.
 """What a project has: its servers, and its requests for servers."""
 
-import dataclasses
-
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -20,29 +18,9 @@ from nova.compute import vm_states
 from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core import quotas
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Amounts:
-    """What one server counts, by its flavor as in Nova's own quota."""
-
-    preemptible: bool
-    vcpus: int
-    memory_mb: int
-
-
-@dataclasses.dataclass(frozen=True)
-class CountedServer:
-    """A server in a cell.
-
-    amounts has more than one item while it is resized. busy says that Nova
-    works on it.
-    """
-
-    amounts: list[Amounts]
-    busy: bool
 
 
 class ProjectServers:
@@ -59,7 +37,7 @@ class ProjectServers:
         self._hinted = hinted
 
     def servers(self, project_id, partial=False):
-        """{uuid: Server} of those in cells.
+        """{uuid: the core's CountedServer} of those in cells.
 
         :param partial: whether to do without cells that cannot be read
         :raises CellTimeout: a cell cannot be read
@@ -102,12 +80,14 @@ def _server(instance, by_hint):
     flavors = [flavor for flavor in (
         instance.flavor, instance.new_flavor, instance.old_flavor)
         if flavor is not None]
-    return CountedServer([_amounts(flavor, by_hint) for flavor in flavors],
-                         instance.task_state is not None)
+    return quotas.CountedServer(
+        [_amounts(flavor, by_hint) for flavor in flavors],
+        instance.task_state is not None)
 
 
 def _amounts(flavor, by_hint):
     extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
                    else None) or {}
-    return Amounts(by_hint or specs.flavor_is_preemptible(extra_specs),
-                   flavor.vcpus, flavor.memory_mb)
+    return quotas.Amounts(
+        by_hint or specs.flavor_is_preemptible(extra_specs),
+        flavor.vcpus, flavor.memory_mb)

@@ -27,15 +27,15 @@ from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt.conf import quota as quota_conf
+from nova_preempt.core import quotas as core
 from nova_preempt.db import models
 from nova_preempt.db import quota_claims
 from nova_preempt.scheduler import quotas
-from nova_preempt.scheduler import usage
 from tests import tables
 from tests.unit.db import test_decisions
 
-ONE = usage.Amounts(True, 1, 1024)
-TWO = usage.Amounts(False, 2, 2048)
+ONE = core.Amounts(True, 1, 1024)
+TWO = core.Amounts(False, 2, 2048)
 
 
 class TestSQLite(unittest.TestCase):
@@ -63,7 +63,7 @@ class TestSQLite(unittest.TestCase):
         """What a request that comes now has to count."""
         ids, others = self.claims.claim(project_id, {'new': ONE})
         self.claims.release(ids)
-        return {item.server_uuid: usage.Amounts(
+        return {item.server_uuid: core.Amounts(
             item.preemptible, item.vcpus, item.memory_mb) for item in others}
 
     def test_who_comes_later_sees_it(self):
@@ -127,7 +127,7 @@ class TestSQLite(unittest.TestCase):
         nova = FakeNova()
         grows = [f's{number}' for number in range(8)]
         for uuid in grows:
-            nova.in_cells[uuid] = usage.CountedServer([ONE], True)
+            nova.in_cells[uuid] = core.CountedServer([ONE], True)
         schedulers = [Scheduler(test_decisions.make_database(self.path), nova,
                                 limit=-1, vcpus=11) for _ in range(2)]
         for scheduler in schedulers:
@@ -167,10 +167,10 @@ class FakeNova:
         return dict(self.in_cells)
 
     def build(self, uuid):
-        self.in_cells[uuid] = usage.CountedServer([ONE], True)
+        self.in_cells[uuid] = core.CountedServer([ONE], True)
         self.most = max(self.most, len(self.in_cells))
         self.waiting.discard(uuid)
-        self.in_cells[uuid] = usage.CountedServer([ONE], False)
+        self.in_cells[uuid] = core.CountedServer([ONE], False)
 
 
 class Scheduler:
