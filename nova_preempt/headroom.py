@@ -15,7 +15,6 @@ nova-preempt-engine ends servers until it is; the scheduler sees to it that no
 others come into that very space, which would end in turn.
 """
 
-import dataclasses
 import threading
 import time
 
@@ -23,7 +22,6 @@ from nova import context as nova_context
 from nova import objects
 from oslo_log import log as logging
 
-from nova_preempt.core import capacity
 from nova_preempt.core import headroom as core
 
 LOG = logging.getLogger(__name__)
@@ -55,13 +53,11 @@ class Headroom:
         # One reading at a time; who comes meanwhile waits for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._groups = []
-        self._spares = core.Spares()
-        self._taken = []
+        self._ledger = core.Ledger()
 
     def __bool__(self):
         """Whether there is a headroom, as far as is known."""
-        return bool(self._default or self._groups)
+        return bool(self._default or self._ledger.groups)
 
     # -- reading ---------------------------------------------------------
 
@@ -117,34 +113,21 @@ class Headroom:
                 return
             with self._lock:
                 self._read_at = now
-                self._groups = groups
-                self._spares = core.Spares(groups)
-                self._taken = [item for item in self._taken
-                               if item.when is None or item.when >= now]
-                for item in self._taken:
-                    self._spares.take(item.provider_uuid, item.resources)
+                self._ledger.read(groups, now)
 
     # -- asking ----------------------------------------------------------
 
     def is_closed(self, provider_uuid, resources):
         """Whether a preemptible server of this size would be in the way."""
         with self._lock:
-            return self._spares.lacks(provider_uuid, resources)
+            return self._ledger.lacks({provider_uuid: resources})
 
     def has_room(self, resources):
         """Whether there is space to spare on some node; True without any
         headroom.
         """
-        nodes = {}
-        for group in self._groups:
-            nodes.update(group.nodes)
-        if not nodes:
-            return True
-        return any(
-            capacity.fits(resources, free)
-            and not self.is_closed(uuid, resources)
-            for uuid, free in ((state.uuid, core.free(state))
-                               for state in nodes.values()))
+        with self._lock:
+            return self._ledger.has_room(resources)
 
     # -- what this process places ----------------------------------------
 
@@ -155,48 +138,28 @@ class Headroom:
         :param real_claim: returns whether it has claimed
         :returns: the same
         """
-        taken = [_Taken(uuid, item['resources'])
-                 for uuid, item in allocations.items()]
+        claim = core.Claim({uuid: item['resources']
+                            for uuid, item in allocations.items()})
         with self._lock:
-            if any(self._spares.lacks(item.provider_uuid, item.resources)
-                   for item in taken):
+            if self._ledger.lacks(claim.amounts):
                 return False
-            self._take(taken)
+            self._ledger.take(claim)
         claimed = False
         try:
             claimed = real_claim()
         finally:
             with self._lock:
                 if claimed:
-                    for item in taken:
-                        item.when = self._monotonic()
+                    claim.done_at = self._monotonic()
                 else:
-                    self._give_back(taken)
+                    self._ledger.give_back(claim)
         return claimed
 
     def placed(self, provider_uuid, resources):
         """A normal server of this size has been placed."""
         with self._lock:
-            self._take([_Taken(provider_uuid, resources, self._monotonic())])
-
-    def _take(self, taken):
-        self._taken += taken
-        for item in taken:
-            self._spares.take(item.provider_uuid, item.resources)
-
-    def _give_back(self, taken):
-        self._taken = [item for item in self._taken if item not in taken]
-        for item in taken:
-            self._spares.give_back(item.provider_uuid, item.resources)
-
-
-@dataclasses.dataclass(eq=False)
-class _Taken:
-    """Space taken since the last reading."""
-
-    provider_uuid: str
-    resources: dict
-    when: float | None = None      # None while it is being claimed
+            self._ledger.take(core.Claim({provider_uuid: resources},
+                                         self._monotonic()))
 
 
 def _wanted(aggregate):

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 import dataclasses
 
+from nova_preempt.core import capacity
 from nova_preempt.core.model import Provider, Resources
 
 
@@ -88,31 +89,78 @@ class Group:
         return {name: lack for name, lack in lacks.items() if lack > 0}
 
 
-class Spares:
-    """What each of several groups has to spare, as it is taken.
+@dataclasses.dataclass(eq=False)
+class Claim:
+    """Space that was taken since the groups were read.
 
-    A host may be in several groups.
+    :ivar amounts: {class: amount}, by the uuid of a provider
+    :ivar done_at: None for as long as it is being claimed
+    """
+
+    amounts: Mapping[str, Resources]
+    done_at: float | None = None
+
+
+class Ledger:
+    """What groups have to spare: as they were read, less what was taken since.
+
+    A host may be in several groups. Without any there is room for all.
     """
 
     def __init__(self, groups: Iterable[Group] = ()) -> None:
-        self._spares = [(group.uuids(), group.spare()) for group in groups]
+        self.groups: tuple[Group, ...] = ()
+        self._spares: list[tuple[set[str], dict[str, int]]] = []
+        self._claims: list[Claim] = []
+        self.read(groups, 0)
 
-    def lacks(self, provider_uuid: str, resources: Resources) -> bool:
-        """Whether there is less to spare around a host than this."""
+    def read(self, groups: Iterable[Group], began_at: float) -> None:
+        """Go on from these.
+
+        What was taken since this reading began it may have missed.
+        """
+        self.groups = tuple(groups)
+        self._spares = [(group.uuids(), group.spare())
+                        for group in self.groups]
+        self._claims = [
+            claim for claim in self._claims
+            if claim.done_at is None or claim.done_at >= began_at]
+        for claim in self._claims:
+            self._change(claim, -1)
+
+    def lacks(self, amounts: Mapping[str, Resources]) -> bool:
+        """Whether there is less to spare around one of the hosts than this.
+
+        :param amounts: {class: amount}, by the uuid of a provider
+        """
         return any(spare[name] < amount
-                   for uuids, spare in self._spares if provider_uuid in uuids
+                   for uuid, resources in amounts.items()
+                   for uuids, spare in self._spares if uuid in uuids
                    for name, amount in resources.items()
                    if amount and name in spare)
 
-    def take(self, provider_uuid: str, resources: Resources) -> None:
-        self._change(provider_uuid, resources, -1)
+    def has_room(self, resources: Resources) -> bool:
+        """Whether there is space to spare on some host of a group.
 
-    def give_back(self, provider_uuid: str, resources: Resources) -> None:
-        self._change(provider_uuid, resources, 1)
+        Without any host in a group there is no headroom to keep.
+        """
+        hosts = {name: host for group in self.groups
+                 for name, host in group.nodes.items()}
+        return not hosts or any(
+            capacity.fits(resources, free(host))
+            and not self.lacks({host.uuid: resources})
+            for host in hosts.values())
 
-    def _change(self, provider_uuid: str, resources: Resources,
-                sign: int) -> None:
-        for uuids, spare in self._spares:
-            if provider_uuid in uuids:
-                for name in spare.keys() & resources.keys():
-                    spare[name] += sign * resources[name]
+    def take(self, claim: Claim) -> None:
+        self._claims.append(claim)
+        self._change(claim, -1)
+
+    def give_back(self, claim: Claim) -> None:
+        self._claims.remove(claim)
+        self._change(claim, 1)
+
+    def _change(self, claim: Claim, sign: int) -> None:
+        for uuid, resources in claim.amounts.items():
+            for uuids, spare in self._spares:
+                if uuid in uuids:
+                    for name in spare.keys() & resources.keys():
+                        spare[name] += sign * resources[name]

@@ -99,19 +99,88 @@ class TestGroup(unittest.TestCase):
                 after.get(name, 0))
 
 
-class TestSpares(unittest.TestCase):
+class TestLedger(unittest.TestCase):
+
+    def one(self, used: int = 4, wanted: int = 4,
+            names: str = 'ab') -> headroom.Group:
+        """A group of hosts of 5 VCPUs, of which a is in use."""
+        return headroom.Group('', {'VCPU': (wanted, False)}, {
+            name: host(name, {'VCPU': 5}, {'VCPU': used * (name == 'a')})
+            for name in names})
+
+    def claim(self, amount: int, name: str = 'a',
+              done_at: float | None = None) -> headroom.Claim:
+        return headroom.Claim({name: {'VCPU': amount}}, done_at)
+
+    def check(self, ledger: headroom.Ledger, spare: int,
+              name: str = 'a') -> None:
+        """So much, and no more, is to spare around a host."""
+        for amount, expected in ((spare, False), (spare + 1, True)):
+            self.assertIs(expected, ledger.lacks(
+                {name: {'VCPU': amount, 'DISK_GB': 99}}))
+
+    def test_what_asks_for_nothing_is_in_nobodys_way(self) -> None:
+        ledger = headroom.Ledger([self.one(wanted=9)])
+        self.assertTrue(ledger.lacks({'a': {'VCPU': 1}}))
+        self.assertFalse(ledger.lacks({'a': {'VCPU': 0}}))
 
     def test_a_host_in_two_groups(self) -> None:
         here = host('a', {'VCPU': 4}, {})
-        spares = headroom.Spares([
+        ledger = headroom.Ledger([
             headroom.Group('', {'VCPU': (1, False)}, {'a': here}),
             headroom.Group('', {'VCPU': (2, False)}, {
                 'a': here, 'b': host('b', {'VCPU': 0}, {})})])
-        self.assertFalse(spares.lacks('a', {'VCPU': 2, 'DISK_GB': 9}))
-        self.assertTrue(spares.lacks('a', {'VCPU': 3}))
-        self.assertFalse(spares.lacks('c', {'VCPU': 3}))
-        spares.take('b', {'VCPU': 1})
-        self.assertTrue(spares.lacks('a', {'VCPU': 2}))
+        self.check(ledger, 2)
+        self.assertFalse(ledger.lacks({'c': {'VCPU': 99}}))
+        ledger.take(self.claim(1, 'b'))
+        self.check(ledger, 1)
+
+    def test_every_provider_of_a_claim_counts(self) -> None:
+        ledger = headroom.Ledger([self.one(names='a', used=1, wanted=4),
+                                  self.one(names='b')])
+        self.assertTrue(ledger.lacks({'b': {'VCPU': 1}, 'a': {'VCPU': 1}}))
+        self.assertFalse(ledger.lacks({'b': {'VCPU': 1}}))
+
+    def test_what_was_taken_since_a_reading_began(self) -> None:
+        ledger = headroom.Ledger([self.one()])
+        ledger.take(self.claim(1, 'b', done_at=5))
+        self.check(ledger, 1)
+        # This one may have seen it or not.
+        ledger.read([self.one()], 5)
+        self.check(ledger, 1)
+        ledger.read([self.one()], 6)
+        self.check(ledger, 2)
+
+    def test_a_reading_may_miss_what_is_being_claimed(self) -> None:
+        ledger = headroom.Ledger([self.one()])
+        claim = self.claim(2)
+        ledger.take(claim)
+        ledger.read([self.one()], 9)
+        self.check(ledger, 0)
+        claim.done_at = 9.5
+        ledger.read([self.one(used=2)], 10)
+        self.check(ledger, 4)
+
+    def test_what_is_given_back_during_a_reading(self) -> None:
+        ledger = headroom.Ledger([self.one()])
+        claim = self.claim(2)
+        ledger.take(claim)
+        ledger.read([self.one()], 9)
+        ledger.give_back(claim)
+        ledger.read([self.one()], 9)
+        self.check(ledger, 2)
+
+    def test_has_room(self) -> None:
+        ledger = headroom.Ledger([self.one()])
+        self.assertTrue(ledger.has_room({'VCPU': 2}))
+        # So much is free on one, but not to spare.
+        self.assertFalse(ledger.has_room({'VCPU': 3}))
+        self.assertFalse(ledger.has_room({'VCPU': 1, 'PCPU': 1}))
+        ledger.take(self.claim(2))
+        self.assertFalse(ledger.has_room({'VCPU': 1}))
+
+    def test_without_headroom_there_is_room(self) -> None:
+        self.assertTrue(headroom.Ledger().has_room({'VCPU': 99}))
 
     @support.LAW
     @given(st.lists(groups, max_size=3), st.sampled_from('abcd'), amounts,
@@ -119,10 +188,11 @@ class TestSpares(unittest.TestCase):
     def test_what_is_given_back_was_not_taken(
             self, found: list[headroom.Group], name: str,
             taken: dict[str, int], wanted: dict[str, int]) -> None:
-        spares = headroom.Spares(found)
-        before = spares.lacks(name, wanted)
-        spares.take(name, taken)
+        ledger = headroom.Ledger(found)
+        before = ledger.lacks({name: wanted})
+        claim = headroom.Claim({name: taken})
+        ledger.take(claim)
         # Taking never makes room.
-        self.assertLessEqual(before, spares.lacks(name, wanted))
-        spares.give_back(name, taken)
-        self.assertEqual(before, spares.lacks(name, wanted))
+        self.assertLessEqual(before, ledger.lacks({name: wanted}))
+        ledger.give_back(claim)
+        self.assertEqual(before, ledger.lacks({name: wanted}))
