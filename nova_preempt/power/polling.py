@@ -13,6 +13,7 @@
 
 import time
 
+from nova_preempt.core import retrying
 from nova_preempt.power import errors
 
 _POLL_INTERVAL_S = 2
@@ -43,7 +44,7 @@ class Poller:
 
         :raises PowerError: it did not come true in time
         """
-        end_s = self._clock() + timeout_s
+        wait = retrying.Wait(self._clock(), timeout_s, self._interval_s)
         while True:
             cause = ''
             try:
@@ -53,10 +54,11 @@ class Poller:
                 raise
             except errors.PowerError as exc:
                 cause = f': {exc.cause}'
-            if self._clock() >= end_s:
+            pause_s = wait.pause_s(self._clock())
+            if not pause_s:
                 raise errors.PowerError(
                     host, f'not {what} within {timeout_s} s{cause}')
-            self._sleep(self._interval_s)
+            self._sleep(pause_s)
 
     def switch(self, host, is_so, ask, timeout_s, what):
         """Ask for something unless it is so, and wait until it is.

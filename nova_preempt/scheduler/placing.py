@@ -21,6 +21,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core import refusals
+from nova_preempt.core import retrying
 from nova_preempt.db import decisions
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import acting
@@ -77,8 +78,9 @@ class Placing:
                 continue
             except _FAILURES as exc:
                 left -= 1
-                if left and not patience.limit.is_over() and _is_lost_race(
-                        cycle, exc):
+                if retrying.is_to_try_again(
+                        _failure(exc), conflicts=cycle.conflicts,
+                        attempts_left=left, left_s=patience.limit.left_s()):
                     spec_obj = again or spec_obj
                     continue
                 error = self._refused(context, instance_uuids, cycle, exc)
@@ -158,8 +160,10 @@ _DETAILS = {
 }
 
 
-def _is_lost_race(cycle, exc):
-    """Whether it may go better another time."""
+def _failure(exc):
+    """The core's word for it."""
     if isinstance(exc, exception.NoValidHost):
-        return cycle.conflicts > 0
-    return isinstance(exc, handover.VictimsStuck | decisions.LostDecision)
+        return retrying.Failure.NO_HOST
+    return {handover.VictimsStuck: retrying.Failure.STUCK,
+            decisions.LostDecision: retrying.Failure.LOST,
+            }.get(type(exc), retrying.Failure.OTHER)

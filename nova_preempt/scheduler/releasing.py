@@ -23,6 +23,7 @@ import time
 from oslo_utils import timeutils
 
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core import retrying
 from nova_preempt.core.scheduling import joining
 from nova_preempt.db import decisions as db_decisions
 
@@ -128,15 +129,17 @@ class ReleaseWaiter:
 
         :param limit: the request's nova_preempt.scheduler.deadline.Deadline
         """
-        start = self._monotonic()
-        longest_s = (self._options.maximum_notice_s
-                     + self._options.termination_timeout_s)
+        options = self._options
+        wait = retrying.Wait(
+            self._monotonic(),
+            options.maximum_notice_s + options.termination_timeout_s,
+            options.poll_interval_s)
         try:
-            while self._is_coming(coming.decision_uuids, start):
-                if (self._monotonic() - start >= longest_s
-                        or limit.is_over()):
+            while self._is_coming(coming.decision_uuids, wait.began):
+                pause_s = wait.pause_s(self._monotonic(), limit.left_s())
+                if not pause_s:
                     return
-                self._sleep(self._options.poll_interval_s)
+                self._sleep(pause_s)
         finally:
             with self._lock:
                 others = self._taken[coming.provider_uuid]

@@ -27,6 +27,7 @@ from nova_preempt.cloud import request
 from nova_preempt.core import capacity
 from nova_preempt.core import model
 from nova_preempt.core import refusals
+from nova_preempt.core import retrying
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
@@ -91,9 +92,9 @@ class WakeOnDemand:
 
     def _retry(self, context, spec_obj, instance_uuids, place, error,
                patience):
-        since = self._monotonic()
-        deadline = since + min(self._conf.energy.demand_wait_s,
-                               patience.limit.left_s())
+        wait = retrying.Wait(
+            self._monotonic(), min(self._conf.energy.demand_wait_s,
+                                   patience.limit.left_s()), _POLL_S)
         tried = set()
         while True:
             hosts, boot_s = self._wake(context, spec_obj, instance_uuids,
@@ -104,12 +105,12 @@ class WakeOnDemand:
             if not patience.may_wait():
                 _count('busy')
                 raise _coming(error, boot_s) from error
-            self._wait(hosts, deadline)
+            self._wait(hosts, wait)
             up = self._up(hosts)
-            if not up and self._monotonic() >= deadline:
+            if not up and wait.is_over(self._monotonic()):
                 _count('timeout')
                 raise _coming(error, boot_s,
-                              self._monotonic() - since) from error
+                              self._monotonic() - wait.began) from error
             # What is up and did not help the request is not asked again.
             tried |= up
             try:
@@ -119,7 +120,8 @@ class WakeOnDemand:
                 continue
             _count('served')
             self._release(instance_uuids[0])
-            self._note(spec_obj, instance_uuids, self._monotonic() - since)
+            self._note(spec_obj, instance_uuids,
+                       self._monotonic() - wait.began)
             return selections
 
     def _wake(self, context, spec_obj, instance_uuids, tried):
@@ -172,13 +174,13 @@ class WakeOnDemand:
                     found[provider.name] = number
         return found
 
-    def _wait(self, hosts, deadline):
+    def _wait(self, hosts, wait):
         """Wait until all of them are up or have failed, or time is up."""
-        while self._monotonic() < deadline:
+        while pause_s := wait.pause_s(self._monotonic()):
             states = db_energy.get_power(self._db, steps.COMING)
             if not states.keys() & set(hosts):
                 return
-            self._sleep(_POLL_S)
+            self._sleep(pause_s)
 
     def _up(self, hosts):
         states = db_energy.get_power(self._db)

@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""When to look again while one waits, and when to give up.
+
+Who looks after many things at once has a rule of its own: of victims in
+``ending.py``, of those that come back, over hours, in ``returns.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wait:
+    """For something that others do; times by any clock, in seconds.
+
+    Whoever waits looks first, and then asks for the pause: so there is a look
+    once time is up, too, and what has come at the last moment is not lost.
+
+    :param began: when it began
+    :param longest_s: how long it lasts at most
+    :param interval_s: how long it is from one look to the next
+    """
+
+    began: float
+    longest_s: float
+    interval_s: float
+
+    def pause_s(self, now: float, left_s: float = math.inf) -> float:
+        """Return how long it is until the next look; 0 = give up.
+
+        :param left_s: for how long who waits is waited for
+        """
+        rest_s = min(self.began + self.longest_s - now, left_s)
+        return max(0.0, min(self.interval_s, rest_s))
+
+    def is_over(self, now: float) -> bool:
+        return not self.pause_s(now)
+
+
+class Failure(enum.Enum):
+    """How an attempt to serve a request has failed."""
+
+    NO_HOST = "no host"  # there is none, or others were faster there
+    STUCK = "stuck"  # who had to give way did not in time
+    LOST = "lost"  # another process has taken its victims over
+    OTHER = "other"
+
+
+def is_to_try_again(
+    failure: Failure, *, conflicts: int, attempts_left: int, left_s: float
+) -> bool:
+    """Whether a request is decided anew.
+
+    That is so after a race, which may end otherwise the next time. All else
+    would fail again.
+
+    :param conflicts: how many claims others were faster with
+    :param left_s: until the request has to be answered
+    """
+    is_race = conflicts > 0 if failure is Failure.NO_HOST else (
+        failure is not Failure.OTHER)
+    return is_race and attempts_left > 0 and left_s > 0

@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""When it is looked again, and when it is given up."""
+
+import unittest
+
+from nova_preempt.core import retrying
+from nova_preempt.core.retrying import Failure
+
+
+class TestWait(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.wait = retrying.Wait(began=100, longest_s=10, interval_s=4)
+
+    def test_pauses(self):
+        for now, expected in ((100, 4), (106, 4), (107, 3), (109.5, 0.5),
+                              (110, 0), (111, 0)):
+            with self.subTest(now):
+                self.assertEqual(expected, self.wait.pause_s(now))
+                self.assertIs(expected == 0, self.wait.is_over(now))
+
+    def test_who_waits_is_not_waited_for_for_ever(self):
+        self.assertEqual([4, 1, 0, 0], [
+            self.wait.pause_s(100, left_s) for left_s in (9, 1, 0, -1)])
+
+    def test_a_look_at_the_end_is_the_last(self):
+        """However times are rounded."""
+        wait = retrying.Wait(0.1, 0.7, 0.2)
+        now, looks = 0.1, 1
+        while pause_s := wait.pause_s(now):
+            now += pause_s
+            looks += 1
+        self.assertAlmostEqual(0.8, now)
+        self.assertLessEqual(looks, 6)
+
+    def test_nothing_is_waited_for(self):
+        self.assertTrue(retrying.Wait(5, 0, 1).is_over(5))
+
+
+class TestTryAgain(unittest.TestCase):
+
+    def again(self, failure, conflicts=0, attempts_left=1, left_s=1):
+        return retrying.is_to_try_again(
+            failure, conflicts=conflicts, attempts_left=attempts_left,
+            left_s=left_s)
+
+    def test_after_a_race(self):
+        for failure, conflicts, expected in (
+                (Failure.NO_HOST, 0, False), (Failure.NO_HOST, 1, True),
+                (Failure.STUCK, 0, True), (Failure.LOST, 0, True),
+                (Failure.OTHER, 1, False)):
+            with self.subTest(failure=failure, conflicts=conflicts):
+                self.assertIs(expected, self.again(failure, conflicts))
+
+    def test_not_without_end(self):
+        self.assertFalse(self.again(Failure.STUCK, attempts_left=0))
+        self.assertFalse(self.again(Failure.STUCK, left_s=0))
