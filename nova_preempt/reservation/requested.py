@@ -17,12 +17,9 @@ import json
 
 from nova_preempt import exceptions
 from nova_preempt.conf import reservation as conf_reservation
+from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import host_query
 from nova_preempt.db import reservation_rows as rows
-
-# A start that has passed by less than this is now: clocks differ, and a
-# request takes its time.
-LATE_S = 60
 
 _MAX = 2 ** 31 - 1
 _MAX_NAME = 255
@@ -73,21 +70,8 @@ def make_wanted(request, options, now_s):
     check_number('quantity', request.quantity, 1)
     if request.duration_s is not None:
         check_number('duration', request.duration_s, 1)
-    start_s, end_s = _window(request, now_s)
-    duration_s = request.duration_s
-    if duration_s is None:
-        if request.start_time is None or request.end_time is None:
-            raise exceptions.InvalidReservation(
-                'duration: is needed without both start_time and end_time')
-        duration_s = end_s - start_s
-        check_number('duration', duration_s, 1)
-    immediate = request.start_time is None and request.end_time is None
-    if immediate:
-        end_s = start_s + duration_s
-    if end_s is not None and end_s - start_s < duration_s:
-        raise exceptions.InvalidReservation(
-            f'duration: {duration_s} s are more than the {end_s - start_s} s '
-            'from start_time to end_time')
+    window = _window(request, now_s)
+    check_number('duration', window.duration_s, 1)
     end_action, before_end_s = request.end_action, request.before_end_s
     if end_action is None:
         end_action = options.end_action
@@ -96,26 +80,21 @@ def make_wanted(request, options, now_s):
     check_changes(name=request.name, end_action=end_action,
                   before_end_s=before_end_s)
     return Wanted(_properties(request.host_properties), request.quantity,
-                  duration_s, start_s, end_s, immediate, request.name,
-                  end_action, before_end_s)
+                  window.duration_s, window.start_s, window.end_s,
+                  window.immediate, request.name, end_action, before_end_s)
 
 
 def _window(request, now_s):
-    """(start_s, end_s or None)."""
-    start_s, end_s = now_s, None
-    if request.start_time is not None:
-        start_s = to_s('start_time', request.start_time)
-        if start_s < now_s - LATE_S:
-            raise exceptions.InvalidReservation('start_time: has passed')
-        start_s = max(start_s, now_s)
-    if request.end_time is not None:
-        end_s = to_s('end_time', request.end_time)
-        if end_s <= now_s:
-            raise exceptions.InvalidReservation('end_time: has passed')
-        if end_s <= start_s:
-            raise exceptions.InvalidReservation(
-                'end_time: is not after start_time')
-    return start_s, end_s
+    """The core's AskedWindow."""
+    start_s, end_s = (
+        None if time is None else to_s(field, time) for field, time in (
+            ('start_time', request.start_time),
+            ('end_time', request.end_time)))
+    try:
+        return admission.asked_window(now_s, start_s, end_s,
+                                      request.duration_s)
+    except admission.BadWindow as exc:
+        raise exceptions.InvalidReservation(str(exc)) from None
 
 
 def to_s(field, time):

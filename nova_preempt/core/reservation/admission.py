@@ -21,6 +21,66 @@ import enum
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import model
 
+#: A start that has passed by no more than this is now: clocks differ, and a
+#: request takes its time.
+LATE_S = 60
+
+
+class BadWindow(ValueError):
+    """No reservation can be at such a time; says which field is wrong."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AskedWindow:
+    """From when until when, and for how long of it.
+
+    :ivar end_s: None if it has no end
+    :ivar immediate: whether it is to be now or not at all
+    """
+
+    start_s: int
+    end_s: int | None
+    duration_s: int
+    immediate: bool
+
+
+def asked_window(
+    now_s: int,
+    start_s: int | None,
+    end_s: int | None,
+    duration_s: int | None,
+) -> AskedWindow:
+    """Return what is meant by the times that are said, None for those not.
+
+    Without a duration all of the window is meant, and without a start and an
+    end that it begins now.
+
+    :raises BadWindow: that cannot be
+    """
+    immediate = start_s is None and end_s is None
+    if start_s is not None and start_s < now_s - LATE_S:
+        raise BadWindow("start_time: has passed")
+    first_s = max(now_s, now_s if start_s is None else start_s)
+    if end_s is not None:
+        if end_s <= now_s:
+            raise BadWindow("end_time: has passed")
+        if end_s <= first_s:
+            raise BadWindow("end_time: is not after start_time")
+    if duration_s is None:
+        if start_s is None or end_s is None:
+            raise BadWindow(
+                "duration: is needed without both start_time and end_time"
+            )
+        duration_s = end_s - first_s
+    if immediate:
+        end_s = first_s + duration_s
+    if end_s is not None and end_s - first_s < duration_s:
+        raise BadWindow(
+            f"duration: {duration_s} s are more than the {end_s - first_s} s "
+            "from start_time to end_time"
+        )
+    return AskedWindow(first_s, end_s, duration_s, immediate)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offer:

@@ -28,6 +28,43 @@ def reservation(start_s=1000, end_s=2000, quantity=1, **values):
         'end_at': end_at, **values})
 
 
+class TestAskedWindow(unittest.TestCase):
+
+    def ask(self, start_s=None, end_s=None, duration_s=None):
+        asked = admission.asked_window(1000, start_s, end_s, duration_s)
+        return (asked.start_s, asked.end_s, asked.duration_s, asked.immediate)
+
+    def test_what_is_meant(self):
+        for said, expected in (
+                ((None, None, 60), (1000, 1060, 60, True)),
+                ((2000, None, 60), (2000, None, 60, False)),
+                ((None, 1060, 60), (1000, 1060, 60, False)),
+                ((2000, 2500, None), (2000, 2500, 500, False)),
+                ((2000, 2500, 500), (2000, 2500, 500, False))):
+            with self.subTest(said):
+                self.assertEqual(expected, self.ask(*said))
+
+    def test_a_start_that_has_just_passed_is_now(self):
+        self.assertEqual((1000, 1500, 500, False), self.ask(940, 1500))
+        self.assertEqual((1000, None, 60, False),
+                         self.ask(1000, duration_s=60))
+
+    def test_what_cannot_be(self):
+        for said, message in (
+                ((939, None, 60), '^start_time: has passed'),
+                ((None, 1000, 60), '^end_time: has passed'),
+                ((940, 1000, None), '^end_time: has passed'),
+                ((2000, 2000, None), '^end_time: is not after start_time'),
+                ((None, None, None), '^duration: is needed without both'),
+                ((2000, None, None), '^duration: is needed without both'),
+                ((None, 2000, None), '^duration: is needed without both'),
+                ((2000, 2500, 501), '^duration: 501 s are more than the 500'),
+                ((940, 1500, 560), '^duration: 560 s are more than the 500')):
+            with self.subTest(said), self.assertRaisesRegex(
+                    admission.BadWindow, message):
+                self.ask(*said)
+
+
 class TestGrant(unittest.TestCase):
 
     def test_candidates(self):
