@@ -39,7 +39,8 @@ class Figures:
             return None
         return self.flops / self.watts
 
-    def marginal_watts(self, share: float, *, in_use: bool) -> float | None:
+    def marginal_watts(self, share: float | None, *,
+                       in_use: bool) -> float | None:
         """Return the watts that a request adds to what the host draws.
 
         A host without servers could be asleep, drawing nothing, so all that
@@ -47,16 +48,16 @@ class Figures:
         power anyway. Between idle and full load the draw is taken to rise
         evenly.
 
-        :param share: of all that the host may be given, from 0 to 1
+        :param share: of all that the host may be given, see share()
         :param in_use: whether it has servers already
         """
-        if self.watts is None or self.idle_watts is None:
+        if share is None or self.watts is None or self.idle_watts is None:
             return None
         slope = max(0.0, self.watts - self.idle_watts) * share
         return slope if in_use else self.idle_watts + slope
 
     def as_measured(self, watts_now: float | None,
-                    share: float) -> 'Figures':
+                    share: float | None) -> 'Figures':
         """These figures, with the watts corrected by a reading.
 
         A host that draws a tenth more than its figures let expect at its load
@@ -66,13 +67,13 @@ class Figures:
         reading all there is, and taken for the watts at full load.
 
         :param watts_now: what it draws, None if it is not read
-        :param share: of all that the host may be given, what is in use, from
-            0 to 1
+        :param share: of all that the host may be given, what is in use, see
+            share()
         """
         # A host that is looked at is on: 0 W is a meter that failed.
         if not watts_now or watts_now < 0:
             return self
-        expected = self._expected_watts(share)
+        expected = self._expected_watts(share or 0.0)
         if not expected:
             return dataclasses.replace(self, watts=watts_now)
         factor = watts_now / expected
@@ -86,6 +87,19 @@ class Figures:
             return None
         slope = max(0.0, self.watts - self.idle_watts)
         return self.idle_watts + slope * min(1.0, max(0.0, share))
+
+
+def share(vcpus: float, total: int,
+          allocation_ratio: float | None) -> float | None:
+    """Return which part so many are of all vCPUs that a host may be given.
+
+    With all of them given it is taken to be at full load.
+
+    :param allocation_ratio: 1 where it is not known
+    :returns: None if it has none to give
+    """
+    most = total * (allocation_ratio or 1.0)
+    return vcpus / most if most else None
 
 
 def ranking(efficiencies: Mapping[str, float | None]) -> list[str]:

@@ -74,23 +74,20 @@ class KWRankingWeigher(weights.BaseHostWeigher):
         figures = self.figures.get(name)
         if figures is None:
             return None
-        cpus = _cpus(host_state)
         return figures.as_measured(
             self.figures.watts_now(name),
-            host_state.vcpus_used / cpus if cpus else 0.0)
+            _share(host_state, host_state.vcpus_used))
 
     def _weigh_marginal(self, host_state, request_spec):
         figures = self._figures(host_state)
         if figures is None:
             return None
-        cpus = _cpus(host_state)
-        if not cpus:
-            return None
         watts = figures.marginal_watts(
-            request_spec.vcpus / cpus, in_use=host_state.num_instances > 0)
+            _share(host_state, request_spec.vcpus),
+            in_use=host_state.num_instances > 0)
         return None if watts is None else -watts
 
 
-def _cpus(host_state):
-    """How many it may be given: with all of them it is at full load."""
-    return host_state.vcpus_total * (host_state.cpu_allocation_ratio or 1)
+def _share(host_state, vcpus):
+    return efficiency.share(vcpus, host_state.vcpus_total,
+                            host_state.cpu_allocation_ratio)

@@ -42,9 +42,27 @@ class TestEfficiency(unittest.TestCase):
             self.assertIsNone(figures.flops_per_watt)
 
 
+class TestShare(unittest.TestCase):
+
+    def test_of_what_may_be_given(self):
+        for vcpus, total, ratio, expected in (
+                (2, 8, 1.0, .25), (2, 8, 2.0, .125), (0, 8, 1.0, 0),
+                (16, 8, 2.0, 1), (2, 8, None, .25), (2, 8, 0.0, .25),
+                (2, 0, 2.0, None)):
+            with self.subTest(total=total, ratio=ratio):
+                self.assertEqual(expected,
+                                 efficiency.share(vcpus, total, ratio))
+
+
 class TestMarginalWatts(unittest.TestCase):
 
     figures = Figures(None, 300, 100)
+
+    def test_a_host_that_has_nothing_to_give(self):
+        self.assertIsNone(self.figures.marginal_watts(None, in_use=True))
+        # Who has nothing to give is idle.
+        self.assertEqual(Figures(None, 600, 200),
+                         self.figures.as_measured(200, None))
 
     def test_idle_power_is_due_to_the_first_server(self):
         self.assertEqual(150, self.figures.marginal_watts(.25, in_use=False))
