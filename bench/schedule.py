@@ -52,6 +52,7 @@ from nova_preempt.db import hints
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.handover import terminator
 from nova_preempt.scheduler import acting
+from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import nova_cloud
 
@@ -90,8 +91,9 @@ class RetryScheduler(nova_manager.SchedulerManager):
             context, spec_obj, self.host_manager)
         preemption = self._preemption
         cloud = nova_cloud.NovaCloud(
-            preemption, self.host_manager, context, spec_obj, [],
-            lambda: 'create', acting.Act(preemption, preemption.patience()))
+            preemption, self.host_manager,
+            asked.AskedHow(context, spec_obj, []),
+            acting.Act(preemption, preemption.patience()))
         cloud.asked_for(resources, 0)
         cloud.refresh(0)
         search = plans.Search(

@@ -55,8 +55,8 @@ class Records:
             for server in plan.victims)
         return decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
-            request_id=cycle.context.request_id or '',
-            operation=cycle.operation, project_id=project_id,
+            request_id=cycle.asked.context.request_id or '',
+            operation=cycle.asked.operation, project_id=project_id,
             user_id=user_id or '', host=state.host,
             provider_uuid=plan.host.uuid,
             cost_us=plan.cost_us, victims=victims,
@@ -82,12 +82,12 @@ class Records:
 
     def refused(self, cycle, server_uuid, reason):
         """The db.Decision that says why preemption did not help."""
-        spec_obj = cycle.spec_obj
+        spec_obj = cycle.asked.spec_obj
         return decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
             status=decisions.REFUSED, reason=reason,
-            request_id=cycle.context.request_id or '',
-            operation=cycle.operation,
+            request_id=cycle.asked.context.request_id or '',
+            operation=cycle.asked.operation,
             project_id=spec_obj.project_id or '',
             record={**self._basics(cycle),
                     'refusals': dict(cycle.decision.search.refusals)
@@ -95,10 +95,10 @@ class Records:
 
     def _basics(self, cycle):
         return {
-            'operation': cycle.operation,
-            'asked_by': requester.describe(cycle.context),
-            'flavor': cycle.spec_obj.flavor.name
-            if 'name' in cycle.spec_obj.flavor else '',
+            'operation': cycle.asked.operation,
+            'asked_by': requester.describe(cycle.asked.context),
+            'flavor': cycle.asked.spec_obj.flavor.name
+            if 'name' in cycle.asked.spec_obj.flavor else '',
             'resources': dict(cycle.resources),
             'consider': self._options.consider,
             'cost': self._options.cost,

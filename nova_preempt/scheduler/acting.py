@@ -69,13 +69,13 @@ class Act:
         if self.patience.limit.longest_notice_s() < max(
                 victim.notice_s for victim in decision.victims):
             raise deadline.TimeIsUp('end preemptible servers')
-        cycle.decisions.append(decision.uuid)
+        cycle.taken.decisions.append(decision.uuid)
         try:
             with metrics.PHASES.labels('claim').time():
                 claim = preemption.handover.claims.claim(
                     plan, decision, cycle.resources)
         except (decisions.LostDecision, db_exc.DBError):
-            cycle.lost.append(decision.uuid)
+            cycle.taken.lost.append(decision.uuid)
             raise
         preemption.records.log(claim)
         preemption.handover.events.start(claim)

@@ -18,8 +18,6 @@ Placement, sorts hosts and claims, and hands each step to the core
 carried out by the claims.
 """
 
-import functools
-
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -28,6 +26,7 @@ from nova_preempt.core import model
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
+from nova_preempt.scheduler import taken
 
 LOG = logging.getLogger(__name__)
 
@@ -37,39 +36,23 @@ class SchedulingCycle:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param get_operation: returns which operation this is
-    :param excluded: uuids of servers that must not be victims
-    :param server_uuids: the servers that it is for
-    :param rank: of the request, see nova_preempt.core.scheduling.policy
+    :param asked: a nova_preempt.scheduler.asked.Asked
     :param act: a nova_preempt.scheduler.acting.Act
     :ivar decision: the core's Cycle, None until Placement has been asked
-    :ivar claims: db.Decisions that took victims
-    :ivar decisions: uuids of all of them, claimed or not
-    :ivar lost: uuids of those that may be claimed, or not
-    :ivar free_claims: uuids of servers that needed no victims
-    :ivar conflicts: how often somebody else was faster
+    :ivar taken: a nova_preempt.scheduler.taken.Taken
+    :ivar resources: {class: amount} that each server asks for
     """
 
-    def __init__(self, preemption, host_manager, context, spec_obj,
-                 get_operation, excluded, server_uuids, rank, act):
-        self.context = context
-        self.spec_obj = spec_obj
+    def __init__(self, preemption, host_manager, asked, act):
+        self.asked = asked
         self.decision = None
-        self.claims = []
-        self.decisions = []
-        self.lost = []
-        self.free_claims = []
-        self.conflicts = 0
+        self.taken = taken.Taken()
         self.resources = {}
+        self.cloud = nova_cloud.NovaCloud(preemption, host_manager, asked,
+                                          act)
         self._preemption = preemption
-        self._get_operation = get_operation
-        self._excluded = excluded
-        self._rank = rank
         self._act = act
         self._is_choosing = True
-        self.cloud = nova_cloud.NovaCloud(
-            preemption, host_manager, context, spec_obj, list(server_uuids),
-            lambda: self.operation, act)
 
     def __enter__(self):
         return self
@@ -81,15 +64,6 @@ class SchedulingCycle:
         """The claims are made, or not: let other threads choose."""
         self._is_choosing = False
         self._act.stop_choosing()
-
-    @functools.cached_property
-    def operation(self):
-        return self._get_operation()
-
-    @property
-    def since(self):
-        """The monotonic time when it began."""
-        return self.cloud.since
 
     @property
     def patience(self):
@@ -135,7 +109,8 @@ class SchedulingCycle:
         preemption = self._preemption
         self.decision = core.Cycle(
             self.cloud, model.Request.of(asked), preemption.known.policy(),
-            preemption.process.clock(), self._rank, self._excluded,
+            preemption.process.clock(), self.asked.rank,
+            self.asked.excluded,
             list_age_s=preemption.process.options.max_age_s,
             memo=preemption.memo)
         self.decision.found_room(room)
@@ -199,27 +174,27 @@ class SchedulingCycle:
             LOG.info('Lost host %(host)s to another request: %(exc)s',
                      {'host': state.host, 'exc': exc})
         if claim is None:
-            self.conflicts += 1
+            self.taken.conflicts += 1
             metrics.CONFLICTS.inc()
             self.decision.lost(state.uuid)
             self._preemption.known.providers.outdated()
             return False
         self._preemption.known.providers.changed(state.uuid)
-        self.claims.append(claim)
+        self.taken.claims.append(claim)
         return True
 
     def _join(self, state, plan):
         if not self._act.join(state, plan, self.resources):
-            self.conflicts += 1
+            self.taken.conflicts += 1
             self.decision.lost(state.uuid)
             return False
         return True
 
     def _claim_room(self, state, real_claim, server_uuid):
         if not self._act.take_room(state, real_claim):
-            self.conflicts += 1
+            self.taken.conflicts += 1
             return False
-        self.free_claims.append(server_uuid)
+        self.taken.free.append(server_uuid)
         return True
 
     # -- afterwards ------------------------------------------------------

@@ -25,6 +25,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import request
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
+from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
@@ -92,9 +93,9 @@ class QueryEndpoint:
                               availability_zone, host)
         server_uuid = spec_obj.instance_uuid
         cycle = cycles.SchedulingCycle(
-            self._preemption, self._manager.host_manager, context, spec_obj,
-            lambda: 'create', self._preemption.handover.stuck(), [server_uuid],
-            request.rank(spec_obj),
+            self._preemption, self._manager.host_manager, asked.AskedHow(
+                context, spec_obj, [server_uuid],
+                self._preemption.handover.stuck(), request.rank(spec_obj)),
             _Answering(self._preemption.patience(waits=False)))
         try:
             with cycle, request_context.working_on(
@@ -163,8 +164,8 @@ class QueryEndpoint:
         preemption = self._preemption
         wanted = model.Request.of(resources.merged_resources())
         cloud = nova_cloud.NovaCloud(
-            preemption, self._manager.host_manager, context, spec_obj, [],
-            lambda: 'create',
+            preemption, self._manager.host_manager,
+            asked.AskedHow(context, spec_obj, []),
             _Answering(preemption.patience(waits=False)))
         known = preemption.known
         search = plans.Search(

@@ -288,8 +288,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             selections = super()._schedule(context, spec_obj, instance_uuids,
                                            *args, **kwargs)
             cycle.stop_choosing()
-            if cycle.claims and self.preemption.handover.finish(
-                    cycle.claims,
+            if cycle.taken.claims and self.preemption.handover.finish(
+                    cycle.taken.claims,
                     cycle.patience.limit) == len(instance_uuids):
                 raise handover.NotWanted
             return selections
@@ -301,15 +301,15 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         """All or nothing: no server of the request keeps a claim."""
         cycle.stop_choosing()
         try:
-            self.preemption.handover.take_back_lost(cycle.lost, str(exc))
-            self.preemption.handover.give_back(cycle.claims, str(exc))
+            self.preemption.handover.take_back_lost(cycle.taken.lost, str(exc))
+            self.preemption.handover.give_back(cycle.taken.claims, str(exc))
         finally:
-            if (cycle.claims or cycle.lost) and not isinstance(
+            if (cycle.taken.claims or cycle.taken.lost) and not isinstance(
                     exc, exception.NoValidHost):
                 # For NoValidHost Nova has done it, for other errors it does
                 # not; and a request for which nobody had to end fails as it
                 # does with Nova.
-                self._cleanup_allocations(context, cycle.free_claims)
+                self._cleanup_allocations(context, cycle.taken.free)
 
     def _get_all_host_states(self, context, spec_obj, provider_summaries):
         if request_context.current().cycle is None or (
@@ -353,7 +353,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if cycle is not None and instance_uuids:
             # Those that took victims are taken back in _schedule, together
             # with what their victims had.
-            claimed = {decision.server_uuid for decision in cycle.claims}
+            claimed = {decision.server_uuid for decision in cycle.taken.claims}
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)

@@ -53,25 +53,19 @@ class NovaCloud:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param server_uuids: the servers that the request is for
-    :param operation: returns which operation it is
+    :param asked: a nova_preempt.scheduler.asked.Asked
     :param act: a nova_preempt.scheduler.acting.Act, told when others must
         not choose
     :ivar states: {uuid of a root provider: Nova's HostState}
     :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
     """
 
-    def __init__(self, preemption, host_manager, context, spec_obj,
-                 server_uuids, operation, act):
+    def __init__(self, preemption, host_manager, asked, act):
         self.states = {}
         self.sort = None
-        self.since = time.monotonic()
         self._preemption = preemption
         self._host_manager = host_manager
-        self._context = context
-        self._spec_obj = spec_obj
-        self._server_uuids = server_uuids
-        self._operation = operation
+        self._asked = asked
         self._act = act
         self._resources = None     # a nova.scheduler.utils.ResourceRequest
         self._offered = 0
@@ -92,9 +86,10 @@ class NovaCloud:
         Not even where hints are not allowed any more.
         """
         reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
-                  or request.why_not_served(self._spec_obj, self._resources))
-        if not reason and self._operation() != 'create' and hints.get(
-                self._preemption.process.db, self._server_uuids):
+                  or request.why_not_served(self._asked.spec_obj,
+                                            self._resources))
+        if not reason and self._asked.operation != 'create' and hints.get(
+                self._preemption.process.db, self._asked.server_uuids):
             reason = 'it is preemptible itself, by a scheduler hint'
         return reason
 
@@ -144,7 +139,7 @@ class NovaCloud:
     def releasing(self):
         # Several servers of one request would have to be claimed while one
         # waits; they do not.
-        if len(self._server_uuids) != 1:
+        if len(self._asked.server_uuids) != 1:
             return {}
         return self._preemption.releasing.releasing(
             self._decisions, self._act.patience.waited)
@@ -156,8 +151,8 @@ class NovaCloud:
         new = [uuid for uuid in hosts if uuid not in self.states]
         if new:
             for state in few_hosts.get(
-                    self._host_manager, self._context.elevated(), new,
-                    self._spec_obj):
+                    self._host_manager, self._asked.context.elevated(), new,
+                    self._asked.spec_obj):
                 state.allocation_candidates = [
                     self.allocation_request(state.uuid)]
                 self.states[state.uuid] = state
@@ -166,7 +161,7 @@ class NovaCloud:
     def passing(self, trials):
         passed = self._host_manager.get_filtered_hosts(
             [host_states.on_trial(self.states[trial.host], trial)
-             for trial in trials], self._spec_obj, 0)
+             for trial in trials], self._asked.spec_obj, 0)
         return {state.uuid for state in passed or ()}
 
     def order(self, trials, index):
@@ -176,13 +171,13 @@ class NovaCloud:
             host_states.set_mark(state, trial)
             states.append(state)
         return [state.uuid for state in self.sort(
-            self._spec_obj, states, index)]
+            self._asked.spec_obj, states, index)]
 
     def room_age_s(self):
         if self._offered >= CONF.scheduler.max_placement_results:
             # There may have been more than it has named.
             return float('inf')
-        return time.monotonic() - self.since
+        return time.monotonic() - self._asked.since
 
     # -- what Nova's scheduling takes ------------------------------------
 

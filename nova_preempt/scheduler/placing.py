@@ -25,6 +25,7 @@ from nova_preempt.core import retrying
 from nova_preempt.db import decisions
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import acting
+from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import releasing
@@ -79,7 +80,7 @@ class Placing:
             except _FAILURES as exc:
                 left -= 1
                 if retrying.is_to_try_again(
-                        _failure(exc), conflicts=cycle.conflicts,
+                        _failure(exc), conflicts=cycle.taken.conflicts,
                         attempts_left=left, left_s=patience.limit.left_s()):
                     spec_obj = again or spec_obj
                     continue
@@ -89,7 +90,7 @@ class Placing:
                 raise error from exc
             finally:
                 self._preemption.handover.claims.active.difference_update(
-                    cycle.decisions)
+                    cycle.taken.decisions)
             self._observe(context, instance_uuids, cycle, selections)
             return selections
 
@@ -97,12 +98,10 @@ class Placing:
         """A SchedulingCycle of this request."""
         patience = patience or self._preemption.patience()
         return cycles.SchedulingCycle(
-            self._preemption, self._host_manager, context, spec_obj,
-            lambda: request.get_operation(context, spec_obj,
-                                          instance_uuids[0]),
-            request.protected_servers(spec_obj)
-            | self._preemption.handover.stuck(),
-            instance_uuids, request.rank(spec_obj),
+            self._preemption, self._host_manager, asked.Asked(
+                context, spec_obj, list(instance_uuids),
+                request.protected_servers(spec_obj)
+                | self._preemption.handover.stuck(), request.rank(spec_obj)),
             acting.Act(self._preemption, patience))
 
     def _refused(self, context, instance_uuids, cycle, exc):
@@ -138,7 +137,7 @@ class Placing:
             return cycle.why
         if not cycle.has_begun or not self._preemption.known.servers:
             return None
-        if cycle.conflicts:
+        if cycle.taken.conflicts:
             return (refusals.Why.TIME if cycle.patience.limit.is_over()
                     else refusals.Why.RACES)
         return (refusals.Why.BUSY if cycle.patience.is_refused

@@ -23,7 +23,7 @@ def make(context, instance_uuids, cycle, selections, error):
         cost_us}], considered: [{host, node, victims, cost_us}]}
     """
     claims = {} if cycle is None else {
-        decision.server_uuid: decision for decision in cycle.claims}
+        decision.server_uuid: decision for decision in cycle.taken.claims}
     placements = []
     for server_uuid, selection in zip(instance_uuids, selections or (),
                                       strict=False):

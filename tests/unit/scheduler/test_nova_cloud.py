@@ -17,6 +17,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt.core import deadline as core_deadline
+from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import patience
@@ -32,7 +33,7 @@ class TestMayWait(unittest.TestCase):
         act = types.SimpleNamespace(patience=patience.Patience(
             deadline.Deadline(TIMES, lambda: self.now), self.places))
         self.cloud = nova_cloud.NovaCloud(
-            mock.Mock(), None, None, None, ['server'], str, act)
+            mock.Mock(), None, asked.Asked(None, None, ['server']), act)
 
     def test_before_anything_is_read(self):
         """Who only counts what would fit reads servers in its own way."""

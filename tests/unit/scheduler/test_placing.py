@@ -25,6 +25,7 @@ from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import releasing
+from nova_preempt.scheduler import taken
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
@@ -35,8 +36,9 @@ class Cycle:
     refusal = ''
     why = refusals.Why.REQUEST
     has_begun = False
-    conflicts = 0
-    decisions = ()
+
+    def __init__(self):
+        self.taken = taken.Taken()
 
     def __enter__(self):
         return self
@@ -94,7 +96,7 @@ class TestTrials(PlacingTestCase):
         self.assertEqual([0, 30, 60, 90], self.passes)
 
     def test_lost_races_take_time_too(self):
-        self.cycle.conflicts = 1
+        self.cycle.taken.conflicts = 1
         self.assertRaises(exception.NoValidHost, self.place,
                           *5 * [exception.NoValidHost(reason='')], 'there')
         self.assertEqual([0, 30, 60, 90], self.passes)
@@ -167,7 +169,8 @@ class TestWhatTheUserReads(PlacingTestCase):
 
     def test_races(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),
-                                   has_begun=True, conflicts=1)
+                                   has_begun=True,
+                                   taken=taken.Taken(conflicts=1))
         self.assertIn('others', text.replace('other requests', 'others'))
         self.assertIn('try again', text)
 
