@@ -24,6 +24,7 @@ from nova_preempt import metrics
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import cycle as core
+from nova_preempt.core.scheduling import port
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler import taken
@@ -166,7 +167,7 @@ class SchedulingCycle:
                 return self._join(state, plan)
             plan = self.decision.confirm(state.uuid)
             if plan is not None:
-                host_states.set_mark(state, core.Trial(
+                host_states.set_mark(state, port.Trial(
                     state.uuid, plan.victims, plan.cost_us))
                 claim = self._act.take(self, state, plan, server_uuid,
                                        project_id, user_id)
@@ -205,7 +206,7 @@ class SchedulingCycle:
             gone = self.decision.claimed(state.uuid)
             if gone:
                 host_states.remove(state, gone)
-        host_states.set_mark(state, core.Trial(state.uuid))
+        host_states.set_mark(state, port.Trial(state.uuid))
 
     def alternates(self, hosts):
         """The hosts that may be alternates: those that need no victims.

@@ -44,12 +44,12 @@ from nova_preempt.core.scheduling import passing
 from nova_preempt.core.scheduling import plans
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.memo import Memo
+from nova_preempt.core.scheduling.ordered import Ordered
+from nova_preempt.core.scheduling.permission import Permission
 from nova_preempt.core.scheduling.plans import Plan
 from nova_preempt.core.scheduling.port import Cloud
-from nova_preempt.core.scheduling.port import Trial
 from nova_preempt.core.scheduling.port import Unanswered
 from nova_preempt.core.scheduling.record import Considered
-from nova_preempt.core.scheduling.record import consider
 from nova_preempt.core.scheduling.room import Room
 from nova_preempt.core.scheduling.shortlist import Shortlist
 
@@ -74,7 +74,6 @@ class Cycle:
         is about to be claimed is looked at again, and so are all hosts before
         the request is refused.
     :param memo: what other requests have worked out, None for nothing
-    :ivar why: what kind of refusal that is
     """
 
     def __init__(
@@ -99,15 +98,20 @@ class Cycle:
             cloud, self.search, policy.shortlist, idle_age_s, list_age_s
         )
         self.room = Room(request.groups[0].resources)
-        self.refusal = refusal
-        self.why = Why.REQUEST
+        self._permission = Permission(cloud, rank, refusal)
+        self._ordered = Ordered()
         self._always = policy.always
-        self._may_ask = rank > policies.PREEMPTIBLE
-        self._asked_objection = False
-        self._names: dict[str, str] = {}    # of hosts that were looked at
-        self._chosen: dict[str, Plan | None] = {}
-        self._considering: dict[str, Plan | None] = {}
         self._first: list[str] = []
+
+    @property
+    def refusal(self) -> str:
+        """Why no preemption can serve the request, '' if it may."""
+        return self._permission.refusal
+
+    @property
+    def why(self) -> Why:
+        """What kind of refusal that is."""
+        return self._permission.why
 
     @property
     def has_begun(self) -> bool:
@@ -137,7 +141,7 @@ class Cycle:
         """
         if self.room and not (self._always and any_victims):
             return []
-        if self._is_refused():
+        if self._permission.is_refused():
             return []
         self.shortlist.begin(
             skip=frozenset(self.room), in_earnest=not self.room
@@ -156,60 +160,33 @@ class Cycle:
         :param hosts: (uuid, name) of each: those with room, and those that
             were offered or returned before
         """
-        self._names.update(hosts)
+        self._ordered.names.update(hosts)
         free = [uuid for uuid, _ in hosts if self.room.has(uuid)]
-        self._chosen = dict.fromkeys(free)
+        self._ordered.begin(free)
         ordered: list[str] = []
         if free and not (self._always and not self.refusal):
             ordered = self._order(free, index)
-        if not ordered and not self._is_refused():
+        if not ordered and not self._permission.is_refused():
             ordered = self._order_with_victims(free, index)
-        self._chosen = {uuid: self._chosen[uuid] for uuid in ordered}
-        self._considering = dict(self._chosen)
+        self._ordered.keep(ordered)
         return ordered
-
-    def _is_refused(self) -> bool:
-        """Tell whether victims must not be looked for; asked only then."""
-        if not self._may_ask:
-            self.refusal = "a preemptible server never preempts"
-        if not self.refusal and not self._asked_objection:
-            self._asked_objection = True
-            self.refusal = self.cloud.objection()
-        return bool(self.refusal)
 
     @property
     def considered(self) -> list[Considered]:
         """The hosts that order() returned last, the best first."""
-        return sorted(
-            (
-                consider(uuid, self._names[uuid], plan)
-                for uuid, plan in self._considering.items()
-            ),
-            key=lambda item: item.key,
-        )
+        return self._ordered.considered
 
     def plan_of(self, host: str) -> Plan | None:
         """Return the plan of an ordered host that needs victims."""
-        return self._chosen.get(host)
+        return self._ordered.plans.get(host)
 
     def name_of(self, host: str) -> str:
         """Return the name of a host that was looked at."""
-        return self._names[host]
+        return self._ordered.names[host]
 
     def _order(self, hosts: Iterable[str], index: int) -> list[str]:
-        return list(
-            self.cloud.order([self._trial(uuid) for uuid in hosts], index)
-        )
-
-    def _trial(self, host: str) -> Trial:
-        plan = self._chosen.get(host)
-        if plan is None:
-            return Trial(host)
-        return Trial(host, plan.victims, plan.cost_us)
-
-    def _victims(self, host: str) -> tuple[Server, ...]:
-        plan = self._chosen.get(host)
-        return plan.victims if plan else ()
+        trials = [self._ordered.trial(uuid) for uuid in hosts]
+        return list(self.cloud.order(trials, index))
 
     def _order_with_victims(self, free: list[str], index: int) -> list[str]:
         """Look at ever more hosts until none that is left can be better."""
@@ -222,11 +199,8 @@ class Cycle:
             ]
             for plan in passing.passing(self.cloud, self.search, planned):
                 self.shortlist.plans[plan.host.uuid] = plan
-                # One that has room but does not pass as it is may pass once
-                # some have ended: then it is planned too.
-                self._chosen.pop(plan.host.uuid, None)
-                self._chosen[plan.host.uuid] = plan
-            ordered = self._order(self._chosen, index)
+                self._ordered.plan(plan)
+            ordered = self._order(self._ordered.plans, index)
             if self._can_stop(ordered):
                 return ordered
             found = self._shortlisted(self.shortlist.more)
@@ -246,7 +220,7 @@ class Cycle:
             return False
         costs = [
             plan.cost_us
-            for plan in map(self._chosen.get, ordered)
+            for plan in map(self._ordered.plans.get, ordered)
             if plan is not None and plan.victims
         ]
         if len(costs) < len(ordered):
@@ -263,18 +237,15 @@ class Cycle:
                 if found:
                     return found
         except Unanswered as exc:
-            # Nobody can be preempted, but hosts with room are still there.
-            self._is_unanswered(exc)
+            self._permission.withdraw(exc)
         return []
-
-    def _is_unanswered(self, exc: Unanswered) -> None:
-        self.refusal = str(exc)
-        self.why = Why.SERVICE
 
     def _load(self, found: Sequence[Plan]) -> list[str]:
         there = self.cloud.load([plan.host.uuid for plan in found])
         found = [plan for plan in found if plan.host.uuid in there]
-        self._names |= {plan.host.uuid: plan.host.name for plan in found}
+        self._ordered.names |= {
+            plan.host.uuid: plan.host.name for plan in found
+        }
         return [plan.host.uuid for plan in found]
 
     def _to_plan(self, free: Collection[str]) -> list[str]:
@@ -285,7 +256,7 @@ class Cycle:
         """
         self._first, first = [], self._first
         hosts = []
-        for uuid, name in sorted(self._names.items()):
+        for uuid, name in sorted(self._ordered.names.items()):
             if uuid in free:
                 continue
             if uuid not in self.shortlist.plans and self.has_begun:
@@ -311,7 +282,7 @@ class Cycle:
         try:
             latest = self._latest(planned)
         except Unanswered as exc:
-            self._is_unanswered(exc)
+            self._permission.withdraw(exc)
             return None
         if latest is None or latest.joins or not latest.victims:
             return None
@@ -322,7 +293,7 @@ class Cycle:
         ):
             return None
         self.shortlist.plans[host] = latest
-        self._chosen[host] = latest
+        self._ordered.plans[host] = latest
         return latest
 
     def _latest(self, plan: Plan) -> Plan | None:
@@ -377,9 +348,9 @@ class Cycle:
 
         :returns: who ends for it there
         """
-        gone = self._victims(host)
+        gone = self._ordered.victims(host)
         self.shortlist.plans.pop(host, None)
-        self._chosen[host] = None
+        self._ordered.plans[host] = None
         if gone:
             self.search.exclude([server.uuid for server in gone])
             if self.search.budgets is not None:
