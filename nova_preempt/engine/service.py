@@ -26,6 +26,7 @@ from nova_preempt.engine import headroom
 from nova_preempt.engine import health
 from nova_preempt.engine import janitor
 from nova_preempt.engine import restorer
+from nova_preempt.engine import rounds
 from nova_preempt.engine import timer
 from nova_preempt.handover import audit
 
@@ -125,10 +126,7 @@ class Engine:
                  make_lifecycle, monotonic=time.monotonic, power=None):
         self.parts = parts
         self.inventory = inventory
-        self._options = options
         self._leadership = leadership
-        self._monotonic = monotonic
-        self._stop = threading.Event()
         self.health = health.Health(monotonic)
         process, clients = parts.process, parts.clients
         known, handover = parts.known, parts.handover
@@ -158,7 +156,7 @@ class Engine:
         returns = restorer.Restorer(process.decisions, clients, known.headroom,
                                     handover.events, options)
         # Those with a pause of their own have it here, in seconds.
-        self._tasks = (
+        self.rounds = rounds.Rounds((
             (cleaner.repair_decisions, process.options.recovery_interval_s),
             (cleaner.clean, options.audit_interval_s),
             (known.refresh, 0),
@@ -167,8 +165,7 @@ class Engine:
             (keeper.keep, 0),
             (returns.restore, 0),
             (cycles.Cycles(process.db, options).look, CYCLES_S),
-        )
-        self._done_at = {}
+        ), options.interval_s, leadership, self.health, monotonic)
 
     def _make_punctual(self, name, work):
         """What only the engine that acts does."""
@@ -187,9 +184,7 @@ class Engine:
         """Until stop() is called."""
         for work in self._punctual:
             work.start()
-        while not self._stop.is_set():
-            self.run_once()
-            self._stop.wait(self._options.interval_s)
+        self.rounds.run()
         for work in self._punctual:
             work.stop()
         self._leadership.close()
@@ -199,26 +194,8 @@ class Engine:
             self.power.close()
 
     def run_once(self):
-        """Every task whose time has come, if it is this engine's turn.
-
-        What fails, since a service is away, does not keep the others from
-        their work, and is tried again the next time.
-        """
-        holds = self._leadership.holds()
-        self.health.leads(holds)
-        if not holds:
-            return
-        now = self._monotonic()
-        for task, pause_s in self._tasks:
-            done_at = self._done_at.get(task)
-            if done_at is not None and now - done_at < pause_s:
-                continue
-            self._done_at[task] = now
-            try:
-                self.health.run(task.__qualname__, task)
-            except Exception:
-                LOG.exception('%s failed; it is tried again.',
-                              task.__qualname__)
+        """Every task whose time has come, if it is this engine's turn."""
+        self.rounds.run_once()
 
     def stop(self):
-        self._stop.set()
+        self.rounds.stop()

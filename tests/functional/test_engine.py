@@ -146,7 +146,7 @@ class TestHeadroom(EngineTestCase):
         cheap = self.boot_spot('a', 'host1', 100)
         other = self.boot_spot('b', 'host1', 1000)
         for _ in range(3):
-            self.engine._done_at.clear()
+            self.engine.rounds._done_at.clear()
             self.engine.run_once()
         decision, = self.decisions.get_decisions(statuses=[decisions.CLAIMED])
         self.assertEqual([cheap], [victim.server_uuid
@@ -164,7 +164,7 @@ class TestJanitor(EngineTestCase):
     def clean(self, times=2):
         self.flags(audit_interval_s=10, group='preemption_engine')
         for _ in range(times):
-            self.engine._done_at.clear()
+            self.engine.rounds._done_at.clear()
             self.run_engine()
 
     def test_servers_without_their_allocations(self):
@@ -229,7 +229,7 @@ class TestJanitor(EngineTestCase):
                                side_effect=nova_api.NovaError('away')):
             self.engine.run_once()
             self.assertIn(server, self.alive())
-        self.engine._done_at.clear()
+        self.engine.rounds._done_at.clear()
         self.run_engine()
         self.wait_gone(server)
         self.assert_consistent()

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Who acts, and what a failing task does to the others."""
+"""Who acts."""
 
 from unittest import mock
 import urllib.parse
@@ -149,57 +149,13 @@ class TestLeadership(testtools.TestCase):
 
 class TestEngine(testtools.TestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.logger = self.useFixture(fixtures.FakeLogger())
-        self.leadership = mock.Mock()
-        self.leadership.holds.return_value = True
-        self.now = 1000.0
-        self.done = []
-        options = mock.Mock(threads=1)
-        self.engine = service.Engine(
-            mock.Mock(), options, mock.Mock(), self.leadership, mock.Mock(),
-            lambda: self.now)
+    def test_who_stops_lets_another_one_act(self):
+        leadership = mock.Mock()
+        engine = service.Engine(
+            mock.Mock(), mock.Mock(threads=1, interval_s=3600), mock.Mock(),
+            leadership, mock.Mock())
         # They are tested on their own.
-        self.engine._punctual = ()
-        self.addCleanup(self.engine.evictions.close)
-        self.engine._tasks = ((self.fail_always, 0), (self.often, 0),
-                              (self.seldom, 60))
-
-    def fail_always(self):
-        self.done.append('fail')
-        raise ValueError('no service')
-
-    def often(self):
-        self.done.append('often')
-
-    def seldom(self):
-        self.done.append('seldom')
-
-    def run_once(self):
-        self.done = []
-        self.engine.run_once()
-        return self.done
-
-    def test_a_failing_task_does_not_stop_others(self):
-        self.assertEqual(['fail', 'often', 'seldom'], self.run_once())
-        self.assertIn('TestEngine.fail_always failed', self.logger.output)
-        self.assertEqual(['fail', 'often'], self.run_once())
-
-    def test_each_at_its_time(self):
-        self.run_once()
-        self.now += 59
-        self.assertEqual(['fail', 'often'], self.run_once())
-        self.now += 1
-        self.assertEqual(['fail', 'often', 'seldom'], self.run_once())
-        self.assertEqual(['fail', 'often'], self.run_once())
-
-    def test_others_act(self):
-        self.leadership.holds.return_value = False
-        self.assertEqual([], self.run_once())
-
-    def test_it_stops(self):
-        self.engine._options.interval_s = 3600
-        self.engine._tasks = ((self.engine.stop, 0),)
-        self.engine.run()
-        self.leadership.close.assert_called_once_with()
+        engine._punctual = ()
+        engine.stop()
+        engine.run()
+        leadership.close.assert_called_once_with()
