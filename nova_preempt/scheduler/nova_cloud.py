@@ -15,6 +15,7 @@
 See nova_preempt.core.scheduling.port. Nothing is decided here.
 """
 
+import dataclasses
 import functools
 import time
 
@@ -48,6 +49,18 @@ def answers(function):
     return answered
 
 
+@dataclasses.dataclass(frozen=True)
+class _Look:
+    """What is so for the whole of one look at all hosts.
+
+    :ivar longest_notice_s: that the request can wait for
+    :ivar servers: {name of a node: {uuid: the core's Server}}
+    """
+
+    longest_notice_s: float
+    servers: dict
+
+
 class NovaCloud:
     """A core.scheduling.port.Cloud, for one pass of one request.
 
@@ -69,9 +82,8 @@ class NovaCloud:
         self._act = act
         self._resources = None     # a nova.scheduler.utils.ResourceRequest
         self._offered = 0
-        self._longest_notice_s = act.patience.limit.longest_notice_s()
+        self._look = _Look(act.patience.limit.longest_notice_s(), {})
         self._decisions = []      # the open ones, of all schedulers
-        self._servers = {}        # by node, as it was at the last refresh
 
     def asked_for(self, resources, offered):
         """Learn what Placement was asked for, and how many hosts it gave."""
@@ -94,23 +106,23 @@ class NovaCloud:
         return reason
 
     def refresh(self, max_age_s):
-        # Once a look, and not once a server.
-        self._longest_notice_s = self._act.patience.limit.longest_notice_s()
         servers = self._preemption.known.servers
         servers.refresh(max_age_s)
-        self._servers = servers.by_node()
+        self._look = _Look(self._act.patience.limit.longest_notice_s(),
+                           servers.by_node())
 
     def may_wait(self, notice_s):
-        return notice_s <= self._longest_notice_s and (
+        return notice_s <= self._look.longest_notice_s and (
             not notice_s or self._act.patience.may_wait())
 
     @answers
     def listed(self, max_age_s):
+        nodes = self._look.servers
         released = self.releasing()
         return [_listing(*found)
                 for found in self._preemption.known.providers.look(
                     request.provider_query(self._resources), max_age_s)
-                if found[0].name in self._servers or found[0].uuid in released]
+                if found[0].name in nodes or found[0].uuid in released]
 
     @answers
     def list_again(self, host, max_age_s):
@@ -124,7 +136,7 @@ class NovaCloud:
         return () if provider is None else (provider,)
 
     def servers_on(self, name):
-        return self._servers.get(name, _NOBODY)
+        return self._look.servers.get(name, _NOBODY)
 
     def server(self, uuid):
         return self._preemption.known.servers.get(uuid)
