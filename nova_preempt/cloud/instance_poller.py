@@ -18,7 +18,6 @@ Each cell is read by itself: one that cannot be read, or not in time, holds up
 nobody whose victims are in others.
 """
 
-import collections
 import threading
 import time
 
@@ -26,15 +25,8 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import shared_reading
 from nova_preempt.core import ending
-
-# No more than this share of a processor is spent on reading, so that those who
-# wait do not hold up others; but a victim is looked at this often in any case.
-_SHARE = 0.05
-_LONGEST_S = 5.0
-
-# How long the reading of a cell by another thread is waited for.
-_PATIENCE_S = 5.0
 
 State = ending.Seen
 
@@ -56,21 +48,20 @@ class InstancePoller:
         self._read = read or read_cell
         self._clocks = monotonic, processor_time
         self._lock = threading.Lock()
-        self._watched = collections.Counter()
+        self._watched = shared_reading.Watched()
         self._homes = {}          # uuid: uuid of its cell, None if it has none
-        self._cells = {}          # uuid: _Cell
+        self._cells = {}          # uuid: its SharedReading
 
     def add(self, uuids):
         with self._lock:
-            self._watched.update(uuids)
+            self._watched.add(uuids)
 
     def remove(self, uuids):
         with self._lock:
-            self._watched -= collections.Counter(uuids)
-            for uuid in set(uuids) - self._watched.keys():
+            for uuid in self._watched.remove(uuids):
                 cell = self._cells.get(self._homes.pop(uuid, None))
                 if cell is not None:
-                    cell.remove(uuid)
+                    cell.remove([uuid])
 
     def get(self, uuid, max_age_s=None):
         """The ending.Seen of a server that was added, None if it is gone.
@@ -88,14 +79,14 @@ class InstancePoller:
                 self._look_up([uuid])
                 other = self._cells.get(self._homes[uuid])
             if other is not cell:
-                cell.remove(uuid)
+                cell.remove([uuid])
                 state = other and other.get(uuid, max_age_s)
         return state
 
     def _cell_of(self, uuid):
         with self._lock:
             if uuid not in self._homes:
-                self._look_up(sorted(self._watched.keys()
+                self._look_up(sorted(self._watched.uuids.keys()
                                      - self._homes.keys()))
             return self._cells.get(self._homes[uuid])
 
@@ -109,77 +100,21 @@ class InstancePoller:
             mapping = found.get(uuid)
             self._homes[uuid] = mapping and mapping.uuid
             if mapping is not None:
-                cell = self._cells.setdefault(
-                    mapping.uuid, _Cell(mapping, self._read, *self._clocks))
-                cell.add(uuid)
+                if mapping.uuid not in self._cells:
+                    self._cells[mapping.uuid] = _make_reading(
+                        mapping, self._read, self._clocks)
+                self._cells[mapping.uuid].add([uuid])
 
 
-class _Cell:
-    """What was read of the watched servers of one cell."""
+def _make_reading(cell, read, clocks):
+    """The SharedReading of a cell; see InstancePoller."""
+    def read_states(uuids, now):
+        return {uuid: ending.Seen(instance.vm_state, instance.task_state,
+                                  instance.host, now)
+                for uuid, instance in read(cell, uuids).items()}
 
-    def __init__(self, mapping, read, monotonic, processor_time):
-        self._mapping = mapping
-        self._read = read
-        self._monotonic = monotonic
-        self._processor_time = processor_time
-        self._reading = threading.Lock()
-        self._lock = threading.Lock()
-        self._uuids = set()
-        self._unread = set()
-        self._states = {}
-        self._read_at = self._next_at = None
-
-    def add(self, uuid):
-        with self._lock:
-            if uuid not in self._uuids:
-                self._uuids.add(uuid)
-                self._unread.add(uuid)
-
-    def remove(self, uuid):
-        with self._lock:
-            self._uuids.discard(uuid)
-            self._unread.discard(uuid)
-            self._states.pop(uuid, None)
-
-    def get(self, uuid, max_age_s):
-        if not self._reading.acquire(timeout=_PATIENCE_S):
-            raise nova_api.NovaError(
-                f'cell {self._mapping.identity} is being read for longer '
-                f'than {_PATIENCE_S:g} s')
-        try:
-            now = self._monotonic()
-            if self._next_at is None or now >= min(
-                    max(self._next_at, self._read_at + max_age_s),
-                    self._read_at + _LONGEST_S):
-                start = self._processor_time()
-                self._refresh(self._uuids, now)
-                took_s = self._processor_time() - start
-                self._read_at = now
-                self._next_at = now + min(took_s / _SHARE, _LONGEST_S)
-            elif uuid in self._unread:
-                self._refresh(self._unread, now)
-            return self._states.get(uuid)
-        finally:
-            self._reading.release()
-
-    def _refresh(self, uuids, now):
-        with self._lock:
-            uuids = sorted(uuids)
-        try:
-            instances = self._read(self._mapping, uuids)
-        except Exception as exc:
-            raise nova_api.NovaError(
-                f'cannot read cell {self._mapping.identity}: {exc}') from exc
-        with self._lock:
-            for uuid in uuids:
-                self._unread.discard(uuid)
-                instance = instances.get(uuid)
-                if instance is None:
-                    self._states.pop(uuid, None)
-                elif uuid in self._uuids:
-                    self._states[uuid] = ending.Seen(
-                        instance.vm_state, instance.task_state,
-                        instance.host, now)
+    return shared_reading.SharedReading(f'cell {cell.identity}', read_states,
+                                        *clocks)
 
 
 def find_cells(uuids):

@@ -50,6 +50,32 @@ class Wait:
         return not self.pause_s(now)
 
 
+#: No more than this share of a processor is spent on reading, so that those
+#: who wait do not hold up others; but it is looked this often in any case.
+_SHARE = 0.05
+_LONGEST_S = 5.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """The last look of many who wait for things of one kind.
+
+    :param at: by any clock, in seconds
+    :param took_s: that it has kept a processor busy
+    """
+
+    at: float
+    took_s: float
+
+    def is_due(self, now: float, max_age_s: float) -> bool:
+        """Whether it is looked anew: the longer that takes, the later.
+
+        :param max_age_s: how old what was seen may be
+        """
+        age_s = max(self.took_s / _SHARE, max_age_s)
+        return now - self.at >= min(age_s, _LONGEST_S)
+
+
 class Failure(enum.Enum):
     """How an attempt to serve a request has failed."""
 

@@ -18,14 +18,13 @@ cells are like: a server that is being deleted is marked so where its cell is
 named, and one that Nova has given up is in cell 0.
 """
 
-import collections
 import threading
 import time
 
 from nova import context as nova_context
 from nova import objects
 
-from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import shared_reading
 
 
 class RequestPoller:
@@ -33,51 +32,36 @@ class RequestPoller:
 
     :param interval_s: how old what is told may be
     :param find: given uuids, returns those that are not wanted as a set
-    :param monotonic: the clock
+    :param monotonic, processor_time: the clocks to measure by
     """
 
-    def __init__(self, interval_s, find=None, monotonic=time.monotonic):
+    def __init__(self, interval_s, find=None, monotonic=time.monotonic,
+                 processor_time=time.thread_time):
+        find = find or find_unwanted
         self._interval_s = interval_s
-        self._find = find or find_unwanted
-        self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._watched = collections.Counter()
-        self._read = set()        # the uuids that were read last
-        self._unwanted = set()    # those of them that are not wanted
-        self._read_at = None
+        self._watched = shared_reading.Watched()
+        self._reading = shared_reading.SharedReading(
+            'which requests still exist',
+            lambda uuids, now: dict.fromkeys(find(uuids), True),
+            monotonic, processor_time)
 
     def add(self, uuids):
         with self._lock:
-            self._watched.update(uuids)
+            self._watched.add(uuids)
+            self._reading.add(uuids)
 
     def remove(self, uuids):
         with self._lock:
-            self._watched -= collections.Counter(uuids)
-            self._read -= set(uuids) - self._watched.keys()
+            self._reading.remove(self._watched.remove(uuids))
 
     def unwanted(self, uuids):
         """Those of these, which were added, that nobody wants any more.
 
         :raises NovaError: nobody knows
         """
-        if not uuids:
-            return set()
-        with self._lock:
-            now = self._monotonic()
-            if (self._read_at is None
-                    or now - self._read_at >= self._interval_s
-                    or not self._read.issuperset(uuids)):
-                self._refresh(now)
-            return self._unwanted.intersection(uuids)
-
-    def _refresh(self, now):
-        try:
-            self._unwanted = self._find(sorted(self._watched))
-        except Exception as exc:
-            raise nova_api.NovaError(
-                f'cannot see which requests still exist: {exc}') from exc
-        self._read = set(self._watched)
-        self._read_at = now
+        return {uuid for uuid in uuids
+                if self._reading.get(uuid, self._interval_s)}
 
 
 def find_unwanted(uuids):

@@ -48,6 +48,21 @@ class TestWait(unittest.TestCase):
         self.assertTrue(retrying.Wait(5, 0, 1).is_over(5))
 
 
+class TestReading(unittest.TestCase):
+
+    def test_the_longer_it_takes_the_later_it_is_due(self):
+        for took_s, max_age_s, expected in (
+                (0, 1, 1), (0, 0, 0), (0.2, 0, 4), (0.2, 1, 4), (0.01, 1, 1),
+                # However long it takes, and however old it may be.
+                (60, 0, 5), (0, 60, 5)):
+            reading = retrying.Reading(100, took_s)
+            with self.subTest(took_s=took_s, max_age_s=max_age_s):
+                self.assertTrue(reading.is_due(100 + expected, max_age_s))
+                if expected:
+                    self.assertFalse(
+                        reading.is_due(99.9 + expected, max_age_s))
+
+
 class TestTryAgain(unittest.TestCase):
 
     def again(self, failure, conflicts=0, attempts_left=1, left_s=1):
