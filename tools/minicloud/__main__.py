@@ -32,18 +32,31 @@ SIGNALS = {'freeze': signal.SIGSTOP, 'thaw': signal.SIGCONT}
 def _up(layout, args):
     with cloud.locked(layout):
         known = layout.load()
+        if known:
+            _check(known.settings, args)
         layout = known or cloud.choose(layout, args.port_base, args.private)
         if args.computes is not None:
             layout = dataclasses.replace(layout, settings=dataclasses.replace(
                 layout.settings, computes=args.computes))
-        if known and (args.private or args.port_base not in (
-                None, layout.settings.port_base)):
-            raise steps.StepFailed(
-                'it is there with other settings: down --wipe first')
         cloud.up(layout)
     print(f'export OS_CLIENT_CONFIG_FILE={layout.clouds_yaml} '
           'OS_CLOUD=minicloud-admin')
     print(f'export PATH={layout.venv}/bin:$PATH')
+
+
+def _check(settings, args):
+    """Refuse what the cloud that is there cannot become."""
+    wrong = []
+    if args.port_base not in (None, settings.port_base):
+        wrong.append(f'--port-base {args.port_base}, but its ports begin at '
+                     f'{settings.port_base}')
+    others = set(layouts.Settings.private) - set(settings.private)
+    if args.private and others:
+        wrong.append(f'--private, but its {" and ".join(sorted(others))} '
+                     'come from the machine')
+    if wrong:
+        raise steps.StepFailed(
+            f'{"; ".join(wrong)}: "down --wipe" it first')
 
 
 def _down(layout, args):

@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import argparse
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from minicloud import __main__ as command
+from minicloud import layout as layouts
+from minicloud import steps
+
+
+class TestUp(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory()))
+        self.layout = layouts.Layout(directory, directory / 'venv')
+        self.started = self.enterContext(mock.patch.object(
+            command.cloud, 'up'))
+
+    def up(self, port_base=None, private=False, computes=None):
+        with contextlib.redirect_stdout(io.StringIO()):
+            command._up(self.layout, argparse.Namespace(
+                port_base=port_base, private=private, computes=computes))
+        layout = self.started.call_args.args[0]
+        layout.save()
+        return layout.settings
+
+    def test_the_same_once_more(self):
+        first = self.up(20200, private=True)
+        self.assertEqual(first, self.up(20200, private=True))
+        self.assertEqual(first, self.up())
+
+    def test_more_computes(self):
+        self.up(private=True)
+        self.assertEqual(7, self.up(computes=7).computes)
+
+    def test_what_it_cannot_become(self):
+        self.up(private=True)
+        with self.assertRaisesRegex(
+                steps.StepFailed, '--port-base 1, but its ports begin at '
+                '20000: "down --wipe"'):
+            self.up(1)
+        layouts.Layout(
+            self.layout.directory, self.layout.venv,
+            layouts.Settings(private=('mariadb',))).save()
+        with self.assertRaisesRegex(
+                steps.StepFailed, 'its rabbitmq come from the machine'):
+            self.up(private=True)
