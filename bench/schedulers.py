@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What is compared: our scheduler, Nova's own and one that tries again."""
+
+import copy
+
+from nova.conf import scheduler as scheduler_conf
+from nova.scheduler import manager as nova_manager
+from nova.scheduler import utils
+import oslo_messaging as messaging
+
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import plans
+from nova_preempt.handover import terminator
+from nova_preempt.scheduler import acting
+from nova_preempt.scheduler import asked
+from nova_preempt.scheduler import manager
+from nova_preempt.scheduler import nova_cloud
+
+
+class RetryScheduler(nova_manager.SchedulerManager):
+    """Fails, ends the cheapest victims, and schedules again.
+
+    :param preemption: what finds victims, which is the same for both
+    """
+
+    def __init__(self, preemption):
+        super().__init__()
+        self._preemption = preemption
+
+    def select_destinations(self, context, spec_obj, **kwargs):
+        again = copy.deepcopy(spec_obj)
+        try:
+            return super().select_destinations(
+                context, spec_obj=spec_obj, **kwargs)
+        except messaging.ExpectedException:
+            self._remove_victims(context, spec_obj)
+        return super().select_destinations(context, spec_obj=again, **kwargs)
+
+    def _remove_victims(self, context, spec_obj):
+        resources = utils.resources_from_request_spec(
+            context, spec_obj, self.host_manager)
+        preemption = self._preemption
+        cloud = nova_cloud.NovaCloud(
+            preemption, self.host_manager,
+            asked.AskedHow(context, spec_obj, []),
+            acting.Act(preemption, preemption.patience()))
+        cloud.asked_for(resources, 0)
+        cloud.refresh(0)
+        search = plans.Search(
+            cloud, model.Request.of(resources.merged_resources()),
+            preemption.known.policy(), preemption.process.clock(),
+            memo=preemption.memo)
+        for victim in next(search.ranked()).victims:
+            self.placement_client.delete_allocation_for_instance(
+                context, victim.uuid, force=True)
+
+
+class FreeTerminator:
+    """Ends servers at once: their end is no part of the decision."""
+
+    def end(self, decisions, check=None):
+        return terminator.Ended(stuck=set(), unwanted=set())
+
+
+def _nova_defaults():
+    """What Nova's scheduler has where the cloud has our filters, weighers."""
+    return {option.dest: option.default
+            for option in scheduler_conf.filter_scheduler_opts
+            if option.dest in ('available_filters', 'enabled_filters',
+                               'weight_classes')}
+
+
+class Schedulers:
+    """One of each kind, started on a cloud that is in use already."""
+
+    def __init__(self, cloud):
+        self.ours = manager.PreemptibleSchedulerManager()
+        self.ours.start_preemption()
+        self.ours.preemption.handover.terminator = FreeTerminator()
+        self.ours.preemption.known.refresh()
+        cloud.case.flags(group='filter_scheduler', **_nova_defaults())
+        # The defaults, which the embedded cloud lowers.
+        cloud.case.flags(group='preemption', max_age_s=5.0,
+                         list_max_age_s=60.0)
+        self.stock = nova_manager.SchedulerManager()
+        self.retry = RetryScheduler(self.ours.preemption)
+        for scheduler in (self.stock, self.ours, self.retry):
+            cloud.tell(scheduler)
