@@ -122,7 +122,7 @@ def fill(database: db.Database, rng: random.Random, hosts: list[str],
             'uuid': uuid, 'created_at': NOW, 'updated_at': NOW,
             'project_id': f'p{item % 500}', 'status': reservation_rows.PENDING,
             'quantity': len(chosen), 'window_start': start,
-            'duration_s': reservation_rows.seconds(end - start),
+            'duration_s': int((end - start).total_seconds()),
             'start_at': start, 'end_at': end, 'end_action': 'shelve',
             'before_end_s': 60})
         for host in chosen:
