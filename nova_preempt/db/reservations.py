@@ -16,7 +16,6 @@ them; and readers keep what they have read, and read what has changed since:
 see changes.
 """
 
-import bisect
 import collections
 import dataclasses
 import datetime
@@ -33,6 +32,7 @@ from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import retries
+from nova_preempt.db import snapshots
 
 _DAY = datetime.timedelta(days=1)
 
@@ -49,24 +49,6 @@ class Booking:
     end_at: datetime.datetime
 
 
-@dataclasses.dataclass(frozen=True)
-class Snapshot:
-    """What is reserved: the open reservations, by start and uuid.
-
-    What update() and set_host() change without raising the generation may be
-    as it was when the reservation was read.
-
-    :ivar mark: the changes.Mark up to which it is
-    """
-
-    mark: changes.Mark
-    reservations: tuple[rows.Reservation, ...]
-
-    @property
-    def generation(self):
-        return self.mark.generation
-
-
 class Reservations:
     """What the database knows of reservations.
 
@@ -78,7 +60,7 @@ class Reservations:
         self._db = database
         self._clock = clock
         self._calendar = db_calendar.CalendarCache(database)
-        self._snapshot = None
+        self._snapshots = snapshots.Snapshots(database)
 
     def _now(self):
         return self._clock().replace(microsecond=0)
@@ -96,14 +78,7 @@ class Reservations:
 
     def snapshot(self):
         """The Snapshot as it is; what has not changed is the same object."""
-        with self._db.reader() as session:
-            before = self._snapshot
-            new = before and changes.get_since(session, before.mark)
-            if new is None:
-                self._snapshot = _read_snapshot(session)
-            elif new.mark != before.mark:
-                self._snapshot = _update_snapshot(session, before, new)
-            return self._snapshot
+        return self._snapshots.read()
 
     def get(self, uuid, project_id=None):
         """A Reservation.
@@ -357,35 +332,6 @@ class Reservations:
             raise exceptions.NoHostsForReservation(
                 f'{len(taken)} of {len(hosts)} hosts are not free from '
                 f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
-
-
-def _read_snapshot(session):
-    # Before what it counts: at worst some of it is read once more.
-    mark = changes.get_mark(session)
-    found = _fetch_open(session)
-    return Snapshot(mark, tuple(sorted(found, key=_by_start)))
-
-
-def _update_snapshot(session, before, new):
-    """The Snapshot with the Changes, and with nothing else read."""
-    found = list(before.reservations)
-    if new.reservations:
-        found = [item for item in found if item.uuid not in new.reservations]
-        for batch in rows.batches(new.reservations):
-            for item in _fetch_open(session, batch):
-                bisect.insort(found, item, key=_by_start)
-    return Snapshot(new.mark, tuple(found))
-
-
-_by_start = operator.attrgetter('start_at', 'uuid')
-
-
-def _fetch_open(session, uuids=None):
-    row = models.Reservation
-    query = sa.select(row).where(row.status.in_(rows.OPEN))
-    if uuids is not None:
-        query = query.where(row.uuid.in_(uuids))
-    return rows.fetch(session, query)
 
 
 def _in(column, values):

@@ -35,6 +35,7 @@ from nova_preempt.db import purge
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
+from nova_preempt.db import snapshots
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -226,8 +227,8 @@ class TestChanges(test_decisions.TestSQLite):
         other.update('r1', status=reservation_rows.ACTIVE)
         read = []
         with (mock.patch.object(leases, 'fetch', wraps=leases.fetch) as fetch,
-              mock.patch.object(reservations, '_fetch_open',
-                                wraps=reservations._fetch_open) as fetch_open,
+              mock.patch.object(snapshots, '_fetch_open',
+                                wraps=snapshots._fetch_open) as fetch_open,
               mock.patch.object(calendar, 'get_settings',
                                 side_effect=AssertionError)):
             for _ in range(2):
