@@ -48,6 +48,7 @@ import nova_preempt.conf
 from nova_preempt.embedded import driver
 from nova_preempt.embedded import economy
 from nova_preempt.embedded import fixtures as embedded_fixtures
+from nova_preempt.embedded import options as defaults
 from nova_preempt.reservation import leases
 
 nova_preempt.conf.register_opts(CONF)
@@ -64,35 +65,6 @@ TIMEOUT_S = 120.0
 # Asking costs the one processor that does the work, so ever less often.
 FIRST_POLL_S = 0.02
 LAST_POLL_S = 0.2
-
-OPTIONS = {
-    None: {
-        'cpu_allocation_ratio': 1.0,
-        'ram_allocation_ratio': 1.0,
-        'disk_allocation_ratio': 1.0,
-        'reserved_host_cpus': 0,
-        'reserved_host_memory_mb': 0,
-        'reserved_host_disk_mb': 0,
-    },
-    'quota': {'instances': -1, 'cores': -1, 'ram': -1},
-    'filter_scheduler': {
-        'available_filters': [
-            'nova.scheduler.filters.all_filters',
-            'nova_preempt.scheduler.filters.all_filters'],
-        'weight_classes': [
-            'nova.scheduler.weights.all_weighers',
-            'nova_preempt.scheduler.weights.all_weighers'],
-    },
-    'preemption': {
-        'auth_type': 'admin_token',
-        # No periodic task runs here that keeps what is known fresh.
-        'max_age_s': 0.0,
-        'list_max_age_s': 0.0,
-        # A fake hypervisor ends a server at once, and no guest listens.
-        'notice_s': 0,
-        'poll_interval_s': 0.02,
-    },
-}
 
 
 # Of servers in a cell, and whether one is in none yet.
@@ -157,7 +129,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         return started
 
     def _set_options(self):
-        for group, values in OPTIONS.items():
+        for group, values in defaults.OPTIONS.items():
             for name, value in values.items():
                 # A default, so that a test may override it at any time.
                 CONF.set_default(name, value, group)

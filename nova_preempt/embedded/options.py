@@ -1,0 +1,42 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How the embedded cloud is configured, where nobody says otherwise."""
+
+OPTIONS = {
+    None: {
+        'cpu_allocation_ratio': 1.0,
+        'ram_allocation_ratio': 1.0,
+        'disk_allocation_ratio': 1.0,
+        'reserved_host_cpus': 0,
+        'reserved_host_memory_mb': 0,
+        'reserved_host_disk_mb': 0,
+    },
+    'quota': {'instances': -1, 'cores': -1, 'ram': -1},
+    'filter_scheduler': {
+        'available_filters': [
+            'nova.scheduler.filters.all_filters',
+            'nova_preempt.scheduler.filters.all_filters'],
+        'weight_classes': [
+            'nova.scheduler.weights.all_weighers',
+            'nova_preempt.scheduler.weights.all_weighers'],
+    },
+    'preemption': {
+        'auth_type': 'admin_token',
+        # No periodic task runs here that keeps what is known fresh.
+        'max_age_s': 0.0,
+        'list_max_age_s': 0.0,
+        # A fake hypervisor ends a server at once, and no guest listens.
+        'notice_s': 0,
+        'poll_interval_s': 0.02,
+    },
+}
