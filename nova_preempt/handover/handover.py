@@ -70,11 +70,10 @@ class Handover:
             clients.placement, clients.nova, process.decisions,
             process.owner, options, self.claims.active)
         self.terminator = terminator.Terminator(
-            clients.nova,
-            instance_poller.InstancePoller(options.poll_interval_s),
+            clients, instance_poller.InstancePoller(options.poll_interval_s),
             request_poller.RequestPoller(options.poll_interval_s),
-            clients.placement, process.decisions, process.owner, options,
-            self.events, halt=self._halt)
+            process.decisions, process.owner, options, self.events,
+            halt=self._halt)
         self.outcomes = outcomes.Outcomes(process.db)
         self._stuck = {}          # server uuid: monotonic time
 

@@ -33,6 +33,7 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import ends
+from nova_preempt.handover import wanted
 
 LOG = logging.getLogger(__name__)
 
@@ -56,10 +57,9 @@ class Ended:
 class Terminator:
     """Ends servers.
 
-    :param nova: a NovaAPI
+    :param clients: a nova_preempt.cloud.clients.Clients
     :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
     :param requests: a nova_preempt.handover.request_poller.RequestPoller
-    :param placement: a nova_preempt.cloud.placement.Placement
     :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.owner.Owner of this process
     :param options: [preemption] of the configuration
@@ -69,13 +69,12 @@ class Terminator:
         asked for as long as nobody has been asked to end
     """
 
-    def __init__(self, nova, watch, requests, placement, decisions, owner,
-                 options, events, monotonic=time.monotonic, sleep=time.sleep,
+    def __init__(self, clients, watch, requests, decisions, owner, options,
+                 events, monotonic=time.monotonic, sleep=time.sleep,
                  halt=lambda operation: None):
-        self.nova = nova
+        self.clients = clients
         self.watch = watch
         self.requests = requests
-        self.placement = placement
         self.decisions = decisions
         self.owner = owner
         self.halt = halt
@@ -115,25 +114,21 @@ class Work:
 
     def __init__(self, terminator, decisions, check):
         self._terminator = terminator
-        self._options = terminator.options
         self._monotonic = terminator.monotonic
         self._check = check
         self._decisions = tuple(decisions)
-        self._servers = [decision.server_uuid for decision in decisions
-                         if decision.server_uuid]
         self._watched = [victim.server_uuid for decision in decisions
                          for victim in decision.victims]
         self._acted_at = self._monotonic()
-        self._unsure = False      # whether the requests still exist
         self.ended = Ended(set(), set())
         self._pending = {}
         self._ends = []           # also those that are done
+        self._wanted = wanted.Wanted(terminator.requests, decisions)
         terminator.watch.add(self._watched)
-        terminator.requests.add(self._servers)
         try:
             for decision in decisions:
                 for victim in decision.victims:
-                    end = ends.begin(decision, victim, self._options,
+                    end = ends.begin(decision, victim, terminator.options,
                                      self._acted_at)
                     self._pending[victim.server_uuid] = end
                     self._ends.append(end)
@@ -144,7 +139,7 @@ class Work:
 
     def close(self):
         """Wait for nobody any more."""
-        self._terminator.requests.remove(self._servers)
+        self._wanted.close()
         self._terminator.watch.remove(self._watched)
 
     def step(self):
@@ -185,7 +180,7 @@ class Work:
 
     def _age_s(self, now):
         return ending.pause_s(now - self._acted_at,
-                              self._options.poll_interval_s)
+                              self._terminator.options.poll_interval_s)
 
     # -- notice ------------------------------------------------------------
 
@@ -213,7 +208,7 @@ class Work:
     def _tell(self, end, deadline):
         """Tell the guest; it ends all the same if that cannot be done."""
         try:
-            self._terminator.nova.set_notice(
+            self._terminator.clients.nova.set_notice(
                 end.uuid, end.victim.action, end.resort, deadline,
                 end.decision.operation, end.decision.uuid)
         except nova_api.NovaError as exc:
@@ -224,13 +219,7 @@ class Work:
 
     def _drop_unwanted(self):
         """Leave the victims alone of whom nobody needs the space any more."""
-        try:
-            gone = self._terminator.requests.unwanted(self._servers)
-        except nova_api.NovaError as exc:
-            LOG.warning('Nobody is asked to end: %s', exc)
-            self._unsure = True
-            return
-        self._unsure = False
+        gone = self._wanted.look()
         for end in list(self._pending.values()):
             decision = end.decision
             if decision.server_uuid in gone:
@@ -241,10 +230,6 @@ class Work:
                               'uuid': decision.uuid})
                     self.ended.unwanted.add(decision.uuid)
                 del self._pending[end.uuid]
-
-    def _is_wanted(self, end):
-        """Whether it is certain that something may be done to a victim."""
-        return not (self._unsure and end.decision.server_uuid)
 
     # -- one step of one victim; True once nothing more is to be done ------
 
@@ -288,7 +273,7 @@ class Work:
     def _holds(self, end, seen):
         """Whether a victim that has left has anything on its host still."""
         try:
-            allocations = self._terminator.placement.get_consumer(
+            allocations = self._terminator.clients.placement.get_consumer(
                 end.uuid).allocations
         except placement_api.PlacementError as exc:
             if seen is not None:
@@ -307,7 +292,7 @@ class Work:
 
     def _ask(self, end, method):
         """Ask Nova for something."""
-        if not self._is_wanted(end):
+        if not self._wanted.is_certain(end.decision):
             return False
         now = self._monotonic()
         if end.progress.asked != method and (
@@ -317,7 +302,7 @@ class Work:
         end.note(asked=method, asked_at=now)
         self._acted_at = now
         try:
-            getattr(self._terminator.nova, method)(end.uuid)
+            getattr(self._terminator.clients.nova, method)(end.uuid)
         except nova_api.NovaError as exc:
             if method != 'live_migrate':
                 raise
@@ -336,14 +321,14 @@ class Work:
         return self._step(end)
 
     def _free(self, end, status):
-        self._terminator.placement.delete_allocations(end.uuid)
+        self._terminator.clients.placement.delete_allocations(end.uuid)
         return self._done(end, status)
 
     def _leave_stopped(self, end, status):
-        if not self._is_wanted(end):
+        if not self._wanted.is_certain(end.decision):
             return False
-        self._terminator.nova.lock(end.uuid, LOCKED)
-        leave_stopped(self._terminator.placement, end.uuid)
+        self._terminator.clients.nova.lock(end.uuid, LOCKED)
+        leave_stopped(self._terminator.clients.placement, end.uuid)
         return self._done(end, status)
 
     def _give_up(self, end, detail):
@@ -352,7 +337,7 @@ class Work:
 
     def _done(self, end, status):
         if status == db_decisions.MIGRATED and end.victim.notice_s:
-            self._terminator.nova.clear_notice(end.uuid)
+            self._terminator.clients.nova.clear_notice(end.uuid)
         now = timeutils.utcnow()
         lifetime_s = None
         if end.victim.launched_at is not None:

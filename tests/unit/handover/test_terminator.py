@@ -21,6 +21,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
@@ -157,9 +158,10 @@ class TestTerminator(unittest.TestCase):
             'd', 's', operation=operation, host='host1', victims=tuple(
                 db.Victim(uuid, **values) for uuid in uuids))
         return terminator.Terminator(
-            cloud, self.poller, self.requests, self.placement, self.decisions,
-            self.owner, self.options, self.events, lambda: self.clock.now,
-            self.clock.sleep, self.halt).end([decision], check)
+            clients.Clients(cloud, self.placement, None), self.poller,
+            self.requests, self.decisions, self.owner, self.options,
+            self.events, lambda: self.clock.now, self.clock.sleep,
+            self.halt).end([decision], check)
 
     def assert_soon_after(self, when):
         """No later than at the next look, which is soon at first."""
