@@ -82,8 +82,8 @@ class NovaCloud:
         self._act = act
         self._resources = None     # a nova.scheduler.utils.ResourceRequest
         self._offered = 0
-        self._look = _Look(act.patience.limit.longest_notice_s(), {})
         self._decisions = []      # the open ones, of all schedulers
+        self._take_a_look()
 
     def asked_for(self, resources, offered):
         """Learn what Placement was asked for, and how many hosts it gave."""
@@ -106,10 +106,8 @@ class NovaCloud:
         return reason
 
     def refresh(self, max_age_s):
-        servers = self._preemption.known.servers
-        servers.refresh(max_age_s)
-        self._look = _Look(self._act.patience.limit.longest_notice_s(),
-                           servers.by_node())
+        self._preemption.known.servers.refresh(max_age_s)
+        self._take_a_look()
 
     def may_wait(self, notice_s):
         return notice_s <= self._look.longest_notice_s and (
@@ -190,6 +188,10 @@ class NovaCloud:
             # There may have been more than it has named.
             return float('inf')
         return time.monotonic() - self._asked.since
+
+    def _take_a_look(self):
+        self._look = _Look(self._act.patience.limit.longest_notice_s(),
+                           self._preemption.known.servers.by_node())
 
     # -- what Nova's scheduling takes ------------------------------------
 

@@ -150,8 +150,13 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         return {victim.server_uuid for victim in decision.victims}
 
     def wait_consistent(self):
-        """Nova may free an allocation after it shows that it is done."""
+        """Nova may free an allocation after it shows that it is done.
+
+        And a decision of the engine is closed after its victims are gone.
+        """
         def consistent():
+            if self.decisions.get_open_decisions():
+                return False
             consumers = {consumer for servers in self.allocations().values()
                          for consumer in servers}
             return consumers == {

@@ -25,7 +25,7 @@ from nova_preempt.db import decisions
 from nova_preempt.db import queries
 from nova_preempt.embedded import cloud
 from nova_preempt.handover import outcomes
-from nova_preempt.handover import terminator
+from nova_preempt.handover import wanted
 from tests.functional import base
 from tests.functional import guest
 
@@ -252,7 +252,7 @@ class TestNotice(EndsTestCase):
         spots = {self.boot_spot(name, 'host2') for name in 'abc'}
         self.boot_normal('d', host='host1', flavor=self.big)
         before = self.alive()
-        with mock.patch.object(terminator.Work, '_is_wanted',
+        with mock.patch.object(wanted.Wanted, 'is_certain',
                                return_value=False):
             server = self.act(normal, 'resize', {'flavorRef': self.big})
         self.assertEqual('ACTIVE', server['status'])
