@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Our metrics, and the programs of Debian's package prometheus."""
+
+import re
+import shutil
+import subprocess
+
+from prometheus_client import metrics as client
+
+from nova_preempt import metrics
+
+
+def series():
+    """{attribute of nova_preempt.metrics: names of what is asked for}."""
+    found = {}
+    for attribute, metric in vars(metrics).items():
+        if isinstance(metric, client.MetricWrapperBase):
+            suffixes = {'counter': ('_total',), 'gauge': ('',),
+                        'histogram': ('_bucket', '_sum', '_count')}
+            found[attribute] = {metric._name + suffix for suffix in
+                                suffixes[metric._type]}
+    return found
+
+
+def asked(expression):
+    """The names of ours in an expression of PromQL, as a set."""
+    return set(re.findall(r'nova_preempt_\w+', expression))
+
+
+def program(test, name):
+    """Where it is; the test is skipped if it is not there."""
+    found = shutil.which(name)
+    if found is None:
+        test.skipTest(f'there is no {name} (Debian: apt-get install '
+                      'prometheus)')
+    return found
+
+
+def check_rules(test, path):
+    """Fail unless promtool takes this file of rules."""
+    found = subprocess.run(
+        [program(test, 'promtool'), 'check', 'rules', str(path)],
+        capture_output=True, text=True, check=False)
+    test.assertEqual(0, found.returncode, found.stdout + found.stderr)
