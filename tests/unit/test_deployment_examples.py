@@ -1,0 +1,171 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The examples for kolla-ansible and openstack-ansible, as far as they go.
+
+Neither of both runs here. What they name of ours is looked at.
+"""
+
+import configparser
+import importlib
+import os
+import pathlib
+import re
+import unittest
+
+import nova.conf
+import yaml
+
+from nova_preempt.conf import opts
+
+ROOT = pathlib.Path(__file__).parents[2]
+KOLLA = ROOT / 'etc' / 'kolla-ansible'
+OSA = ROOT / 'etc' / 'openstack-ansible'
+
+
+def options():
+    """{group: names} of ours, and of Nova's scheduler."""
+    found = {'filter_scheduler': set(nova.conf.CONF.filter_scheduler)}
+    for group, members in opts.list_opts():
+        found.setdefault(str(group), set()).update(
+            option.dest for option in members)
+    return found
+
+
+def fragment():
+    """{group: {option: [values]}} of nova.conf as the guide has it."""
+    return values((ROOT / 'etc/nova-preempt/nova.conf.fragment').read_text())
+
+
+def values(text):
+    """{group: {option: [values]}}, an option being there more than once."""
+    found, group = {}, None
+    for line in text.splitlines():
+        if line.startswith('['):
+            group = found.setdefault(line.strip('[]'), {})
+        elif line and not line.startswith('#'):
+            name, _, value = line.partition(' = ')
+            group.setdefault(name, []).append(value)
+    return found
+
+
+def load(path):
+    return yaml.safe_load(path.read_text())
+
+
+class TestExamples(unittest.TestCase):
+
+    def check_options(self, groups):
+        known = options()
+        for group, members in groups.items():
+            self.assertLessEqual(set(members), known[group], group)
+        # What the guide tells everybody to set is there.
+        wanted = fragment()
+        for group in ('filter_scheduler', 'preemption'):
+            self.assertLessEqual(
+                {re.sub('_domain_(id|name)$', '_domain', name)
+                 for name in wanted[group]} - {'enabled_filters'},
+                {re.sub('_domain_(id|name)$', '_domain', name)
+                 for name in groups[group]})
+        self.assertTrue(groups['preemption_database']['connection'])
+        self.assertTrue(groups['preemption_engine']['backend_url'])
+
+    def check_programs(self, text):
+        setup = configparser.ConfigParser()
+        setup.read(ROOT / 'setup.cfg')
+        known = set(re.findall(
+            r'(?m)^(\S+) =', setup['entry_points']['console_scripts']))
+        found = set(re.findall(r'(?:/|-sf |command: >-\s+)'
+                               r'(nova-preempt-\w+)', text))
+        self.assertTrue(found)
+        self.assertLessEqual(found, known)
+
+    def check_application(self, text):
+        (module, name), = re.findall(r'(nova_preempt[.\w]+):(\w+)', text)
+        spec = importlib.util.find_spec(module)
+        self.assertIn(f'\n{name} = ', pathlib.Path(spec.origin).read_text())
+
+    def test_kolla_options(self):
+        found = values((KOLLA / 'config/nova/nova-scheduler.conf')
+                       .read_text())
+        self.check_options(found)
+        self.assertEqual(fragment()['filter_scheduler'],
+                         found['filter_scheduler'])
+
+    def test_kolla_playbook(self):
+        text = (KOLLA / 'nova-preempt.yml').read_text()
+        self.check_programs(text)
+        self.check_application(text)
+        play, = load(KOLLA / 'nova-preempt.yml')
+        programs = play['vars']['programs']
+        self.check_known(values(programs['nova-preempt-engine']['own']))
+        ours = values((ROOT / 'etc/nova-preempt/nova-preempt-api.ini')
+                      .read_text())['uwsgi']
+        theirs = values(programs['nova-preempt-api']['own'])['uwsgi']
+        for name in set(ours) - {'http-socket'}:
+            self.assertEqual(ours[name], theirs[name])
+
+    def check_known(self, groups):
+        known = options()
+        for group, members in groups.items():
+            self.assertLessEqual(set(members), known[group])
+
+    def test_kolla_images(self):
+        text = (KOLLA / 'template-overrides.j2').read_text()
+        self.check_programs(text)
+        self.assertEqual(1, text.count('{% block'))
+        self.assertEqual({'nova-base-plugin-nova-preempt'}, set(values(
+            (KOLLA / 'kolla-build.conf').read_text())))
+        self.assertIn('nova_scheduler_image_full',
+                      load(KOLLA / 'globals.yml'))
+
+    def test_ports_that_are_scraped(self):
+        found = load(KOLLA / 'config/prometheus/prometheus.yml.d'
+                     / 'nova-preempt.yml')
+        ports = {target.rpartition(':')[2]
+                 for job in found['scrape_configs']
+                 for group in job['static_configs']
+                 for target in group['targets']}
+        texts = [(KOLLA / name).read_text() for name in (
+            'config/nova/nova-scheduler.conf', 'nova-preempt.yml')]
+        self.assertEqual(ports, set(re.findall(
+            r'metrics_port = (\d+)', ''.join(texts))))
+
+    def test_openstack_ansible_options(self):
+        found = load(OSA / 'group_vars' / 'nova_scheduler.yml')
+        groups = found['nova_nova_conf_overrides']
+        self.check_options(groups)
+        scheduler = fragment()['filter_scheduler']
+        self.assertEqual(scheduler['available_filters'],
+                         list(groups['filter_scheduler']['available_filters']))
+        self.assertEqual(scheduler['weight_classes'][0].split(','),
+                         groups['filter_scheduler']['weight_classes'])
+        user = load(OSA / 'user_nova_preempt.yml')
+        self.assertLessEqual(
+            set(user['nova_scheduler_extra_filters']),
+            set(scheduler['enabled_filters'][0].split(',')))
+        self.check_programs((OSA / 'user_nova_preempt.yml').read_text())
+
+    def test_openstack_ansible_playbook(self):
+        text = (OSA / 'nova-preempt.yml').read_text()
+        self.check_programs(text)
+        self.check_application(text)
+        play, = load(OSA / 'nova-preempt.yml')
+        content = play['tasks'][0]['ansible.builtin.copy']['content']
+        self.check_known(values(content))
+
+    def test_all_files_are_named(self):
+        page = (ROOT / 'doc' / 'source' / 'install.rst').read_text()
+        for folder in (KOLLA, OSA):
+            for parent, _folders, names in os.walk(folder):
+                for name in names:
+                    path = pathlib.Path(parent, name).relative_to(folder)
+                    self.assertIn(f'``{path}``', page)
