@@ -84,7 +84,7 @@ def units():
     """(name, text) of the files of systemd that the guide shows."""
     shown = [block for page in ('install.rst', 'ends.rst')
              for block in blocks(page, 'ini') if '[Unit]' in block]
-    for path in sorted((ROOT / 'etc' / 'systemd').iterdir()):
+    for path in sorted((ROOT / 'etc' / 'systemd').glob('*.service')):
         if path.read_text() in shown:
             yield path.name, path.read_text()
 
@@ -208,8 +208,12 @@ class TestUnits(unittest.TestCase):
         if program is None:
             self.skipTest('there is no systemd-analyze')
         with tempfile.TemporaryDirectory() as folder:
+            more = (ROOT / 'etc' / 'systemd' / 'hardening.conf').read_text()
             for name, text in units():
                 path = pathlib.Path(folder, name)
+                drop = pathlib.Path(folder, f'{name}.d', 'hardening.conf')
+                drop.parent.mkdir()
+                drop.write_text(more)
                 path.write_text(re.sub('(?m)^ExecStart=/usr/bin/[^ ]+',
                                        'ExecStart=/bin/true', text))
                 found = subprocess.run(
