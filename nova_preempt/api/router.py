@@ -114,7 +114,11 @@ class Router:
 
     def match(self, environ):
         """(path, {parameter: value}), None if there is no such path."""
-        found = self._mapper.match(environ.get('PATH_INFO') or '/')
+        path = environ.get('PATH_INFO') or '/'
+        if path.endswith('\n'):
+            # Its patterns would match what comes before.
+            return None
+        found = self._mapper.match(path)
         return found and (found.pop('known_as'), found)
 
     @webob.dec.wsgify

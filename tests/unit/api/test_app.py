@@ -86,7 +86,8 @@ class TestErrors(base.ApiTestCase):
 
     def test_unknown_path(self):
         for path in ('/v2', '/v1/preemption', '/v1/preemptions/a/b',
-                     '/%ff', '/v1//preemptions', '/v1/%00'):
+                     '/%ff', '/v1//preemptions', '/v1/%00', '/v1%0A',
+                     '/v1/preemptions/%0A', '/v1/preemptions%0A'):
             self.get(path, code=404)
 
     def test_method(self):
