@@ -147,6 +147,7 @@ class _Up:
         self._layout = layout
         self._services = services.Services(layout)
         self._env = services.environment(layout)
+        self._started = []
 
     def steps(self):
         private = self._layout.settings.private
@@ -221,32 +222,29 @@ class _Up:
         url = self._layout.database_url
         yield self._call('nova-api-database', (*manage, 'api_db', 'sync'),
                          'mariadb', 'configuration')
-        yield steps.Step('nova-cells', lambda: self._make_cells(manage, url),
-                         ('nova-api-database',))
-        # Each knows one of the two databases.
+        # It says so and succeeds where there is one.
+        yield self._call('nova-cell0', (
+            *manage, 'cell_v2', 'map_cell0', '--database_connection',
+            url('nova_cell0')), 'nova-api-database')
+        yield steps.Step('nova-cell1', lambda: steps.call((
+            *manage, 'cell_v2', 'create_cell', '--name', 'cell1',
+            '--database_connection', url('nova_cell1'),
+            '--transport-url', self._layout.broker_url('cell1')),
+            self._env, self._log('nova-cell1'),
+            # 2 if there is one.
+            good=(0, 2)), ('nova-api-database',))
+        # Each knows one of the two databases, and needs no cell for it.
         yield self._call('nova-cell0-database', (
-            *manage, 'db', 'sync', '--local_cell'), 'nova-cells')
+            *manage, 'db', 'sync', '--local_cell'),
+            'mariadb', 'configuration')
         yield self._call('nova-cell1-database', (
-            *in_cell, 'db', 'sync', '--local_cell'), 'nova-cells')
-        ready = ('nova-cell0-database', 'nova-cell1-database', 'catalog',
-                 'rabbitmq')
+            *in_cell, 'db', 'sync', '--local_cell'),
+            'mariadb', 'configuration')
+        ready = ('nova-cell0-database', 'nova-cell1-database', 'nova-cell0',
+                 'nova-cell1', 'catalog', 'rabbitmq')
         for name in ('nova-conductor', 'nova-conductor-cell1'):
             yield self._start(name, *ready)
         yield self._start('nova-api', *ready)
-
-    def _make_cells(self, manage, url):
-        log = self._log('nova-cells')
-        # It says so and succeeds where there is one, the other does not.
-        steps.call((*manage, 'cell_v2', 'map_cell0',
-                    '--database_connection', url('nova_cell0')),
-                   self._env, log)
-        steps.call((*manage, 'cell_v2', 'list_cells'), self._env, log)
-        if ' cell1 ' not in log.read_text():
-            steps.call((
-                *manage, 'cell_v2', 'create_cell', '--name', 'cell1',
-                '--database_connection', url('nova_cell1'),
-                '--transport-url', self._layout.broker_url('cell1')),
-                self._env, log)
 
     def _ours(self):
         """As doc/source/install.rst has it, in its order."""
@@ -300,12 +298,23 @@ class _Up:
             broker.make_virtual_hosts(self._layout, self._env)
 
     def _start(self, name, *after):
-        return steps.Step(name, lambda: self._services.start(name), after)
+        def start():
+            self._services.start(name)
+            self._started.append(name)
+
+        return steps.Step(name, start, after)
 
     def _call(self, name, command, *after):
         return steps.Step(
-            name, lambda: steps.call(command, self._env, self._log(name)),
-            after)
+            name, lambda: steps.call(command, self._env, self._log(name),
+                                     check=self._require_started), after)
+
+    def _require_started(self):
+        """Many have no port to see them by, and end later if at all."""
+        for name in self._started:
+            if self._services.state(name) == 'gone':
+                raise steps.StepFailed(
+                    f'{name} has ended', self._layout.logs / f'{name}.log')
 
     def _inside(self, script, *arguments):
         return (self._layout.bin('python'), str(INSIDE / script), *arguments)

@@ -19,6 +19,7 @@ import time
 
 WORKERS = 3
 TAIL_LINES = 25
+CHECK_S = 1
 
 
 class StepFailed(Exception):
@@ -45,15 +46,33 @@ class Step:
     after: tuple[str, ...] = ()
 
 
-def call(command, env, log, good=(0,)):
-    """Run a command to its end; StepFailed if that is a bad one."""
-    with open(log, 'wb') as output:
-        done = subprocess.run(
+def call(command, env, log, good=(0,), check=None):
+    """Run a command to its end; StepFailed if that is a bad one.
+
+    :param check: called now and then meanwhile; if it raises, the command is
+        ended
+    """
+    with open(log, 'wb') as output, subprocess.Popen(
             command, env=env, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, cwd='/', check=False)
-    if done.returncode not in good:
+            stderr=subprocess.STDOUT, cwd='/') as process:
+        try:
+            while _runs(process):
+                if check is not None:
+                    check()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode not in good:
         raise StepFailed(
-            f'{command[0]} exits with {done.returncode}', log)
+            f'{command[0]} exits with {process.returncode}', log)
+
+
+def _runs(process):
+    try:
+        process.wait(CHECK_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def run(steps, say=print):

@@ -15,6 +15,7 @@ import os
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 from minicloud import steps
 
@@ -56,6 +57,16 @@ class TestSteps(unittest.TestCase):
             self.assertEqual([f'    {number}' for number in range(76, 101)],
                              caught.exception.tail().splitlines())
         self.assertIn('sh exits with 3', str(caught.exception))
+
+    def test_what_a_command_waits_for_in_vain(self):
+        def check():
+            raise steps.StepFailed('a service has ended')
+
+        with tempfile.TemporaryDirectory() as directory, (
+                mock.patch.object(steps, 'CHECK_S', 0.01)), (
+                self.assertRaisesRegex(steps.StepFailed, 'has ended')):
+            steps.call(['sleep', '60'], dict(os.environ),
+                       pathlib.Path(directory) / 'log', check=check)
 
     def test_a_warning_may_be_good(self):
         with tempfile.TemporaryDirectory() as directory:
