@@ -36,6 +36,8 @@ COMPUTES ?= 4
 MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud --dir $(CLOUD)
 TEST_MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud \
 	--dir $(CLOUD)/test --venv $(CLOUD_VENV)
+# For how long "make load-cloud" loads its cloud.
+MINUTES ?= 60
 CLOUD_TESTS ?= discover --start-directory tests/cloud --top-level-directory .
 TEMPEST = build/tempest
 TEMPEST_VENV = build/tempest-venv
@@ -53,7 +55,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs demo \
 	bench nova-tests genconfig clean cloud-up cloud-down cloud-status test-cloud \
-	tempest
+	load-cloud tempest
 
 help:
 	@echo 'make test        lint, types, unit, functional and docs'
@@ -64,6 +66,7 @@ help:
 	@echo 'make cloud-up    start a small OpenStack of real services'
 	@echo 'make cloud-down, make cloud-status'
 	@echo 'make test-cloud  functional tests on one, with faults'
+	@echo 'make load-cloud  users, faults and MINUTES of them on one'
 	@echo 'make tempest     run tempest on the cloud that is up'
 	@echo 'make genconfig   write the sample configuration'
 	@echo 'make clean       remove what was made'
@@ -148,12 +151,19 @@ cloud-status:
 	@$(MINICLOUD) status
 
 # A cloud of its own, for it stops the databases.
+define on_test_cloud
+@$(TEST_MINICLOUD) up --private --port-base 20200
+@status=0; PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD)/test \
+	MINICLOUD_VENV=$(CLOUD_VENV) $(CLOUD_VENV)/bin/python -W ignore \
+	-m $(1) || status=$$?; \
+$(TEST_MINICLOUD) down; exit $$status
+endef
+
 test-cloud: $(CLOUD_STAMP)
-	@$(TEST_MINICLOUD) up --private --port-base 20200
-	@status=0; PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD)/test \
-		MINICLOUD_VENV=$(CLOUD_VENV) $(CLOUD_VENV)/bin/python \
-		-m unittest --verbose $(CLOUD_TESTS) || status=$$?; \
-	$(TEST_MINICLOUD) down; exit $$status
+	$(call on_test_cloud,unittest --verbose $(CLOUD_TESTS))
+
+load-cloud: $(CLOUD_STAMP)
+	$(call on_test_cloud,tests.cloud.mixed_load --minutes $(MINUTES))
 
 $(TEMPEST_STAMP): setup.cfg
 	$(PYTHON) -m venv $(TEMPEST_VENV)

@@ -11,21 +11,28 @@
 # under the License.
 """A test on the cloud of $MINICLOUD_DIR: its servers, commands, services."""
 
+import concurrent.futures
 import dataclasses
 import json
 import os
 import pathlib
+import shlex
 import subprocess
+import sys
 import time
+import typing
 import unittest
 
 from keystoneauth1 import adapter
+from minicloud import files
 from minicloud import layout as layouts
+from minicloud import nova_files
 from minicloud import services
 import openstack
 from openstack import exceptions
 import outages
 
+from nova_preempt import sdk
 from tests.cloud import sampler
 
 # Long enough for a machine that does other things, too.
@@ -70,31 +77,73 @@ class Place:
         return json.loads(self.call(
             'openstack', '--os-cloud', cloud, *words, '-f', 'json'))
 
+    def refused(self, *words, cloud=MEMBER):
+        """What a command says that has to fail."""
+        done = self._run('openstack', '--os-cloud', cloud, *words)
+        if not done.returncode:
+            raise AssertionError(f'{" ".join(words)}: {done.stdout}')
+        return done.stderr
+
     def call(self, program, *words):
-        done = subprocess.run(
-            [self.layout.bin(program), *words], check=False, text=True,
-            capture_output=True, env=services.environment(self.layout))
+        done = self._run(program, *words)
         if done.returncode:
             raise AssertionError(f'{program} {" ".join(words)}: exit status '
                                  f'{done.returncode}\n{done.stderr}')
         return done.stdout
+
+    def _run(self, program, *words):
+        return subprocess.run(
+            [self.layout.bin(program), *words], check=False, text=True,
+            capture_output=True, env=services.environment(self.layout))
+
+    def minicloud_command(self, what, name):
+        """Of a shell: does something to a service."""
+        return shlex.join((
+            'env', f'PYTHONPATH={services.TOOLS}', sys.executable, '-m',
+            'minicloud', '--dir', str(self.layout.directory),
+            '--venv', str(self.layout.venv), what, name))
+
+    def configure(self, sections):
+        """Have what is ours run with {section: {option: value}} as well."""
+        extra = nova_files.extra(self.layout)
+        before = extra.read_text()
+        files.save(extra, sections)
+        if extra.read_text() == before:
+            return
+        names = [name for name in self.services.names()
+                 if name.startswith('nova-preempt-')]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(self.services.stop, names))
+            list(pool.map(self.services.start, names))
 
     def verify_command(self):
         return (f'{self.layout.bin("nova-preempt-manage")} --config-file '
                 f'{self.layout.etc}/nova/nova.conf verify --wait 5')
 
 
+def connect(cloud):
+    """A connection of openstacksdk with our service."""
+    return sdk.add_to(openstack.connect(cloud=cloud, api_timeout=CALL_S))
+
+
 class CloudTest(unittest.TestCase):
-    """Fails if a host was ever given away twice, or something is left."""
+    """Fails if a host was ever given away twice, or something is left.
+
+    :cvar OPTIONS: {section: {option: value}} of what is ours, besides that
+        of the cloud; the last ones stay
+    """
+
+    OPTIONS: typing.ClassVar = {}
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.place = Place.find()
-        cls.admin = openstack.connect(cloud=ADMIN, api_timeout=CALL_S)
-        cls.member = openstack.connect(cloud=MEMBER, api_timeout=CALL_S)
+        cls.admin = connect(ADMIN)
+        cls.member = connect(MEMBER)
         cls.image = cls.admin.image.find_image('tiny').id
-        _make_flavors(cls.admin.compute)
+        make_flavors(cls.admin.compute)
+        cls.place.configure(cls.OPTIONS)
 
     def setUp(self):
         super().setUp()
@@ -151,14 +200,31 @@ class CloudTest(unittest.TestCase):
             time.sleep(POLL_S)
         return found
 
+    def find_server(self, uuid):
+        """As an administrator sees it; None once it is gone."""
+        return self.admin.compute.find_server(uuid, all_projects=True)
+
     def metadata(self, uuid):
         """Of a server; empty once it is gone."""
-        server = self.admin.compute.find_server(
-            uuid, all_projects=True)
+        server = self.find_server(uuid)
         return {} if server is None else server.metadata
 
+    def host_of(self, uuid):
+        return self.find_server(uuid).hypervisor_hostname
 
-def _make_flavors(compute):
+    def pause(self, what):
+        """Until the end of the test, or resume()."""
+        self.addCleanup(self.resume)
+        self.place.openstack('preemption', 'pause', '--what', what,
+                             '--reason', 'a test')
+
+    def resume(self):
+        self.place.call('openstack', '--os-cloud', ADMIN, 'preemption',
+                        'resume')
+
+
+def make_flavors(compute):
+    """Those of FLAVORS that are not there yet."""
     compute.default_microversion = outages.COMPUTE_MICROVERSION
     for name, specs in FLAVORS.items():
         vcpus = VCPUS[name.split('.')[1]]

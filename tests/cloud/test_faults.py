@@ -17,10 +17,8 @@ servers may end than it needs, and all agrees afterwards.
 """
 
 import argparse
-import shlex
 import sys
 
-from minicloud import services
 import outages
 
 from tests.cloud import base
@@ -46,8 +44,9 @@ class TestFaults(base.CloudTest):
         if name not in self.place.services.names():
             self.skipTest(f'{name} is the machine\'s own')
         self.addCleanup(self._restore, name)
-        outage = {'stop': self._command(what, name),
-                  'start': self._command(ENDINGS[what], name)}
+        command = self.place.minicloud_command
+        outage = {'stop': command(what, name),
+                  'start': command(ENDINGS[what], name)}
         rounds = outages.Rounds(self.ours, {name: outage}, argparse.Namespace(
             seed=f'{what} {name}', spot='spot.half', normal='normal.half',
             victims=1, verify=self.place.verify_command(),
@@ -55,12 +54,6 @@ class TestFaults(base.CloudTest):
         result = rounds.play(name)
         sys.stderr.write(f'{what:6} {result}\n')
         self.assertEqual([], result.faults)
-
-    def _command(self, what, name):
-        return shlex.join((
-            'env', f'PYTHONPATH={services.TOOLS}', sys.executable, '-m',
-            'minicloud', '--dir', str(self.place.layout.directory),
-            '--venv', str(self.place.layout.venv), what, name))
 
     def _restore(self, name):
         if self.place.services.state(name) == 'frozen':

@@ -76,9 +76,7 @@ class TestPreemption(base.CloudTest):
 
     def test_nobody_ends_while_it_is_paused(self):
         spots = self.fill(self.theirs, 'spot.half')
-        self.addCleanup(self._resume)
-        self.place.openstack('preemption', 'pause', '--what', 'preemption',
-                             '--reason', 'a test')
+        self.pause('preemption')
         [pause] = self.place.openstack('preemption', 'pause', 'list')
         self.assertEqual(('preemption', 'a test'),
                          (pause['What'], pause['Reason']))
@@ -86,12 +84,8 @@ class TestPreemption(base.CloudTest):
         self.assertEqual('ERROR', self.ours.wait(refused, base.PATIENCE_S))
         self.assertEqual(spots, self.theirs.servers())
 
-        self._resume()
+        self.resume()
         served = self.ours.boot('normal', self.flavor('normal.half'))
         self.assertEqual('ACTIVE', self.ours.wait(served, base.PATIENCE_S))
         self.assertEqual(1, len(spots.keys()
                                 - self.theirs.servers().keys()))
-
-    def _resume(self):
-        self.place.call('openstack', '--os-cloud', base.ADMIN, 'preemption',
-                        'resume')

@@ -147,6 +147,10 @@ class Services:
     def names(self):
         return list(self._described)
 
+    def process(self, name):
+        """The processes.Process, None if it was never started."""
+        return self._records.find(name)
+
     def state(self, name):
         """'running', 'frozen' or 'gone'."""
         process = self._records.find(name)

@@ -1,0 +1,186 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What one user has asked for, to be held against what there is."""
+
+import dataclasses
+import itertools
+import threading
+import time
+
+from keystoneauth1 import exceptions as ks_exc
+import outages
+
+POLL_S = 0.5
+PATIENCE_S = 300
+REFUSED = 'No valid host'
+
+
+@dataclasses.dataclass
+class Wish:
+    """:ivar uuid: None if the answer to the request is not known
+    :ivar status: of the server, as it was seen last
+    :ivar deleted: whether that was asked for
+    """
+
+    name: str
+    flavor: str
+    vcpus: int
+    reservation: str | None = None
+    uuid: str | None = None
+    status: str = 'asked'
+    deleted: bool = False
+
+    @property
+    def preemptible(self):
+        return self.flavor.startswith('spot.')
+
+
+class Book:
+    """The servers of one user.
+
+    :param compute: a keystoneauth1 adapter
+    :param preemption: a nova_preempt.sdk.v1._proxy.Proxy
+    :param image: the uuid of one
+    :param flavors: {name: (uuid, VCPUs)}
+    """
+
+    def __init__(self, project, compute, preemption, image, flavors):
+        self.project = project
+        self._compute = compute
+        self._preemption = preemption
+        self._image = image
+        self._flavors = flavors
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._wishes = {}
+
+    def vcpus(self):
+        """How many are in use, or asked for."""
+        self._look()
+        with self._lock:
+            return sum(wish.vcpus for wish in self._wishes.values()
+                       if not wish.deleted
+                       and wish.status in ('asked', 'BUILD', 'ACTIVE'))
+
+    def boot(self, flavor, ended, reservation=None):
+        """Ask for a server; its status once it has a lasting one."""
+        uuid, vcpus = self._flavors[flavor]
+        name = (f'{outages.PREFIX}{self.project}-{flavor}-'
+                f'{next(self._numbers)}')
+        with self._lock:
+            wish = self._wishes[name] = Wish(name, flavor, vcpus, reservation)
+        try:
+            wish.uuid = self._compute.post('/servers', json={
+                'server': {'name': name, 'flavorRef': uuid,
+                           'imageRef': self._image, 'networks': 'none'},
+                **({'os:scheduler_hints': {'reservation': reservation}}
+                   if reservation else {}),
+            }).json()['server']['id']
+        except ks_exc.ClientException:
+            wish.status = 'refused'
+            return wish.status
+        return self._wait(wish, ended)
+
+    def _wait(self, wish, ended):
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and not ended.wait(POLL_S):
+            try:
+                answer = self._compute.get(f'/servers/{wish.uuid}')
+            except ks_exc.NotFound:
+                wish.status = 'gone'
+                return wish.status
+            except ks_exc.ClientException:
+                continue
+            wish.status = answer.json()['server']['status']
+            if wish.status in ('ACTIVE', 'ERROR'):
+                return wish.status
+        return f'{wish.status} at last'
+
+    def delete_one(self, choice):
+        """Any that runs.
+
+        :param choice: a random.Random
+        """
+        with self._lock:
+            found = [wish for wish in self._wishes.values()
+                     if wish.status == 'ACTIVE' and not wish.deleted]
+            if not found:
+                return
+            wish = choice.choice(found)
+            # It may be, whatever the answer is.
+            wish.deleted = True
+        try:
+            self._compute.delete(f'/servers/{wish.uuid}')
+        except ks_exc.NotFound:
+            wish.status = 'gone'
+        except ks_exc.ClientException:
+            with self._lock:
+                wish.deleted = None
+
+    def _look(self):
+        """{name: server}, all there are."""
+        with self._lock:
+            before = {name for name, wish in self._wishes.items()
+                      if wish.uuid}
+        found = {server['name']: server for server in self._compute.get(
+            f'/servers/detail?name=^{outages.PREFIX}').json()['servers']}
+        with self._lock:
+            for name, wish in self._wishes.items():
+                if name in found:
+                    wish.uuid = found[name]['id']
+                    wish.status = found[name]['status']
+                elif name in before:
+                    wish.status = 'gone'
+        return found
+
+    def unsettled(self):
+        """Texts on servers that something still happens to."""
+        return [f'{name} is {server["status"]}, '
+                f'{server["OS-EXT-STS:task_state"]}'
+                for name, server in self._look().items()
+                if server['status'] == 'BUILD'
+                or server['OS-EXT-STS:task_state'] is not None]
+
+    def unwanted(self):
+        """Texts on servers in a state that nobody has asked for."""
+        found = self._look()
+        texts = [self._what_is_wrong(self._wishes.get(name), server)
+                 for name, server in found.items()]
+        texts += [f'{wish.name} is gone, and nobody has ended it'
+                  for name, wish in self._wishes.items()
+                  if name not in found and wish.status == 'gone'
+                  and self._should_be(wish)]
+        return sorted(filter(None, texts))
+
+    @staticmethod
+    def _what_is_wrong(wish, server):
+        name, status = server['name'], server['status']
+        text = f'{name} is {status}'
+        if wish is None:
+            return f'{text}, and nobody has asked for it'
+        if server['OS-EXT-STS:task_state'] is not None:
+            return f'{text}, {server["OS-EXT-STS:task_state"]}'
+        if wish.deleted:
+            return f'{text}, and was deleted'
+        if status == 'ERROR':
+            fault = server.get('fault', {}).get('message', '')
+            return None if REFUSED in fault else f'{text}: {fault}'
+        if status == 'SHELVED_OFFLOADED' and wish.reservation:
+            return None
+        return None if status == 'ACTIVE' else text
+
+    def _should_be(self, wish):
+        # None: nobody knows whether the request to delete it has arrived.
+        if wish.deleted or wish.deleted is None or wish.reservation:
+            return False
+        return not (wish.preemptible and list(
+            self._preemption.preemptions(victim_id=wish.uuid)))

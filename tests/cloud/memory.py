@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The memory of services, while they run."""
+
+import contextlib
+import os
+import pathlib
+import statistics
+import threading
+import time
+
+EVERY_S = 20
+PAGE = os.sysconf('SC_PAGE_SIZE')
+MB = 2 ** 20
+# What a process needs at first is not what it loses.
+WARM_S = 180
+
+
+class Memory(threading.Thread):
+    """Reads what is resident of some services and their workers.
+
+    :param manager: a minicloud.services.Services
+    :ivar read: {(name, pid): [(seconds since the start, bytes)]}
+    """
+
+    def __init__(self, manager, names):
+        super().__init__(name='memory', daemon=True)
+        self._manager = manager
+        self._names = names
+        self._ended = threading.Event()
+        self._start = time.monotonic()
+        self.read = {}
+
+    def run(self):
+        while not self._ended.wait(EVERY_S):
+            for name in self._names:
+                process = self._manager.process(name)
+                if process is None or process.state() != 'running':
+                    continue
+                resident = sum(map(_resident, process.members()))
+                self.read.setdefault((name, process.pid), []).append(
+                    (time.monotonic() - self._start, resident))
+
+    def stop(self):
+        self._ended.set()
+        self.join()
+
+    def report(self):
+        """A line for each process that was seen for long enough."""
+        for (name, pid), read in sorted(self.read.items()):
+            warm = [(at_s, size) for at_s, size in read
+                    if at_s - read[0][0] >= WARM_S]
+            if len(warm) < 4:
+                continue
+            slope, _intercept = statistics.linear_regression(
+                *zip(*warm, strict=True))
+            yield (f'{name:26} {pid:>8}: {warm[0][1] / MB:6.1f} MB at '
+                   f'{warm[0][0] / 60:.0f} min, {warm[-1][1] / MB:6.1f} MB '
+                   f'at {warm[-1][0] / 60:.0f} min, at most '
+                   f'{max(size for _at, size in read) / MB:.1f} MB, '
+                   f'{slope * 3600 / MB:+.1f} MB an hour')
+
+
+def _resident(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return int(pathlib.Path(f'/proc/{pid}/statm').read_text().split()[
+            1]) * PAGE
+    return 0

@@ -1,0 +1,392 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""All at once, for as long as it takes: load, faults, and what is left.
+
+    PYTHONPATH=.:tools MINICLOUD_DIR=DIRECTORY \\
+        python -m tests.cloud.mixed_load [--minutes 60] [--seed 0]
+
+Two users boot and delete normal and preemptible servers in a cloud that is
+full, one of them reserves hosts and uses them, and once a minute a service
+is killed, stopped or frozen for a while. Placement is read all the time. At
+the end all has to settle: ``nova-preempt-manage verify`` finds nothing, no
+server is in a state that nobody asked for, and once all are deleted nothing
+is left in Placement. Prints that, and how the memory of our processes grew
+that nobody has killed; exits with 1 if something is wrong.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import contextlib
+import datetime
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from minicloud import steps
+from openstack import exceptions
+import outages
+
+from tests.cloud import base
+from tests.cloud import book as books
+from tests.cloud import memory
+from tests.cloud import sampler
+from tests.cloud import test_faults
+
+FAULT_EVERY_S = 60
+FAULT_S = 8
+SETTLE_S = 600
+PAUSE_S = 1
+# Of the VCPUs, what normal servers and what all of them take.
+NORMAL_SHARE = 0.45
+WORKERS = 2
+RESERVATION_S = 60
+LEAD_S = 60
+RESERVABLE = 2
+OPTIONS = {
+    'preemption': {'termination_timeout_s': 20},
+    'preemption_engine': {'interval_s': 2},
+    'reservation': {'enabled': 'true', 'inventory_interval_s': 5,
+                    'evacuation_lead_s': LEAD_S, 'guard_s': LEAD_S},
+}
+OVER = ('ended', 'error', 'cancelled')
+# What a service that is away is answered with.
+AWAY = (ks_exc.ClientException, exceptions.SDKException)
+# One of each lives as long as the run, so that its memory can be watched.
+SPARED = ('nova-preempt-scheduler-2', 'nova-preempt-engine-2',
+          'nova-preempt-api')
+WAYS = {'kill': test_faults.KILLED, 'stop': test_faults.STOPPED,
+        'freeze': test_faults.FROZEN}
+
+
+class Run:
+    """What all threads share.
+
+    :ivar ended: set when they are to come to an end
+    :ivar counts: how often what has happened
+    :ivar faults: what must not be, as text
+    """
+
+    def __init__(self, place, seed):
+        self.place = place
+        self.seed = seed
+        self.ended = threading.Event()
+        self.counts = collections.Counter()
+        self.faults = []
+
+    def random(self, name):
+        """Of one thread: its choices do not depend on the others."""
+        return random.Random(f'{self.seed} {name}')
+
+    def loop(self, work, pause_s=PAUSE_S):
+        """Until the end, whatever is away meanwhile."""
+        while not self.ended.wait(pause_s):
+            try:
+                work()
+            except (*AWAY, SystemExit) as exc:
+                self.counts[f'gave up: {type(exc).__name__}'] += 1
+
+
+class User:
+    """Boots servers of some flavors, and deletes them again.
+
+    :param share: of the VCPUs of the cloud, which it keeps in use
+    """
+
+    def __init__(self, run, book, flavors, share):
+        self._run = run
+        self._book = book
+        self._flavors = flavors
+        self._share = share
+        self._random = run.random(f'{book.project} {threading.get_ident()}')
+        self.took_s = []
+
+    def work(self):
+        run, book = self._run, self._book
+        vcpus = book.vcpus()
+        total = 10 * run.place.layout.settings.computes
+        if vcpus > self._share * total or (
+                vcpus and self._random.random() < 0.2):
+            book.delete_one(self._random)
+            run.counts['deletes'] += 1
+            return
+        flavor = self._random.choice(self._flavors)
+        start = time.monotonic()
+        status = book.boot(flavor, self._run.ended)
+        run.counts[f'{flavor.split(".")[0]} {status}'] += 1
+        if status == 'ACTIVE':
+            self.took_s.append(time.monotonic() - start)
+
+
+class Tenant:
+    """Reserves a host, uses it, and lets the reservation end."""
+
+    def __init__(self, run, book, api):
+        self._run = run
+        self._book = book
+        self._api = api
+        self._random = run.random('reservations')
+
+    def work(self):
+        start = datetime.datetime.now(datetime.timezone.utc) + (
+            datetime.timedelta(seconds=LEAD_S + 10))
+        try:
+            made = self._api.create_reservation(
+                quantity=1, duration=RESERVATION_S,
+                start_time=f'{start:%Y-%m-%dT%H:%M:%SZ}',
+                end_action=self._random.choice(('delete', 'shelve')))
+        except exceptions.HttpException as exc:
+            self._run.counts[f'reservations refused: {exc.status_code}'] += 1
+            self._run.ended.wait(10)
+            return
+        status = self._wait(made, ('active', *OVER))
+        self._run.counts[f'reservations {status}'] += 1
+        if status == 'active':
+            served = self._book.boot('normal.half', self._run.ended,
+                                     reservation=made.id)
+            self._run.counts[f'reserved {served}'] += 1
+        self._wait(made, OVER)
+
+    def _wait(self, reservation, statuses):
+        status = 'unknown'
+        until = time.monotonic() + base.PATIENCE_S
+        while time.monotonic() < until and not self._run.ended.wait(PAUSE_S):
+            with contextlib.suppress(*AWAY):
+                status = self._api.get_reservation(reservation.id).status
+                if status in statuses:
+                    return status
+        return f'{status} at last'
+
+
+class Faults:
+    """Something happens to a service, again and again."""
+
+    def __init__(self, run):
+        self._run = run
+        self._random = run.random('faults')
+        names = run.place.services.names()
+        self._all = [(way, name) for way, found in WAYS.items()
+                     for name in found if name in names
+                     and name not in SPARED]
+
+    def work(self):
+        way, name = self._random.choice(self._all)
+        self._run.counts['faults'] += 1
+        _say(f'{datetime.datetime.now():%H:%M:%S} {way} {name}')
+        manager = self._run.place.services
+        try:
+            if way == 'freeze':
+                manager.signal(name, signal.SIGSTOP)
+            else:
+                {'kill': manager.kill, 'stop': manager.stop}[way](name)
+            time.sleep(FAULT_S)
+            if way == 'freeze':
+                manager.signal(name, signal.SIGCONT)
+            else:
+                manager.start(name)
+        except steps.StepFailed as exc:
+            self._run.faults.append(f'{way} {name}: {exc}')
+
+
+class Load:
+    """The whole run.
+
+    :param place: a base.Place
+    """
+
+    def __init__(self, place, args):
+        self._place = place
+        self._args = args
+        self._run = Run(place, args.seed)
+        connections = {
+            'admin': base.connect(base.ADMIN),
+            'member': base.connect(base.MEMBER)}
+        self._admin = connections['admin']
+        base.make_flavors(self._admin.compute)
+        self._image = self._admin.image.find_image('tiny').id
+        self._apis = {name: connection.preemption
+                      for name, connection in connections.items()}
+        flavors = {
+            name: (self._admin.compute.find_flavor(name).id,
+                   base.VCPUS[name.split('.')[1]]) for name in base.FLAVORS}
+        self._computes = {
+            name: _adapter(connection, 'compute',
+                           microversion=outages.COMPUTE_MICROVERSION)
+            for name, connection in connections.items()}
+        self._books = {name: books.Book(
+            name, compute, self._apis[name], self._image, flavors)
+            for name, compute in self._computes.items()}
+        self._users = []
+
+    def play(self):
+        """Texts on what is wrong."""
+        place = self._place
+        place.configure(OPTIONS)
+        self._make_reservable()
+        sampler_ = sampler.Sampler(_adapter(self._admin, 'placement'))
+        watched = memory.Memory(place.services, [
+            name for name in place.services.names()
+            if name.startswith('nova-preempt-')])
+        sampler_.start()
+        watched.start()
+        self._play()
+        wrong = self._run.faults + self._settle()
+        sampler_.stop()
+        wrong += sampler_.faults + self._clean()
+        watched.stop()
+        self._print(watched, sampler_)
+        return wrong
+
+    def _make_reservable(self):
+        until = time.monotonic() + base.PATIENCE_S
+        for host in self._place.layout.computes[:RESERVABLE]:
+            while True:
+                try:
+                    self._place.openstack('reservation', 'host', 'set',
+                                          '--reservable', host)
+                    break
+                except AssertionError:
+                    # The engine has just been started.
+                    if time.monotonic() > until:
+                        raise
+
+    def _play(self):
+        run = self._run
+        faults = Faults(run)
+        tenant = Tenant(run, self._books['member'], self._apis['member'])
+        self._users = [
+            *(User(run, self._books['admin'],
+                   ('normal.half', 'normal.tenth'), NORMAL_SHARE)
+              for _ in range(WORKERS)),
+            User(run, self._books['member'],
+                 ('spot.half', 'spot.half.notice', 'spot.tenth'), 1)]
+        works = [(user.work, PAUSE_S) for user in self._users]
+        works.append((tenant.work, PAUSE_S))
+        if not self._args.no_faults:
+            works.append((faults.work, FAULT_EVERY_S - FAULT_S))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            futures = [pool.submit(run.loop, *work) for work in works]
+            until = time.monotonic() + self._args.minutes * 60
+            while time.monotonic() < until and not any(
+                    future.done() for future in futures):
+                time.sleep(1)
+            run.ended.set()
+        for future in futures:
+            future.result()
+
+    def _settle(self):
+        """Texts on what does not."""
+        _say('No more load.')
+        for name in self._place.services.names():
+            self._place.services.start(name)
+        self._cancel()
+        start = time.monotonic()
+        while True:
+            left = [text for book in self._books.values()
+                    for text in _insist(book.unsettled)]
+            problems = self._verify()
+            if not (left or problems):
+                _say(f'Settled after {time.monotonic() - start:.0f} s.')
+                break
+            if time.monotonic() - start > SETTLE_S:
+                break
+        return problems + [text for book in self._books.values()
+                           for text in _insist(book.unwanted)]
+
+    def _cancel(self):
+        api = self._apis['member']
+        for item in _insist(lambda: list(api.reservations())):
+            if item.status not in OVER:
+                _insist(lambda item=item: api.delete_reservation(item))
+
+    def _verify(self):
+        done = subprocess.run(
+            self._place.verify_command(), shell=True, check=False, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return [f'verify: {line}' for line in done.stdout.splitlines()[-5:]
+                ] if done.returncode else []
+
+    def _clean(self):
+        """Texts on what is left when all servers are gone."""
+        for compute in self._computes.values():
+            cloud = outages.Cloud(compute, self._image)
+            cloud.delete(list(cloud.servers()))
+        placement = _adapter(self._admin, 'placement')
+        wrong = self._verify()
+        for provider in placement.get('/resource_providers').json()[
+                'resource_providers']:
+            usages = placement.get(
+                f'/resource_providers/{provider["uuid"]}/usages').json()[
+                    'usages']
+            wrong += [f'{used} {name} of {provider["name"]} are in use, by '
+                      'no server' for name, used in usages.items() if used]
+        self._place.configure({})
+        return wrong
+
+    def _print(self, watched, sampler_):
+        for what, number in sorted(self._run.counts.items()):
+            _say(f'{number:7} {what}')
+        _say(f'{sampler_.samples:7} looks at a provider')
+        took_s = sorted(took for user in self._users[:WORKERS]
+                        for took in user.took_s)
+        if took_s:
+            _say(f'normal servers: median {statistics.median(took_s):.1f} '
+                  f's, 95 % within {took_s[int(len(took_s) * .95)]:.1f} s, '
+                  f'at most {took_s[-1]:.1f} s')
+        for line in watched.report():
+            _say(line)
+
+
+def _adapter(connection, service_type, microversion=None):
+    return adapter.Adapter(
+        connection.session, service_type=service_type, interface='public',
+        default_microversion=microversion)
+
+
+def _insist(call):
+    """What it returns, once the services are there again."""
+    until = time.monotonic() + base.PATIENCE_S
+    while True:
+        try:
+            return call()
+        except AWAY:
+            if time.monotonic() > until:
+                raise
+            time.sleep(PAUSE_S)
+
+
+def _say(text):
+    sys.stdout.write(f'{text}\n')
+    sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--minutes', type=float, default=60, metavar='N')
+    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--no-faults', action='store_true',
+                        help='load alone')
+    load = Load(base.Place.find(), parser.parse_args())
+    wrong = load.play()
+    _say('\n'.join(f'WRONG: {text}' for text in wrong)
+          or 'All is as it was asked for.')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

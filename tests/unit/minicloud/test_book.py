@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the mixed load takes for wrong."""
+
+import threading
+import unittest
+from unittest import mock
+
+from tests.cloud import book
+
+NAME = 'outages-me-normal.half-0'
+SPOT = 'outages-me-spot.half-0'
+
+
+class TestBook(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(book, 'POLL_S', 0))
+        self.listed = []
+        self.status = 'ACTIVE'
+        self.victims = []
+        compute = mock.Mock()
+        compute.post.return_value.json.return_value = {
+            'server': {'id': 'uuid'}}
+        compute.get.side_effect = self._get
+        preemption = mock.Mock()
+        preemption.preemptions.side_effect = lambda victim_id: iter(
+            self.victims)
+        self.compute = compute
+        self.book = book.Book('me', compute, preemption, 'image', {
+            'normal.half': ('flavor', 5), 'spot.half': ('flavor', 5)})
+
+    def _get(self, path):
+        body = {'servers': self.listed} if 'detail' in path else {
+            'server': {'status': self.status}}
+        return mock.Mock(json=lambda: body)
+
+    def boot(self, flavor='normal.half', **values):
+        return self.book.boot(flavor, threading.Event(), **values)
+
+    def see(self, name=NAME, status='ACTIVE', task=None, **more):
+        self.listed = [{'name': name, 'id': 'uuid', 'status': status,
+                        'OS-EXT-STS:task_state': task, **more}]
+        return self.book.unwanted()
+
+    def test_what_runs_as_it_should(self):
+        self.boot()
+        self.assertEqual([], self.see())
+        self.assertEqual([], self.book.unsettled())
+        self.assertEqual(5, self.book.vcpus())
+
+    def test_who_was_refused(self):
+        self.boot()
+        self.assertEqual([], self.see(status='ERROR', fault={
+            'message': 'No valid host was found. There is no room.'}))
+        self.assertEqual(
+            [f'{NAME} is ERROR: Timed out'],
+            self.see(status='ERROR', fault={'message': 'Timed out'}))
+
+    def test_states_that_nobody_wants(self):
+        self.boot()
+        self.assertEqual([f'{NAME} is SHUTOFF'], self.see(status='SHUTOFF'))
+        self.assertEqual([f'{NAME} is BUILD, scheduling'],
+                         self.see(status='BUILD', task='scheduling'))
+        self.assertEqual([f'{NAME} is BUILD, scheduling'],
+                         self.book.unsettled())
+        self.assertEqual(['other is ACTIVE, and nobody has asked for it',
+                          f'{NAME} is gone, and nobody has ended it'],
+                         self.see('other'))
+
+    def test_who_was_deleted(self):
+        self.boot()
+        self.book.delete_one(mock.Mock(choice=lambda found: found[0]))
+        self.assertEqual([f'{NAME} is ACTIVE, and was deleted'], self.see())
+        self.listed = []
+        self.assertEqual([], self.book.unwanted())
+
+    def test_who_has_ended(self):
+        self.boot('spot.half')
+        self.assertEqual([f'{SPOT} is gone, and nobody has ended it'],
+                         self.book.unwanted())
+        self.victims = ['a preemption']
+        self.assertEqual([], self.book.unwanted())
+
+    def test_who_was_in_a_reservation(self):
+        self.boot(reservation='reservation')
+        self.assertEqual([], self.book.unwanted())
+        self.assertEqual([], self.see(status='SHELVED_OFFLOADED'))
