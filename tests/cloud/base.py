@@ -65,8 +65,9 @@ class Place:
     @classmethod
     def find(cls):
         directory = pathlib.Path(os.environ['MINICLOUD_DIR']).absolute()
-        layout = layouts.Layout(directory, pathlib.Path(
-            os.environ.get('MINICLOUD_VENV', directory / 'venv'))).load()
+        # Services start somewhere else.
+        layout = layouts.Layout(directory, pathlib.Path(os.environ.get(
+            'MINICLOUD_VENV', directory / 'venv')).absolute()).load()
         if layout is None:
             raise unittest.SkipTest(f'no cloud in {directory}')
         os.environ['OS_CLIENT_CONFIG_FILE'] = str(layout.clouds_yaml)
@@ -108,12 +109,12 @@ class Place:
         extra = nova_files.extra(self.layout)
         before = extra.read_text()
         files.save(extra, sections)
-        if extra.read_text() == before:
-            return
         names = [name for name in self.services.names()
                  if name.startswith('nova-preempt-')]
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            list(pool.map(self.services.stop, names))
+            if extra.read_text() != before:
+                list(pool.map(self.services.stop, names))
+            # All, for a class before may have failed in here.
             list(pool.map(self.services.start, names))
 
     def verify_command(self):
@@ -154,7 +155,8 @@ class CloudTest(unittest.TestCase):
             self.admin.session, service_type='placement',
             interface='public'))
         self.sampler.start()
-        self.addCleanup(self._check)
+        self.addCleanup(self._check_samples)
+        self.addCleanup(self.verify)
 
     def servers_of(self, connection):
         """An outages.Cloud, of the servers of one project."""
@@ -162,11 +164,9 @@ class CloudTest(unittest.TestCase):
             connection.session, service_type='compute', interface='public',
             default_microversion=outages.COMPUTE_MICROVERSION), self.image)
 
-    def _check(self):
+    def _check_samples(self):
         self.sampler.stop()
         self.assertEqual([], self.sampler.faults)
-        self.assertGreater(self.sampler.samples, 0)
-        self.verify()
 
     def verify(self):
         """nova-preempt-manage verify finds nothing, soon."""

@@ -44,8 +44,10 @@ class Sampler(threading.Thread):
                 self._look()
 
     def stop(self):
+        """After a last look, which Placement has to answer."""
         self._ended.set()
         self.join()
+        self._look()
 
     def _look(self):
         for provider in self._get('/resource_providers')[
