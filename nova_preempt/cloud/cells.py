@@ -47,6 +47,7 @@ class _Cell:
     since: float = 0.0             # when that began
     number: int = 0                # of the last one that is over
     ok: bool = True                # whether that succeeded
+    failure: str | None = None     # why it did not, None if it did
     retries: bool = False          # whether others hang, and it tries anew
     # The numbers of the others.
     hanging: set[int] = dataclasses.field(default_factory=set)
@@ -62,7 +63,8 @@ class Readings:
     """Reads cells.
 
     :param get_cells: returns {uuid: CellMapping}
-    :param read: called with a CellMapping; what it raises is logged
+    :param read: called with a CellMapping; what it raises is logged, once
+        as long as it says the same
     :param limit_s: how long anybody waits
     :param monotonic: the clock
     :param start: has a function run, in a thread
@@ -185,17 +187,33 @@ class Readings:
         try:
             self._read(mapping)
             ok = True
-        except Exception:
-            LOG.exception('Cannot read the servers of cell %(cell)s; '
-                          '%(consequence)s.',
-                          {'cell': mapping.identity,
-                           'consequence': self._consequence})
+            if self._is_news(mapping, None):
+                LOG.info('The servers of cell %s can be read again.',
+                         mapping.identity)
+        except Exception as exc:
+            if self._is_news(mapping, f'{type(exc).__name__}: {exc}'):
+                LOG.exception('Cannot read the servers of cell %(cell)s; '
+                              '%(consequence)s.',
+                              {'cell': mapping.identity,
+                               'consequence': self._consequence})
         finally:
             with self._changed:
                 cell = self._cells.get(mapping.uuid)
                 if cell is not None:
                     self._end(cell, number, ok)
                 self._changed.notify_all()
+
+    def _is_news(self, mapping, failure):
+        """Whether a reading has ended otherwise than the one before.
+
+        A record that Nova cannot read fails each time, which is each second.
+        """
+        with self._changed:
+            cell = self._cells.get(mapping.uuid)
+            if cell is None or cell.failure == failure:
+                return False
+            cell.failure = failure
+            return True
 
     @staticmethod
     def _end(cell, number, ok):

@@ -27,6 +27,7 @@ class TestReadings(unittest.TestCase):
         self.hanging = set()      # cells that do not answer
         self.hung = []            # what runs once they do
         self.failing = set()
+        self.error = OSError('one')
         self.reads = []
         self.meanwhile = []
         self.readings = cells.Readings(
@@ -36,7 +37,7 @@ class TestReadings(unittest.TestCase):
     def read(self, mapping):
         self.reads.append(mapping.uuid)
         if mapping.uuid in self.failing:
-            raise OSError(mapping.uuid)
+            raise self.error
 
     def start(self, run):
         cell = run.__defaults__[0].uuid
@@ -77,6 +78,25 @@ class TestReadings(unittest.TestCase):
         self.failing = set()
         self.readings.read()
         self.assertEqual(set(), self.readings.unreadable())
+
+    def test_one_that_fails_again_and_again(self):
+        """It is said again only once something else is wrong with it."""
+        self.failing = {'one'}
+        with self.assertLogs(cells.__name__, 'INFO') as logs:
+            for _ in range(3):
+                self.readings.read()
+            self.error = ValueError('one')
+            for _ in range(3):
+                self.readings.read()
+            self.assertEqual({'one'}, self.readings.unreadable())
+            self.failing = set()
+            for _ in range(3):
+                self.readings.read()
+        self.assertEqual(
+            [('ERROR', OSError), ('ERROR', ValueError), ('INFO', None)],
+            [(record.levelname, record.exc_info and record.exc_info[0])
+             for record in logs.records])
+        self.assertIn('cell one can be read again', logs.output[-1])
 
     def test_one_that_hangs(self):
         """It is waited for once, and not asked again before it answers."""
