@@ -1,0 +1,156 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests that wait: the nouns that all who deal with them share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.model import Resources
+
+# States of a request.
+WAITING = "waiting"  # for room, its window or its quota
+PLACING = "placing"  # Nova was asked for servers, and has not answered yet
+ACTIVE = "active"  # all its servers run
+PARTLY_ACTIVE = "partly_active"  # fewer than were asked for do
+EVICTED = "evicted"  # its servers gave way; they may come back
+DONE = "done"  # its servers were deleted by who owns them
+FAILED = "failed"  # Nova has refused; the reason has Nova's words
+CANCELLED = "cancelled"  # by a user
+EXPIRED = "expired"  # it has waited for as long as it was to
+OPEN = (WAITING, PLACING, ACTIVE, PARTLY_ACTIVE, EVICTED)
+CLOSED = (DONE, FAILED, CANCELLED, EXPIRED)
+STATES = (*OPEN, *CLOSED)
+
+# States of a boot, which is one POST /servers.
+ASKING = "asking"  # written before Nova is asked: it may have been
+ASKED = "asked"  # Nova has accepted
+SETTLED = "settled"  # each of its servers runs, or is gone
+REFUSED = "refused"  # Nova has not accepted
+
+# States of a server of a request.
+BUILDING = "building"
+RUNNING = "running"
+AWAY = "away"  # gave way, and is kept: shelved, or stopped
+GONE = "gone"  # there is no such server any more
+ERROR = "error"  # Nova could not build it
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Alternative:
+    """A flavor that would do, as it was when the request was made."""
+
+    flavor_id: str
+    name: str
+    resources: Resources
+    preemptible: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Priorities:
+    """Four SLA priorities: 1 best effort, 2 advanced, 3 premium."""
+
+    time: int = 1
+    reputation: int = 1
+    cores: int = 1
+    redundancy: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Boot:
+    """One POST /servers for a request.
+
+    ``tag`` is on each of its servers, so that they are found again.
+    """
+
+    number: int
+    tag: str
+    flavor_id: str
+    count: int
+    asked_at: datetime.datetime
+    state: str = ASKING
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnServer:
+    """A server that was booted for a request."""
+
+    uuid: str
+    boot: int
+    state: str
+    since: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A request for servers; times are naive, UTC and in whole seconds.
+
+    :ivar body: of POST /servers as Nova takes it, without counts and flavor:
+        {"server": {...}, "os:scheduler_hints": {...}}
+    :ivar compute_version: the microversion of Nova that it is meant for
+    :ivar least_count: so many start together, or none does
+    :ivar alternatives: in order of preference
+    :ivar not_after: it is not started later
+    :ivar longest_wait_s: the same, counted from when it was made
+    :ivar comes_back: whether it waits again once it was evicted
+    :ivar waits_for: what the last pass has found: {"code", "text", and what
+        else is known: "lacks": {resource class: amount}, "ahead": number}
+    :ivar position: in the order of the last pass, from 1
+    :ivar estimate_s: how long it may still wait, None if nobody knows
+    """
+
+    uuid: str
+    project_id: str
+    user_id: str
+    trust_id: str
+    body: Mapping[str, Any]
+    compute_version: str
+    count: int
+    least_count: int
+    alternatives: tuple[Alternative, ...]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    name: str = ""
+    class_name: str = ""
+    priorities: Priorities | None = None
+    not_before: datetime.datetime | None = None
+    not_after: datetime.datetime | None = None
+    longest_wait_s: int | None = None
+    comes_back: bool = False
+    back_until: datetime.datetime | None = None
+    most_returns: int | None = None
+    state: str = WAITING
+    reason: str = ""
+    waits_for: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    position: int | None = None
+    estimate_s: int | None = None
+    # When it began to wait last, how often it came back, how often Nova had
+    # no room for it since, and when it is tried next.
+    waits_since: datetime.datetime | None = None
+    returns: int = 0
+    tries: int = 0
+    next_try_at: datetime.datetime | None = None
+    boots: tuple[Boot, ...] = ()
+    servers: tuple[OwnServer, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What has become of a request when, and why."""
+
+    at: datetime.datetime
+    state: str
+    reason: str = ""

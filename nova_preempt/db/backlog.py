@@ -1,0 +1,231 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Requests that wait, as the database has them.
+
+Times are naive and UTC. A change is made of a state that is named, so of two
+who want to make one the second finds that it came too late.
+"""
+
+import dataclasses
+import json
+
+import sqlalchemy as sa
+
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog_models
+from nova_preempt.db import reservation_rows
+from nova_preempt.db import retries
+
+_REQUEST = backlog_models.BacklogRequest
+_BOOT = backlog_models.BacklogBoot
+_SERVER = backlog_models.BacklogServer
+_CHANGE = backlog_models.BacklogChange
+
+_APART = ('boots', 'servers')
+
+
+@retries.retried
+def create(database, request):
+    """Write a new request down.
+
+    :param request: a core.backlog.model.Request
+    """
+    with database.writer() as session:
+        session.execute(sa.insert(_REQUEST).values(**_values(request)))
+        _note(session, request.uuid, request.created_at, request.state,
+              request.reason)
+
+
+def get(database, uuid, project_id=None):
+    """The Request, None if there is none (of this project)."""
+    query = sa.select(_REQUEST).where(_REQUEST.uuid == uuid)
+    if project_id is not None:
+        query = query.where(_REQUEST.project_id == project_id)
+    with database.reader() as session:
+        return next(iter(_fetch(session, query)), None)
+
+
+def find(database, states=None, project_id=None, user_id=None, marker=None,
+         limit=None, newest_first=False):
+    """The Requests of which all this is true, in order of their creation.
+
+    :param marker: a Request; those after it in the order
+    """
+    query = sa.select(_REQUEST)
+    if states is not None:
+        query = query.where(_REQUEST.state.in_(states))
+    if project_id is not None:
+        query = query.where(_REQUEST.project_id == project_id)
+    if user_id is not None:
+        query = query.where(_REQUEST.user_id == user_id)
+    key = (_REQUEST.created_at, _REQUEST.uuid)
+    if marker is not None:
+        row, at = sa.tuple_(*key), (marker.created_at, marker.uuid)
+        query = query.where(row < at if newest_first else row > at)
+    query = query.order_by(*(column.desc() if newest_first else column
+                             for column in key)).limit(limit)
+    with database.reader() as session:
+        return _fetch(session, query)
+
+
+def count(database, project_id, states=model.OPEN):
+    """How many requests of a project are in these states."""
+    with database.reader() as session:
+        return session.execute(
+            sa.select(sa.func.count()).select_from(_REQUEST).where(
+                _REQUEST.project_id == project_id,
+                _REQUEST.state.in_(states))).scalar()
+
+
+@retries.retried
+def change(database, uuid, of, now, **values):
+    """Change a request that is in one of these states.
+
+    A new state, or a reason with one, is noted in its history.
+
+    :param of: the states that it may be in
+    :param values: by the names of model.Request
+    :returns: whether it was in one of them
+    """
+    with database.writer() as session:
+        found = session.execute(
+            sa.update(_REQUEST).where(
+                _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
+                **_columns(values), updated_at=now)).rowcount == 1
+        if found and 'state' in values:
+            _note(session, uuid, now, values['state'],
+                  values.get('reason', ''))
+    return found
+
+
+@retries.retried
+def begin_boot(database, uuid, of, boot, reason=''):
+    """Write down that Nova will be asked, before it is.
+
+    :param of: the states that the request may be in
+    :param boot: a model.Boot
+    :returns: False: the request is in another state, nothing was written
+    """
+    with database.writer() as session:
+        found = session.execute(
+            sa.update(_REQUEST).where(
+                _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
+                state=model.PLACING, reason=reason,
+                updated_at=boot.asked_at)).rowcount == 1
+        if found:
+            session.execute(sa.insert(_BOOT).values(
+                request_uuid=uuid, **dataclasses.asdict(boot)))
+            _note(session, uuid, boot.asked_at, model.PLACING, reason)
+    return found
+
+
+@retries.retried
+def note_servers(database, uuid, servers):
+    """Write down what is known of servers of a request.
+
+    :param servers: [model.OwnServer]
+    """
+    if not servers:
+        return
+    with database.writer() as session:
+        for server in sorted(servers, key=lambda item: item.uuid):
+            values = {'boot': server.boot, 'state': server.state,
+                      'since': server.since}
+            if not session.execute(sa.update(_SERVER).where(
+                    _SERVER.uuid == server.uuid).values(**values)).rowcount:
+                session.execute(sa.insert(_SERVER).values(
+                    uuid=server.uuid, request_uuid=uuid, **values))
+
+
+@retries.retried
+def end_boot(database, uuid, number, state):
+    """Write down how a boot has ended: a state of model.Boot."""
+    with database.writer() as session:
+        session.execute(sa.update(_BOOT).where(
+            _BOOT.request_uuid == uuid, _BOOT.number == number).values(
+            state=state))
+
+
+def history(database, uuid):
+    """[model.Change] of a request, the oldest first."""
+    with database.reader() as session:
+        return [model.Change(row.at, row.state, row.reason)
+                for row in session.execute(
+                    sa.select(_CHANGE.at, _CHANGE.state, _CHANGE.reason)
+                    .where(_CHANGE.request_uuid == uuid)
+                    .order_by(_CHANGE.id))]
+
+
+# -- rows ------------------------------------------------------------------
+
+
+def _note(session, uuid, at, state, reason):
+    session.execute(sa.insert(_CHANGE).values(
+        request_uuid=uuid, at=at, state=state, reason=reason))
+
+
+def _values(request):
+    return _columns({
+        field.name: getattr(request, field.name)
+        for field in dataclasses.fields(request) if field.name not in _APART})
+
+
+def _columns(values):
+    """The same as the columns have them."""
+    found = dict(values)
+    if 'alternatives' in found:
+        found['alternatives'] = json.dumps(
+            [{**dataclasses.asdict(item), 'resources': dict(item.resources)}
+             for item in found['alternatives']])
+    if found.get('priorities') is not None:
+        found['priorities'] = json.dumps(
+            dataclasses.asdict(found['priorities']))
+    for name in ('body', 'waits_for'):
+        if name in found:
+            found[name] = json.dumps(dict(found[name]))
+    return found
+
+
+def _fetch(session, query):
+    rows = session.execute(query.with_only_columns(
+        *_REQUEST.__table__.c, maintain_column_froms=True)).all()
+    boots = {row.uuid: [] for row in rows}
+    servers = {row.uuid: [] for row in rows}
+    for uuids in reservation_rows.batches(boots):
+        for row in session.execute(
+                sa.select(*_BOOT.__table__.c)
+                .where(_BOOT.request_uuid.in_(uuids)).order_by(_BOOT.number)):
+            boots[row.request_uuid].append(model.Boot(*row[1:]))
+        for row in session.execute(
+                sa.select(_SERVER.request_uuid, _SERVER.uuid, _SERVER.boot,
+                          _SERVER.state, _SERVER.since)
+                .where(_SERVER.request_uuid.in_(uuids))
+                .order_by(_SERVER.boot, _SERVER.uuid)):
+            servers[row.request_uuid].append(model.OwnServer(*row[1:]))
+    return [_request(row, boots[row.uuid], servers[row.uuid])
+            for row in rows]
+
+
+def _request(row, boots, servers):
+    values = {field.name: getattr(row, field.name)
+              for field in dataclasses.fields(model.Request)
+              if field.name not in _APART}
+    for name in ('body', 'waits_for'):
+        values[name] = json.loads(values[name])
+    values['alternatives'] = tuple(
+        model.Alternative(**item)
+        for item in json.loads(values['alternatives']))
+    if values['priorities'] is not None:
+        values['priorities'] = model.Priorities(
+            **json.loads(values['priorities']))
+    return model.Request(**values, boots=tuple(boots),
+                         servers=tuple(servers))

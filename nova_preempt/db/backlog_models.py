@@ -1,0 +1,114 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Tables of the requests that wait."""
+
+import sqlalchemy as sa
+
+from nova_preempt.db import models
+
+
+class BacklogRequest(models.Base):
+    """A request for servers that starts when there is room."""
+
+    __tablename__ = 'backlog_requests'
+    __table_args__ = (
+        sa.Index('backlog_requests_state_idx', 'state'),
+        sa.Index('backlog_requests_project_id_idx', 'project_id', 'state'),
+        sa.Index('backlog_requests_created_at_idx', 'created_at', 'uuid'),
+    )
+
+    uuid = sa.Column(models.UUID, primary_key=True)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    user_id = sa.Column(sa.String(255), nullable=False)
+    # In whose name it is started; '' once the trust was deleted.
+    trust_id = sa.Column(sa.String(64), nullable=False, default='')
+    name = sa.Column(sa.String(255), nullable=False, default='')
+    # JSON: the body of POST /servers.
+    body = sa.Column(models.JSON_TEXT, nullable=False)
+    compute_version = sa.Column(sa.String(10), nullable=False)
+    count = sa.Column(sa.Integer, nullable=False)
+    least_count = sa.Column(sa.Integer, nullable=False)
+    # JSON: [{flavor_id, name, resources, preemptible}].
+    alternatives = sa.Column(models.JSON_TEXT, nullable=False)
+    created_at = sa.Column(sa.DateTime, nullable=False)
+    updated_at = sa.Column(sa.DateTime, nullable=False)
+    class_name = sa.Column(sa.String(64), nullable=False, default='')
+    # JSON: {time, reputation, cores, redundancy}; NULL where it has none.
+    priorities = sa.Column(sa.Text)
+    not_before = sa.Column(sa.DateTime)
+    not_after = sa.Column(sa.DateTime)
+    longest_wait_s = sa.Column(sa.BigInteger)
+    comes_back = sa.Column(sa.Boolean, nullable=False, default=False)
+    back_until = sa.Column(sa.DateTime)
+    most_returns = sa.Column(sa.Integer)
+    state = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')
+    # JSON: what the last pass has found.
+    waits_for = sa.Column(models.JSON_TEXT, nullable=False, default='{}')
+    position = sa.Column(sa.Integer)
+    estimate_s = sa.Column(sa.BigInteger)
+    waits_since = sa.Column(sa.DateTime)
+    returns = sa.Column(sa.Integer, nullable=False, default=0)
+    tries = sa.Column(sa.Integer, nullable=False, default=0)
+    next_try_at = sa.Column(sa.DateTime)
+
+
+class BacklogBoot(models.Base):
+    """One POST /servers for a request, written before Nova is asked."""
+
+    __tablename__ = 'backlog_boots'
+
+    request_uuid = sa.Column(
+        models.UUID, sa.ForeignKey('backlog_requests.uuid',
+                                   ondelete='CASCADE'), primary_key=True)
+    number = sa.Column(sa.Integer, primary_key=True, autoincrement=False)
+    tag = sa.Column(sa.String(60), nullable=False)
+    flavor_id = sa.Column(sa.String(255), nullable=False)
+    count = sa.Column(sa.Integer, nullable=False)
+    asked_at = sa.Column(sa.DateTime, nullable=False)
+    state = sa.Column(sa.String(20), nullable=False)
+
+
+class BacklogServer(models.Base):
+    """A server that was booted for a request."""
+
+    __tablename__ = 'backlog_servers'
+    __table_args__ = (
+        sa.Index('backlog_servers_request_uuid_idx', 'request_uuid'),
+    )
+
+    uuid = sa.Column(models.UUID, primary_key=True)
+    request_uuid = sa.Column(
+        models.UUID, sa.ForeignKey('backlog_requests.uuid',
+                                   ondelete='CASCADE'), nullable=False)
+    boot = sa.Column(sa.Integer, nullable=False)
+    state = sa.Column(sa.String(20), nullable=False)
+    since = sa.Column(sa.DateTime, nullable=False)
+
+
+class BacklogChange(models.Base):
+    """What has become of a request when, and why."""
+
+    __tablename__ = 'backlog_changes'
+    __table_args__ = (
+        sa.Index('backlog_changes_request_uuid_idx', 'request_uuid'),
+        sa.Index('backlog_changes_at_idx', 'at', 'state'),
+    )
+
+    id = sa.Column(sa.BigInteger().with_variant(sa.Integer, 'sqlite'),
+                   primary_key=True, autoincrement=True)
+    request_uuid = sa.Column(
+        models.UUID, sa.ForeignKey('backlog_requests.uuid',
+                                   ondelete='CASCADE'), nullable=False)
+    at = sa.Column(sa.DateTime, nullable=False)
+    state = sa.Column(sa.String(20), nullable=False)
+    reason = sa.Column(sa.Text, nullable=False, default='')

@@ -1,0 +1,162 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The backlog, on SQLite and what else OS_TEST_DATABASES names."""
+
+import datetime
+import os
+import tempfile
+import unittest
+
+import sqlalchemy as sa
+
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from nova_preempt.db import models
+from tests import tables
+from tests.unit.db import test_decisions
+
+NOW = datetime.datetime(2026, 1, 1, 12)
+LATER = NOW + datetime.timedelta(seconds=30)
+
+
+def request(uuid='r1', **changes):
+    values = {
+        'uuid': uuid, 'project_id': 'p1', 'user_id': 'u1', 'trust_id': 't1',
+        'body': {'server': {'name': 'é', 'imageRef': 'i'},
+                 'os:scheduler_hints': {'group': 'g'}},
+        'compute_version': '2.90', 'count': 3, 'least_count': 1,
+        'alternatives': (
+            model.Alternative('f1', 'big', {'VCPU': 2, 'MEMORY_MB': 2048}),
+            model.Alternative('f2', 'spot', {'VCPU': 1}, True)),
+        'created_at': NOW, 'updated_at': NOW, 'waits_since': NOW}
+    return model.Request(**{**values, **changes})
+
+
+def boot(number=1, **changes):
+    values = {'number': number, 'tag': f'backlog:r1:{number}',
+              'flavor_id': 'f1', 'count': 3, 'asked_at': LATER}
+    return model.Boot(**{**values, **changes})
+
+
+class TestSQLite(unittest.TestCase):
+
+    url = None
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.db = test_decisions.make_database(
+            self.url or f'sqlite:///{directory.name}/test.sqlite')
+        tables.make(self.db)
+        self.addCleanup(self.drop)
+
+    def drop(self):
+        engine = self.db.engine
+        models.Base.metadata.drop_all(engine)
+        with engine.begin() as connection:
+            connection.execute(sa.text('DROP TABLE alembic_version'))
+        engine.dispose()
+
+    def test_it_is_read_as_it_was_written(self):
+        full = request(
+            'r2', name='batch', class_name='gold',
+            priorities=model.Priorities(3, 2, 1, 1), not_before=NOW,
+            not_after=LATER, longest_wait_s=60, comes_back=True,
+            back_until=LATER, most_returns=3, reason='why',
+            waits_for={'code': 'room', 'lacks': {'VCPU': 2}}, position=7,
+            estimate_s=2 ** 40, returns=1, tries=2, next_try_at=LATER)
+        for item in (request(), full):
+            backlog.create(self.db, item)
+            self.assertEqual(item, backlog.get(self.db, item.uuid))
+        self.assertIsNone(backlog.get(self.db, 'r1', project_id='p2'))
+        self.assertIsNone(backlog.get(self.db, 'r3'))
+
+    def test_find(self):
+        items = [request(f'r{number}', created_at=NOW + datetime.timedelta(
+                     seconds=number // 2)) for number in range(5)]
+        for item in reversed(items):
+            backlog.create(self.db, item)
+        backlog.change(self.db, 'r3', model.OPEN, LATER,
+                       state=model.CANCELLED, reason='enough')
+        self.assertEqual(
+            ['r0', 'r1', 'r2', 'r4'],
+            [item.uuid for item in backlog.find(self.db, model.OPEN)])
+        self.assertEqual(
+            ['r2', 'r3'],
+            [item.uuid for item in backlog.find(
+                self.db, project_id='p1', marker=items[1], limit=2)])
+        self.assertEqual(
+            ['r1', 'r0'],
+            [item.uuid for item in backlog.find(
+                self.db, user_id='u1', marker=items[2],
+                newest_first=True)])
+        self.assertEqual([], backlog.find(self.db, user_id='u2'))
+        self.assertEqual(4, backlog.count(self.db, 'p1'))
+        self.assertEqual(0, backlog.count(self.db, 'p2'))
+
+    def test_only_the_first_of_two_changes_is_made(self):
+        backlog.create(self.db, request())
+        self.assertTrue(backlog.change(
+            self.db, 'r1', (model.WAITING,), LATER, state=model.CANCELLED,
+            reason='by its user'))
+        self.assertFalse(backlog.change(
+            self.db, 'r1', (model.WAITING,), LATER, state=model.EXPIRED))
+        self.assertFalse(backlog.begin_boot(
+            self.db, 'r1', (model.WAITING,), boot()))
+        found = backlog.get(self.db, 'r1')
+        self.assertEqual((model.CANCELLED, 'by its user', LATER, ()),
+                         (found.state, found.reason, found.updated_at,
+                          found.boots))
+        self.assertEqual(
+            [model.Change(NOW, model.WAITING),
+             model.Change(LATER, model.CANCELLED, 'by its user')],
+            backlog.history(self.db, 'r1'))
+
+    def test_what_a_pass_finds_is_no_change_of_state(self):
+        backlog.create(self.db, request())
+        self.assertTrue(backlog.change(
+            self.db, 'r1', model.OPEN, LATER, position=2, estimate_s=None,
+            waits_for={'code': 'quota'}))
+        self.assertEqual(1, len(backlog.history(self.db, 'r1')))
+        self.assertEqual({'code': 'quota'},
+                         backlog.get(self.db, 'r1').waits_for)
+
+    def test_boots_and_servers(self):
+        backlog.create(self.db, request())
+        self.assertTrue(backlog.begin_boot(
+            self.db, 'r1', (model.WAITING,), boot(), reason='first'))
+        for _twice in range(2):
+            backlog.note_servers(self.db, 'r1', [
+                model.OwnServer('s2', 1, model.BUILDING, LATER),
+                model.OwnServer('s1', 1, model.RUNNING, LATER)])
+        backlog.note_servers(self.db, 'r1', [])
+        backlog.end_boot(self.db, 'r1', 1, model.ASKED)
+        found = backlog.get(self.db, 'r1')
+        self.assertEqual(model.PLACING, found.state)
+        self.assertEqual((boot(state=model.ASKED),), found.boots)
+        self.assertEqual(
+            (model.OwnServer('s1', 1, model.RUNNING, LATER),
+             model.OwnServer('s2', 1, model.BUILDING, LATER)), found.servers)
+
+
+def load_tests(loader, tests, pattern):
+    for number, url in enumerate(os.environ.get('OS_TEST_DATABASES',
+                                                '').split()):
+        other = type(f'TestOther{number}', (TestSQLite,), {'url': url})
+        tests.addTests(loader.loadTestsFromTestCase(other))
+    return tests
+
+
+if __name__ == '__main__':
+    unittest.main()
