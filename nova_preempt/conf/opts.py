@@ -13,6 +13,7 @@
 """The options, for oslo-config-generator and the documentation."""
 
 from nova_preempt.conf import api
+from nova_preempt.conf import backlog
 from nova_preempt.conf import benchmark
 from nova_preempt.conf import database
 from nova_preempt.conf import energy
@@ -28,6 +29,7 @@ def list_opts():
     """Return [(group, options)] of everything that nova_preempt reads."""
     return [
         (api.GROUP, api.OPTS),
+        (backlog.GROUP, backlog.OPTS),
         (benchmark.GROUP, benchmark.list_opts()),
         (database.GROUP, database.list_opts()),
         (energy.GROUP, energy.OPTS),

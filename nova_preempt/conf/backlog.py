@@ -1,0 +1,92 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[backlog]: requests for servers that wait until there is room."""
+
+from oslo_config import cfg
+
+GROUP = 'backlog'
+
+OPTS = [
+    cfg.BoolOpt(
+        'enabled',
+        default=False,
+        mutable=True,
+        help="""
+Whether users may leave requests for servers with ``nova-preempt-api`` that
+``nova-preempt-engine`` starts in their name when there is room. For that the
+API makes a trust of each user's token, with which the engine acts as the user
+for as long as the request is open: so it is off, the default, until an
+operator wants that.
+
+While it is false no request is taken and none is started. Servers that were
+started stay, requests are kept as they are, and what was asked of Nova before
+is still cleared up once it is true again. Set it alike for the API and the
+engine.
+"""),
+    cfg.StrOpt(
+        'order',
+        default='fifo',
+        help="""
+Which request comes first: the name of an entry point in the group
+``nova_preempt.order``.
+
+* ``fifo``, the default: the one that has waited longest;
+* ``fair_share``: the one of the project that has the least, by dominant
+  resource fairness, then the one that has waited longest.
+"""),
+    cfg.FloatOpt(
+        'pass_interval_s',
+        default=5,
+        min=0.1,
+        mutable=True,
+        help="""
+How often the engine looks what has become of open requests and who can start,
+in seconds. Five, the default, is little beside the time that a server takes
+to start. A look costs one query of the database, and one call of Nova's API
+for each request that has servers.
+"""),
+    cfg.IntOpt(
+        'max_requests_per_project',
+        default=100,
+        min=-1,
+        mutable=True,
+        help='How many requests a project may have that are not closed. It '
+             'bounds what one project can make each look of the engine cost. '
+             'A hundred, the default, keeps that small with a hundred '
+             'projects. -1 is no limit.'),
+    cfg.IntOpt(
+        'max_count',
+        default=100,
+        min=1,
+        mutable=True,
+        help='How many servers one request may ask for. Nova makes all '
+             'servers of a call at once, which keeps one of its conductors '
+             'busy: a hundred, the default, takes it seconds.'),
+    cfg.IntOpt(
+        'max_body_bytes',
+        default=131072,
+        min=1024,
+        mutable=True,
+        help='How large the body of a request may be, in bytes. User data of '
+             'a server, the largest part, is 65,535 bytes of base64 at most: '
+             'twice that, the default, leaves room for all else.'),
+    cfg.StrOpt(
+        'classes_file',
+        default='',
+        help='A YAML file with the classes that requests may name, see the '
+             'documentation of service classes. Empty, the default: there '
+             'are none, and a request that names one is refused.'),
+]
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)
