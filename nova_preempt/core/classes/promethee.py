@@ -1,0 +1,308 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""PROMETHEE II: an order of alternatives by several criteria.
+
+Each alternative is compared with every other by every criterion. What it wins
+and loses, times the weight of the criterion, adds up to its net flow (J.-P.
+Brans and P. Vincke, Management Science 1985), and the highest comes first. T.
+Menouer and P. Darmon order requests of several service classes so (LNCS
+11339, doi 10.1007/978-3-030-10549-5_6).
+
+No pair is looked at: what an alternative wins follows from how many have
+which value, O(n log n) for a criterion. All numbers are whole, so that no
+rounding can decide.
+
+This is the one module of the core that imports numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+import fractions
+import itertools
+import math
+import operator
+from typing import Any, TypeAlias
+
+import numpy
+import numpy.typing
+
+_Array: TypeAlias = numpy.typing.NDArray[Any]
+
+#: Values that lie so close together (times their number) are counted and not
+#: sorted.
+_COUNTED = 4
+#: numpy's own whole numbers end before that.
+_INT64 = 2**63
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Criterion:
+    """What alternatives are compared by; the larger value wins.
+
+    A difference of up to ``indifference`` counts nothing, one of at least
+    ``preference`` counts in full, and in between the part that lies beyond
+    the indifference (the "linear" preference function). The defaults are the
+    "usual" one, since values are whole: any difference counts in full.
+
+    :raises ValueError: a negative weight or indifference, or a preference
+        that is not above the indifference
+    """
+
+    name: str
+    weight: int = 1
+    indifference: int = 0
+    preference: int = 1
+
+    def __post_init__(self) -> None:
+        if self.weight < 0:
+            msg = (
+                f"weight of {self.name} is {self.weight}, it must be 0 or "
+                "more"
+            )
+            raise ValueError(msg)
+        if self.indifference < 0:
+            msg = (
+                f"indifference of {self.name} is {self.indifference}, it "
+                "must be 0 or more"
+            )
+            raise ValueError(msg)
+        if self.preference <= self.indifference:
+            msg = (
+                f"preference of {self.name} is {self.preference}, it must "
+                f"be more than its indifference, {self.indifference}"
+            )
+            raise ValueError(msg)
+
+    @property
+    def span(self) -> int:
+        """From what counts nothing to what counts in full."""
+        return self.preference - self.indifference
+
+
+def ageing(
+    others: Iterable[Criterion], patience_s: int, name: str = "waiting_s"
+) -> Criterion:
+    """Return a criterion of waiting times, in seconds, against starvation.
+
+    Whoever has waited for ``patience_s`` longer than another is ahead of it,
+    whatever the other criteria say, unless this other one has itself waited
+    for ``patience_s`` longer than the newest. So where requests usually wait
+    for less, one is overtaken by those alone that came up to ``patience_s``
+    after it, and they come to an end.
+
+    Waiting times count in proportion up to twice the patience: in each of the
+    n comparisons the one that waits longer gains half of the weight on the
+    other, and may lose at most all of the other weights twice. Hence four
+    times these weights, and one more.
+
+    The "usual" preference function would not do, whatever its weight: where
+    many wait, it tells those who wait longest from each other by a single
+    comparison, and a steady stream of better requests passes the oldest.
+
+    :param others: the criteria that count beside it
+    :raises ValueError: the patience is not positive
+    """
+    if patience_s <= 0:
+        msg = f"patience_s is {patience_s}, it must be more than 0"
+        raise ValueError(msg)
+    weight = 4 * sum(criterion.weight for criterion in others) + 1
+    return Criterion(name, weight, preference=2 * patience_s)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Alternative:
+    """What is to be put in order.
+
+    ``values``: one of each criterion. ``submitted_us``: when, in microseconds
+    since the epoch.
+    """
+
+    uuid: str
+    submitted_us: int
+    values: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flows:
+    """Net flows: ``scores`` are what ``scale`` makes of them.
+
+    A flow is in [-1, 1]; 0 where there is nothing to compare with.
+    """
+
+    scores: tuple[int, ...]
+    scale: int
+
+    def phi(self, index: int) -> fractions.Fraction:
+        """Return the net flow of an alternative."""
+        return fractions.Fraction(self.scores[index], self.scale)
+
+
+def net_flows(
+    rows: Sequence[Sequence[int]], criteria: Sequence[Criterion]
+) -> Flows:
+    """Return the net flow of each alternative.
+
+    :param rows: one an alternative, of one value a criterion
+    :raises ValueError: a row of another length, or no weight at all
+    """
+    scores = _scores(rows, criteria)
+    weights = sum(criterion.weight for criterion in criteria)
+    return Flows(
+        tuple(scores.tolist()),
+        max(1, len(rows) - 1) * weights * _common_span(criteria),
+    )
+
+
+def ordered(
+    alternatives: Iterable[Alternative], criteria: Sequence[Criterion]
+) -> list[Alternative]:
+    """Return alternatives, the best first.
+
+    By (highest net flow, earliest submission, uuid). O(q n log n) for q
+    criteria: 100,000 alternatives take less than a tenth of a second.
+
+    :raises ValueError: see net_flows()
+    """
+    pool = list(alternatives)
+    if not pool:
+        return []
+    scores = _scores([each.values for each in pool], criteria)
+    flows = _ranks(-scores)
+    times = _ranks(_array([each.submitted_us for each in pool]))
+    order = numpy.lexsort((times, flows))
+    found = [pool[i] for i in order.tolist()]
+    # Few are submitted in the same microsecond: uuids are compared there only.
+    flows, times = flows[order], times[order]
+    differ = (flows[1:] != flows[:-1]) | (times[1:] != times[:-1])
+    borders = [0, *(numpy.flatnonzero(differ) + 1).tolist(), len(pool)]
+    for start, end in itertools.pairwise(borders):
+        if end - start > 1:
+            found[start:end] = sorted(
+                found[start:end], key=operator.attrgetter("uuid")
+            )
+    return found
+
+
+def _scores(
+    rows: Sequence[Sequence[int]], criteria: Sequence[Criterion]
+) -> _Array:
+    """Return the sums of weights won less those lost, times a common span."""
+    if not sum(criterion.weight for criterion in criteria):
+        msg = (
+            f"the weights of {[each.name for each in criteria]} are all 0, "
+            "one must be more"
+        )
+        raise ValueError(msg)
+    if set(map(len, rows)) - {len(criteria)}:
+        wrong = next(row for row in rows if len(row) != len(criteria))
+        msg = (
+            f"{tuple(wrong)} has {len(wrong)} values, it must have "
+            f"{len(criteria)}, one for each criterion"
+        )
+        raise ValueError(msg)
+    common = _common_span(criteria)
+    scores: _Array = numpy.zeros(len(rows), dtype=numpy.int64)
+    for number, criterion in enumerate(criteria):
+        values = _array([row[number] for row in rows])
+        factor = criterion.weight * (common // criterion.span)
+        if values.size and factor:
+            won = _won(values, criterion)
+            # Neither this product nor the sum may overflow.
+            if len(rows) * len(criteria) * factor * criterion.span >= _INT64:
+                won = won.astype(object)
+            scores = scores + factor * won
+    return scores
+
+
+def _common_span(criteria: Iterable[Criterion]) -> int:
+    return math.lcm(*[criterion.span for criterion in criteria])
+
+
+def _won(values: _Array, criterion: Criterion) -> _Array:
+    """Return what each wins of all others less what it loses to them.
+
+    In parts of the criterion's span.
+    """
+    levels, index, counts = _levels(values)
+    # What an overflow is possible in: sums of values, and of spans.
+    most = (int(levels[-1]) + criterion.preference) * len(values)
+    if 2 * most >= _INT64:
+        levels, counts = levels.astype(object), counts.astype(object)
+    number = _cumulated(counts)
+    total = _cumulated(counts * levels)
+    # How many levels lie so far below or above each.
+    full, some = criterion.preference, criterion.indifference
+    beaten = numpy.searchsorted(levels, levels - full, side="right")
+    lower = numpy.searchsorted(levels, levels - some, side="left")
+    higher = numpy.searchsorted(levels, levels + some, side="right")
+    beating = numpy.searchsorted(levels, levels + full, side="left")
+    span = criterion.span
+    wins = (
+        span * number[beaten]
+        + (levels - some) * (number[lower] - number[beaten])
+        - (total[lower] - total[beaten])
+    )
+    losses = (
+        span * (number[-1] - number[beating])
+        + (total[beating] - total[higher])
+        - (levels + some) * (number[beating] - number[higher])
+    )
+    result: _Array = (wins - losses)[index]
+    return result
+
+
+def _levels(values: _Array) -> tuple[_Array, _Array, _Array]:
+    """Return the distinct values, ascending and less the least of them.
+
+    With the index of each alternative's among them, and how many have each.
+    """
+    values = values - values.min()
+    if int(values.max()) < _COUNTED * len(values):
+        index = values.astype(numpy.int64)
+        counts: _Array = numpy.bincount(index)
+        return numpy.arange(len(counts)), index, counts
+    levels, index, counts = numpy.unique(
+        values, return_inverse=True, return_counts=True
+    )
+    return levels, index, counts
+
+
+def _cumulated(amounts: _Array) -> _Array:
+    """Return the sum of the first k, for each k from 0 on."""
+    sums: _Array = numpy.zeros(len(amounts) + 1, dtype=amounts.dtype)
+    numpy.cumsum(amounts, out=sums[1:])
+    return sums
+
+
+def _ranks(values: _Array) -> _Array:
+    """Return numbers that are in the same order, and equal where these are.
+
+    lexsort() does not know whole numbers without end.
+    """
+    if values.dtype != object:
+        return values
+    index: _Array = numpy.unique(values, return_inverse=True)[1]
+    return index
+
+
+def _array(values: list[int]) -> _Array:
+    """Return whole numbers as an array that holds their differences."""
+    try:
+        found = numpy.fromiter(values, numpy.int64, len(values))
+    except OverflowError:
+        return numpy.array(values, dtype=object)
+    if found.size and int(found.max()) - int(found.min()) >= _INT64:
+        return found.astype(object)
+    return found
