@@ -16,6 +16,7 @@ who want to make one the second finds that it came too late.
 """
 
 import dataclasses
+import functools
 import json
 
 import sqlalchemy as sa
@@ -215,15 +216,19 @@ def _fetch(session, query):
             for row in rows]
 
 
+@functools.lru_cache(maxsize=1024)
+def _alternatives(text):
+    """Most requests have those of others, as the same object."""
+    return tuple(model.Alternative(**item) for item in json.loads(text))
+
+
 def _request(row, boots, servers):
     values = {field.name: getattr(row, field.name)
               for field in dataclasses.fields(model.Request)
               if field.name not in _APART}
     for name in ('body', 'waits_for'):
         values[name] = json.loads(values[name])
-    values['alternatives'] = tuple(
-        model.Alternative(**item)
-        for item in json.loads(values['alternatives']))
+    values['alternatives'] = _alternatives(values['alternatives'])
     if values['priorities'] is not None:
         values['priorities'] = model.Priorities(
             **json.loads(values['priorities']))

@@ -51,12 +51,16 @@ ERROR = "error"  # Nova could not build it
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Alternative:
-    """A flavor that would do, as it was when the request was made."""
+    """A flavor that would do, as it was when the request was made.
+
+    ``run_s`` is how long a server of it runs at most, if that is known.
+    """
 
     flavor_id: str
     name: str
     resources: Resources
     preemptible: bool = False
+    run_s: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,3 +158,17 @@ class Change:
     at: datetime.datetime
     state: str
     reason: str = ""
+
+
+def missing(request: Request) -> int:
+    """Return how many of its servers do not run, and are not on their way.
+
+    One that is kept elsewhere, as a shelved one is, comes back by itself.
+    """
+    if not request.servers:
+        return request.count
+    there = sum(
+        server.state in (BUILDING, RUNNING, AWAY)
+        for server in request.servers
+    )
+    return max(0, request.count - there)

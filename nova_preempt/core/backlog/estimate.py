@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long a request may still wait: what the last hours have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Resources
+
+#: Fewer starts than these say nothing about the next one.
+LEAST_STARTS = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pace:
+    """What was placed lately.
+
+    :param window_s: in how many seconds
+    :param placed: the sum of what was asked for, by resource class
+    :param starts: how many requests were started
+    """
+
+    window_s: int
+    placed: Resources
+    starts: int
+
+    @classmethod
+    def of(cls, window_s: int, demands: Iterable[Resources]) -> Pace:
+        """The pace at which these were placed."""
+        found = list(demands)
+        return cls(window_s, capacity.total(found), len(found))
+
+    def wait_s(self, ahead: Resources) -> int | None:
+        """Return how long it takes to place so much; None: nobody knows.
+
+        It is unknown where little or nothing was placed, or nothing of a
+        class that is asked for. The slowest class counts, rounded up.
+
+        :param ahead: what is asked for until its turn, itself included
+        """
+        if self.starts < LEAST_STARTS:
+            return None
+        longest = 0
+        for name, amount in ahead.items():
+            if amount <= 0:
+                continue
+            placed = self.placed.get(name, 0)
+            if placed <= 0:
+                return None
+            longest = max(longest, -(-amount * self.window_s // placed))
+        return longest

@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which of the requests that wait is next.
+
+An order is a plugin of the group ``nova_preempt.order``. All numbers are
+exact, so the same requests come in the same order wherever it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import datetime
+import operator
+from typing import Protocol
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.model import Resources
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shares:
+    """Who has how much of the cloud.
+
+    :param used: by servers of a project, {project id: {resource class: n}}
+    :param total: what the cloud offers
+    """
+
+    used: Mapping[str, Resources]
+    total: Resources
+
+
+class Order(Protocol):
+    """How requests are put in order."""
+
+    def rank(
+        self,
+        requests: Iterable[model.Request],
+        now: datetime.datetime,
+        shares: Shares,
+    ) -> list[model.Request]:
+        """Return all of them, the next one first."""
+
+
+created = operator.attrgetter("created_at", "uuid")
+
+
+class FIFO:
+    """First come, first served."""
+
+    def rank(
+        self,
+        requests: Iterable[model.Request],
+        now: datetime.datetime,
+        shares: Shares,
+    ) -> list[model.Request]:
+        return sorted(requests, key=created)

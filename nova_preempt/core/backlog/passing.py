@@ -1,0 +1,258 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""One pass over the requests that wait: which of them start now.
+
+They come in the order of a plugin (``order.py``). One that does not fit lets
+others pass, but not for ever: once it has waited for long the hosts that are
+nearest to having room for it are kept for it (a reserved start, as in
+EASY backfilling: Lifka, JSSPP 1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.estimate import Pace
+from nova_preempt.core.backlog.room import Kind
+from nova_preempt.core.backlog.room import Lack
+from nova_preempt.core.backlog.room import Ledger
+from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.model import Resources
+
+# Why a request waits.
+ROOM = "room"  # no host has room now
+TOO_LARGE = "too_large"  # none would have if it were empty
+WINDOW = "window"  # it is not to start yet
+RETRY = "retry"  # Nova has refused; it is tried again later
+TURN = "turn"  # others are started first
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What an operator may set about passes.
+
+    :param most_starts: so many requests start in one pass
+    :param most_of_project: so many of them are of one project
+    :param hold_after_s: hosts are kept for who has waited for so long
+    :param most_holds: for so many requests at once
+    """
+
+    most_starts: int = 500
+    most_of_project: int = 100
+    hold_after_s: int = 3600
+    most_holds: int = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """Boot so many servers of this flavor for a request."""
+
+    uuid: str
+    flavor_id: str
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of a request that goes on waiting.
+
+    :param position: in the order, from 1
+    :param waits_for: {"code", "text"}; where it is for room also {"lacks":
+        {resource class: amount}, "hosts": {resource class: how many lack it}}
+    :param estimate_s: how long it may still wait, None if nobody knows
+    """
+
+    position: int
+    waits_for: Mapping[str, Any]
+    estimate_s: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pass:
+    """What a pass has decided.
+
+    :param notes: of those that do not start, by uuid
+    :param held: the uuids of those for which hosts are kept
+    """
+
+    starts: tuple[Start, ...]
+    notes: Mapping[str, Note]
+    held: tuple[str, ...] = ()
+
+
+def decide(
+    ranked: Sequence[model.Request],
+    rooms: Iterable[Room],
+    now: datetime.datetime,
+    options: Options,
+    pace: Pace | None = None,
+) -> Pass:
+    """Decide who starts.
+
+    :param ranked: those with servers to start, in order
+    :param now: naive, in UTC
+    :param pace: at which others were placed lately
+    """
+    one = _Pass(Ledger(rooms), now, options)
+    notes: dict[str, Note] = {}
+    ahead: dict[str, int] = {}
+    for request in ranked:
+        waits_for = one.look(request)
+        if waits_for is None:
+            continue
+        missing = model.missing(request)
+        for name, amount in request.alternatives[0].resources.items():
+            ahead[name] = ahead.get(name, 0) + amount * missing
+        notes[request.uuid] = Note(
+            len(notes) + 1,
+            waits_for,
+            _estimate_s(request, waits_for, ahead, now, pace),
+        )
+    return Pass(tuple(one.starts), notes, tuple(one.held))
+
+
+def _estimate_s(
+    request: model.Request,
+    waits_for: Mapping[str, Any],
+    ahead: Resources,
+    now: datetime.datetime,
+    pace: Pace | None,
+) -> int | None:
+    if pace is None or waits_for["code"] == TOO_LARGE:
+        return None
+    wait_s = pace.wait_s(
+        {name: ahead[name] for name in request.alternatives[0].resources}
+    )
+    if wait_s is None:
+        return None
+    return max(wait_s, _to_s(request.not_before, now))
+
+
+def _to_s(at: datetime.datetime | None, now: datetime.datetime) -> int:
+    """Whole seconds until then, rounded up; 0 if it is over."""
+    if at is None or at <= now:
+        return 0
+    return -((now - at) // datetime.timedelta(seconds=1))
+
+
+class _Pass:
+    """A pass that is under way."""
+
+    def __init__(
+        self, ledger: Ledger, now: datetime.datetime, options: Options
+    ) -> None:
+        self.starts: list[Start] = []
+        self.held: list[str] = []
+        self._ledger = ledger
+        self._now = now
+        self._options = options
+        self._of_project: dict[str, int] = {}
+        self._lacks: dict[tuple[Kind, ...], Lack] = {}
+
+    def look(self, request: model.Request) -> Mapping[str, Any] | None:
+        """Start it, or say why it waits."""
+        waits_for = self._not_yet(request)
+        if waits_for is not None:
+            return waits_for
+        start = self._find(request)
+        if start is None:
+            return self._has_no_room(request)
+        started = self._of_project.get(request.project_id, 0)
+        if (
+            len(self.starts) >= self._options.most_starts
+            or started >= self._options.most_of_project
+        ):
+            # Its room is its own, so that nobody behind it gets that.
+            return _TURN
+        self._of_project[request.project_id] = started + 1
+        self.starts.append(start)
+        return None
+
+    def _not_yet(self, request: model.Request) -> Mapping[str, Any] | None:
+        if _to_s(request.not_before, self._now):
+            return {
+                "code": WINDOW,
+                "text": f"It is not to start before {request.not_before}.",
+            }
+        if _to_s(request.next_try_at, self._now):
+            return {
+                "code": RETRY,
+                "text": "Nova found no host for it "
+                f"{request.tries} times; it is tried again at "
+                f"{request.next_try_at}.",
+            }
+        return None
+
+    def _find(self, request: model.Request) -> Start | None:
+        """Take room for as many of its servers as there is room for."""
+        missing = model.missing(request)
+        for alternative in request.alternatives:
+            count = self._ledger.count(alternative, missing)
+            if count >= _least(request):
+                self._ledger.take(alternative, count)
+                return Start(request.uuid, alternative.flavor_id, count)
+        return None
+
+    def _has_no_room(self, request: model.Request) -> Mapping[str, Any]:
+        lack = self._lack(request)
+        if not lack.ever:
+            return {
+                "code": TOO_LARGE,
+                "text": "No host would have room for it if it were empty.",
+            }
+        text = "No host has room for one of its servers now."
+        if not lack.amounts:
+            text = "There is not room for enough of its servers now."
+        if self._is_to_hold(request):
+            self.held.append(request.uuid)
+            first = request.alternatives[0]
+            in_s = self._ledger.hold(first, _least(request))
+            text += " Hosts are kept free for it"
+            text += "." if in_s is None else f": it can start in {in_s} s."
+        return {
+            "code": ROOM,
+            "text": text,
+            "lacks": dict(lack.amounts),
+            "hosts": {name: n for name, n in lack.hosts.items() if n},
+        }
+
+    def _lack(self, request: model.Request) -> Lack:
+        """As it was when the first of its kind was looked at."""
+        key = tuple(map(kind, request.alternatives))
+        if key not in self._lacks:
+            found = [self._ledger.lack(item) for item in request.alternatives]
+            self._lacks[key] = next(
+                (item for item in found if item.ever), found[0]
+            )
+        return self._lacks[key]
+
+    def _is_to_hold(self, request: model.Request) -> bool:
+        since = request.waits_since or request.created_at
+        waited = self._now - since
+        return (
+            len(self.held) < self._options.most_holds
+            and waited.total_seconds() >= self._options.hold_after_s
+        )
+
+
+def _least(request: model.Request) -> int:
+    """So many servers start together, or none does."""
+    there = request.count - model.missing(request)
+    return max(1, request.least_count - there)
+
+
+_TURN = {"code": TURN, "text": "Others are started first in this pass."}

@@ -1,0 +1,252 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The room of a cloud while a pass gives it away.
+
+Amounts are by resource class, of a host as a whole: what fits here may still
+be refused by Nova's filters, or by a host that is made of parts. Nova has the
+last word, and what it refuses is tried again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import model
+from nova_preempt.core.model import Resources
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class End:
+    """A server that is known to end."""
+
+    in_s: int
+    resources: Resources
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Room:
+    """What a host has.
+
+    :param free: what nobody uses
+    :param reclaimable: what would be free if each preemptible server there
+        that may end had ended; never less
+    :param capacity: what an empty one has
+    :param ends: of its servers, as far as they are known
+    """
+
+    host: str
+    free: Resources
+    reclaimable: Resources
+    capacity: Resources
+    ends: tuple[End, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lack:
+    """What keeps a request waiting.
+
+    :param amounts: what the host lacks that is nearest to having room
+    :param hosts: how many hosts lack each of the classes
+    :param ever: whether an empty host would have room
+    """
+
+    amounts: Resources
+    hosts: Mapping[str, int]
+    ever: bool
+
+
+class Ledger:
+    """What is left of the rooms; each start takes its part.
+
+    Room only shrinks while a pass lasts, so a host that has none for one kind
+    of server is not looked at again for that kind.
+
+    :param rooms: those of all hosts
+    """
+
+    def __init__(self, rooms: Iterable[Room]) -> None:
+        self._rooms = sorted(rooms, key=lambda room: room.host)
+        self._free = [dict(room.free) for room in self._rooms]
+        self._reclaimable = [dict(room.reclaimable) for room in self._rooms]
+        # Held for one that is to start there once that is possible: when that
+        # is, None if nobody knows, and how much.
+        self._held: dict[int, tuple[int | None, Resources]] = {}
+        self._next: dict[Kind, int] = {}
+
+    def count(self, alternative: model.Alternative, most: int) -> int:
+        """Return how many such servers find room, no more than ``most``."""
+        found, number = 0, self._first(alternative)
+        while found < most and number < len(self._rooms):
+            found += self._times(number, alternative, most - found)
+            number += 1
+        return found
+
+    def take(self, alternative: model.Alternative, count: int) -> None:
+        """Give their room away, on the first hosts that have it.
+
+        :raises ValueError: there is none
+        """
+        number = self._first(alternative)
+        while count and number < len(self._rooms):
+            times = self._times(number, alternative, count)
+            if times:
+                self._take(number, alternative, times)
+            count -= times
+            number += 1
+        if count:
+            msg = f"there is no room for {count} of {alternative.name}"
+            raise ValueError(msg)
+
+    def hold(self, alternative: model.Alternative, count: int) -> int | None:
+        """Keep hosts for servers that will start there; others keep off.
+
+        Those that are nearest to having room for one. Who is known to have
+        ended by then may still start there.
+
+        :returns: in how many seconds all can start, None if nobody knows
+        """
+        wanted = alternative.resources
+        large = [
+            number
+            for number, room in enumerate(self._rooms)
+            if capacity.fits(wanted, room.capacity)
+            and number not in self._held
+        ]
+        large.sort(key=lambda number: self._far(number, alternative))
+        times = []
+        for number in large[:count]:
+            in_s = self._settled_s(number, alternative)
+            self._held[number] = in_s, wanted
+            times.append(in_s)
+        # What was found to have room may be what is held now.
+        self._next.clear()
+        known = [in_s for in_s in times if in_s is not None]
+        return max(known, default=0) if len(known) == count else None
+
+    def lack(self, alternative: model.Alternative) -> Lack:
+        """Say why no host has room for a server."""
+        wanted = alternative.resources
+        hosts = dict.fromkeys(sorted(wanted), 0)
+        nearest: tuple[tuple[int, str], Resources] | None = None
+        ever = False
+        for number, room in enumerate(self._rooms):
+            ever = ever or capacity.fits(wanted, room.capacity)
+            lack = self._lack(number, alternative)
+            for name in lack:
+                hosts[name] += 1
+            if lack and capacity.fits(wanted, room.capacity):
+                here = self._far(number, alternative), lack
+                nearest = min(nearest or here, here, key=lambda item: item[0])
+        return Lack(nearest[1] if nearest else {}, hosts, ever)
+
+    # -- one host ----------------------------------------------------------
+
+    def _view(
+        self, number: int, alternative: model.Alternative
+    ) -> dict[str, int]:
+        """What it may have there: who preempts takes what may be freed."""
+        free = self._free if alternative.preemptible else self._reclaimable
+        return free[number]
+
+    def _times(
+        self, number: int, alternative: model.Alternative, most: int
+    ) -> int:
+        left = self._view(number, alternative)
+        if number in self._held:
+            in_s, kept = self._held[number]
+            run_s = alternative.run_s
+            if run_s is None or in_s is None or run_s > in_s:
+                left = capacity.less(left, kept)
+        times = min(
+            (
+                max(0, left.get(name, 0)) // amount
+                for name, amount in alternative.resources.items()
+                if amount > 0
+            ),
+            default=most,
+        )
+        return min(times, most)
+
+    def _take(
+        self, number: int, alternative: model.Alternative, times: int
+    ) -> None:
+        taken = {
+            name: amount * times
+            for name, amount in alternative.resources.items()
+        }
+        free = capacity.less(self._free[number], taken)
+        self._free[number] = {name: max(0, n) for name, n in free.items()}
+        if not alternative.preemptible:
+            self._reclaimable[number] = capacity.less(
+                self._reclaimable[number], taken
+            )
+
+    def _lack(
+        self, number: int, alternative: model.Alternative
+    ) -> dict[str, int]:
+        left = self._view(number, alternative)
+        return {
+            name: amount - left.get(name, 0)
+            for name, amount in sorted(alternative.resources.items())
+            if amount > left.get(name, 0)
+        }
+
+    def _far(
+        self, number: int, alternative: model.Alternative
+    ) -> tuple[int, str]:
+        """How far it is from having room: millionths of what it has."""
+        room = self._rooms[number]
+        return max(
+            (
+                amount * 10**6 // max(1, room.capacity.get(name, 0))
+                for name, amount in self._lack(number, alternative).items()
+            ),
+            default=0,
+        ), room.host
+
+    def _settled_s(
+        self, number: int, alternative: model.Alternative
+    ) -> int | None:
+        """In how many seconds enough will have ended, if that is known."""
+        left = dict(self._view(number, alternative))
+        if capacity.fits(alternative.resources, left):
+            return 0
+        for end in sorted(self._rooms[number].ends, key=lambda e: e.in_s):
+            left = capacity.total((left, end.resources))
+            if capacity.fits(alternative.resources, left):
+                return end.in_s
+        return None
+
+    def _first(self, alternative: model.Alternative) -> int:
+        """The first host that may have room for such a server."""
+        key = kind(alternative)
+        number = self._next.get(key, 0)
+        while number < len(self._rooms) and not self._times(
+            number, alternative, 1
+        ):
+            number += 1
+        self._next[key] = number
+        return number
+
+
+Kind = tuple[bool, int | None, tuple[tuple[str, int], ...]]
+
+
+def kind(alternative: model.Alternative) -> Kind:
+    """What is the same of alternatives that find room alike."""
+    return (
+        alternative.preemptible,
+        alternative.run_s,
+        tuple(sorted(alternative.resources.items())),
+    )

@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Dominant resource fairness between projects."""
+
+import random
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_preempt.core.backlog import fair_share
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
+from tests.unit.core.backlog import base
+
+TOTAL = {'VCPU': 9, 'MEMORY_MB': 18}
+NOBODY = order.Shares({}, TOTAL)
+
+
+def uuids(requests):
+    return [request.uuid for request in requests]
+
+
+def one_by_one(requests, shares):
+    """The order as it is published: the poorest project is next."""
+    waiting = sorted(requests, key=lambda r: (r.created_at, r.uuid))
+    used = {r.project_id: dict(shares.used.get(r.project_id, {}))
+            for r in waiting}
+    found = []
+    while waiting:
+        def share(request):
+            amounts = used[request.project_id]
+            # Of 9 and of 18, so twice the first.
+            return max(0, amounts.get('VCPU', 0) * 2,
+                       amounts.get('MEMORY_MB', 0))
+
+        poorest = min(map(share, waiting))
+        request = next(r for r in waiting if share(r) == poorest)
+        waiting.remove(request)
+        found.append(request)
+        mine = used[request.project_id]
+        for name, amount in request.alternatives[0].resources.items():
+            mine[name] = (mine.get(name, 0)
+                          + amount * model.missing(request))
+    return found
+
+
+class TestFairShare(unittest.TestCase):
+
+    def rank(self, requests, shares=NOBODY):
+        return fair_share.FairShare().rank(requests, base.NOW, shares)
+
+    def test_published_example(self):
+        """9 CPUs, 18 GB; A asks for <1, 4>, B for <3, 1>: 3 and 2 of them.
+
+        Ghodsi et al., section 4.1.
+        """
+        a = base.alternative('a', VCPU=1, MEMORY_MB=4)
+        b = base.alternative('b', VCPU=3, MEMORY_MB=1)
+        requests = [
+            base.request(f'{project}{number}', flavor, project_id=project)
+            for project, flavor in (('a', a), ('b', b))
+            for number in range(3)]
+        self.assertEqual(['a0', 'b0', 'a1', 'b1', 'a2'],
+                         uuids(self.rank(requests))[:5])
+
+    def test_what_a_project_has_counts(self):
+        requests = [base.request('a'), base.request('b', project_id='p2')]
+        shares = order.Shares({'p1': {'VCPU': 1}}, TOTAL)
+        self.assertEqual(['b', 'a'], uuids(self.rank(requests, shares)))
+
+    def test_servers_that_run_are_not_asked_for(self):
+        requests = [
+            base.request('a', count=4, servers=base.servers(
+                model.RUNNING, model.BUILDING, model.AWAY, model.GONE)),
+            base.request('b'), base.request('c', count=2, project_id='p2'),
+            base.request('d', project_id='p2')]
+        self.assertEqual(['a', 'c', 'b', 'd'], uuids(self.rank(requests)))
+
+    def test_nothing(self):
+        self.assertEqual([], self.rank([]))
+        self.assertEqual(['r1'], uuids(self.rank(
+            [base.request()], order.Shares({}, {}))))
+
+    def test_amounts_beyond_64_bits(self):
+        big = base.alternative('big', VCPU=2 ** 62)
+        shares = order.Shares({'p1': {'VCPU': 2 ** 70}}, {'VCPU': 2 ** 80})
+        requests = [base.request('a', big),
+                    base.request('b', big, project_id='p2'),
+                    base.request('c', project_id='p2')]
+        self.assertEqual(['b', 'c', 'a'], uuids(self.rank(requests, shares)))
+
+    @given(st.lists(st.tuples(
+        st.sampled_from('pqr'), st.integers(0, 3), st.integers(0, 6),
+        st.integers(1, 3), st.integers(0, 3)), max_size=12),
+        st.dictionaries(st.sampled_from('pqr'), st.integers(0, 9)),
+        st.randoms(use_true_random=False))
+    def test_it_is_the_published_order(self, rows, used, rng):
+        requests = [
+            base.request(
+                f'{number:02}',
+                base.alternative(f'{vcpus}-{memory}', VCPU=vcpus,
+                                 MEMORY_MB=memory),
+                project_id=project, count=count, created_at=base.ago(age))
+            for number, (project, vcpus, memory, count, age)
+            in enumerate(rows)]
+        shares = order.Shares(
+            {name: {'VCPU': amount} for name, amount in used.items()}, TOTAL)
+        expected = uuids(one_by_one(requests, shares))
+        rng.shuffle(requests)
+        self.assertEqual(expected, uuids(self.rank(requests, shares)))
+
+
+class TestMany(unittest.TestCase):
+
+    def test_all_are_there_once(self):
+        rng = random.Random(1)
+        flavors = [base.alternative(str(n), VCPU=n + 1) for n in range(5)]
+        requests = [
+            base.request(f'{number:05}', rng.choice(flavors),
+                         project_id=f'p{rng.randrange(100)}')
+            for number in range(5000)]
+        self.assertEqual(
+            sorted(uuids(requests)),
+            sorted(uuids(fair_share.FairShare().rank(
+                requests, base.NOW, NOBODY))))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,39 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which request is next."""
+
+import unittest
+
+from nova_preempt.core.backlog import order
+from tests.unit.core.backlog import base
+
+NOBODY = order.Shares({}, {'VCPU': 9})
+
+
+def uuids(requests):
+    return [request.uuid for request in requests]
+
+
+class TestFIFO(unittest.TestCase):
+
+    def test_first_come_first_served(self):
+        requests = [base.request('b'), base.request('a'),
+                    base.request('c', created_at=base.ago(1))]
+        self.assertEqual(['c', 'a', 'b'], uuids(order.FIFO().rank(
+            requests, base.NOW, NOBODY)))
+
+    def test_nothing(self):
+        self.assertEqual([], order.FIFO().rank([], base.NOW, NOBODY))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,253 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""One pass over the requests that wait."""
+
+import dataclasses
+import datetime
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_preempt.core.backlog import estimate
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import room
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+
+LATER = base.NOW + datetime.timedelta(seconds=90)
+
+
+def decide(requests, rooms, now=base.NOW, pace=None, **options):
+    return passing.decide(requests, rooms, now, passing.Options(**options),
+                          pace)
+
+
+def starts(found):
+    return [(start.uuid, start.flavor_id, start.count)
+            for start in found.starts]
+
+
+def codes(found):
+    return {uuid: note.waits_for['code']
+            for uuid, note in found.notes.items()}
+
+
+class TestDecide(unittest.TestCase):
+
+    def test_what_does_not_fit_stops_nobody(self):
+        found = decide([base.request('a', vcpus(8)), base.request('b'),
+                        base.request('c')], [host('h', 1)])
+        self.assertEqual([('b', 'small', 1)], starts(found))
+        self.assertEqual({'a': 'room', 'c': 'room'}, codes(found))
+        self.assertEqual([1, 2], [note.position
+                                  for note in found.notes.values()])
+        self.assertEqual({'VCPU': 7}, found.notes['a'].waits_for['lacks'])
+        self.assertEqual({'VCPU': 1}, found.notes['a'].waits_for['hosts'])
+
+    def test_all_or_nothing(self):
+        rooms = [host('h', 2), host('i', 1)]
+        self.assertEqual([('a', 'small', 3)], starts(decide(
+            [base.request('a', count=3)], rooms)))
+        found = decide([base.request('a', count=4), base.request('b')], rooms)
+        self.assertEqual([('b', 'small', 1)], starts(found))
+        self.assertIn('enough', found.notes['a'].waits_for['text'])
+
+    def test_as_many_as_fit(self):
+        self.assertEqual([('a', 'small', 3)], starts(decide(
+            [base.request('a', count=9, least_count=2)],
+            [host('h', 2), host('i', 1)])))
+
+    def test_those_that_lack_start_one_by_one(self):
+        """As many as must start together do already."""
+        request = base.request('a', count=5, least_count=3,
+                               servers=base.servers(*[model.RUNNING] * 3))
+        self.assertEqual([('a', 'small', 1)], starts(decide(
+            [request], [host('h', 1)])))
+        request = dataclasses.replace(request, servers=base.servers(
+            model.RUNNING, model.GONE))
+        self.assertEqual([], starts(decide([request], [host('h', 1)])))
+        self.assertEqual([('a', 'small', 2)], starts(decide(
+            [request], [host('h', 2)])))
+
+    def test_alternatives_in_their_order(self):
+        request = base.request('a', vcpus(4), vcpus(2), vcpus(1))
+        for free, expected in ((4, '4'), (3, '2'), (1, '1')):
+            self.assertEqual([('a', expected, 1)], starts(decide(
+                [request], [host('h', free)])))
+
+    def test_not_yet(self):
+        found = decide([base.request('a', not_before=LATER),
+                        base.request('b', next_try_at=LATER, tries=3),
+                        base.request('c', not_before=base.NOW)],
+                       [host('h', 8)])
+        self.assertEqual([('c', 'small', 1)], starts(found))
+        self.assertEqual({'a': 'window', 'b': 'retry'}, codes(found))
+        self.assertIn('3 times', found.notes['b'].waits_for['text'])
+
+    def test_no_host_is_large_enough(self):
+        found = decide([base.request('a', vcpus(9))], [host('h', 1)],
+                       now=LATER, hold_after_s=0)
+        self.assertEqual({'a': 'too_large'}, codes(found))
+        self.assertEqual((), found.held)
+
+    def test_a_project_does_not_make_a_pass_long(self):
+        requests = [base.request(str(number)) for number in range(4)]
+        requests.append(base.request('other', project_id='p2'))
+        found = decide(requests, [host('h', 8)], most_of_project=2)
+        self.assertEqual(['0', '1', 'other'],
+                         [start.uuid for start in found.starts])
+        self.assertEqual({'2': 'turn', '3': 'turn'}, codes(found))
+        found = decide(requests, [host('h', 8)], most_starts=1)
+        self.assertEqual(['0'], [start.uuid for start in found.starts])
+
+    def test_no_hosts_and_no_requests(self):
+        self.assertEqual(passing.Pass((), {}), decide([], []))
+        self.assertEqual({'r1': 'too_large'},
+                         codes(decide([base.request()], [])))
+
+
+class TestEstimates(unittest.TestCase):
+
+    PACE = estimate.Pace(3600, {'VCPU': 60}, 60)
+
+    def test_what_is_ahead_counts(self):
+        found = decide(
+            [base.request('a'), base.request('b', vcpus(2), count=2),
+             base.request('c', not_before=base.NOW + datetime.timedelta(
+                 hours=9)),
+             base.request('d', vcpus(9)),
+             base.request('e', base.alternative('gpu', VCPU=1, VGPU=1))],
+            [host('h', 0), room.Room('i', {}, {}, {'VCPU': 1, 'VGPU': 1})],
+            pace=self.PACE)
+        self.assertEqual(
+            {'a': 60, 'b': 300, 'c': 9 * 3600, 'd': None, 'e': None},
+            {uuid: note.estimate_s for uuid, note in found.notes.items()})
+
+    def test_nobody_knows(self):
+        found = decide([base.request('a')], [host('h', 0)])
+        self.assertIsNone(found.notes['a'].estimate_s)
+
+
+class TestHolds(unittest.TestCase):
+
+    def test_hosts_are_kept_for_who_has_waited_for_long(self):
+        large = base.request('large', vcpus(8),
+                             waits_since=base.ago(600))
+        requests = [large, base.request('a'), base.request('b')]
+        rooms = [host('h', 7), host('i', 1)]
+        self.assertEqual(['a', 'b'], [start.uuid for start in decide(
+            requests, rooms, hold_after_s=601).starts])
+        found = decide(requests, rooms, hold_after_s=600)
+        self.assertEqual(['a'], [start.uuid for start in found.starts])
+        self.assertEqual(('large',), found.held)
+        self.assertIn('kept free', found.notes['large'].waits_for['text'])
+        self.assertEqual(['a', 'b'], [start.uuid for start in decide(
+            requests, rooms, hold_after_s=600, most_holds=0).starts])
+
+    def test_when_it_can_start_is_said(self):
+        found = decide([base.request('large', vcpus(8))],
+                       [host('h', 7, ends=[(60, 1)])], hold_after_s=0)
+        self.assertIn('in 60 s', found.notes['large'].waits_for['text'])
+
+    def test_what_is_large_is_not_starved(self):
+        """Though small ones come all the time, one of which always fits."""
+        def steps(hold_after_s):
+            running = dict.fromkeys(range(8), 'h')   # when they end: where
+            large = base.request('large', vcpus(8))
+            for step in range(100):
+                now = base.NOW + datetime.timedelta(seconds=step)
+                running.pop(step, None)
+                requests = [large] + [base.request(
+                    f'{step}-{number}', created_at=now)
+                    for number in range(3)]
+                found = decide(requests, [host('h', 8 - len(running))],
+                               now=now, hold_after_s=hold_after_s)
+                for start in found.starts:
+                    if start.uuid == 'large':
+                        return step
+                    running[max(running, default=step) + 1] = 'h'
+            return None
+
+        self.assertIsNone(steps(10 ** 6))
+        self.assertLess(steps(20), 40)
+
+
+class TestLaws(unittest.TestCase):
+
+    requests = st.lists(st.tuples(
+        st.integers(1, 9), st.booleans(), st.integers(1, 4),
+        st.integers(1, 4), st.integers(0, 2)), max_size=8)
+    hosts = st.lists(st.tuples(st.integers(-1, 8), st.integers(0, 4)),
+                     max_size=5)
+
+    def make(self, rows):
+        return [base.request(
+            f'r{number}', vcpus(amount, preemptible=preemptible),
+            vcpus(1, preemptible=preemptible),
+            count=max(count, least), least_count=least,
+            created_at=base.ago(age))
+            for number, (amount, preemptible, count, least, age)
+            in enumerate(rows)]
+
+    @given(requests, hosts, st.integers(0, 3), st.randoms(
+        use_true_random=False))
+    def test_no_room_is_given_twice(self, rows, hosts, most_holds, rng):
+        requests = self.make(rows)
+        rooms = [host(f'h{number}', free, max(free, 0) + more,
+                      capacity=max(free, 0) + more)
+                 for number, (free, more) in enumerate(hosts)]
+        found = decide(requests, rooms, hold_after_s=1,
+                       most_holds=most_holds)
+        of = {request.uuid: request for request in requests}
+        used = {False: 0, True: 0}
+        for start in found.starts:
+            request = of[start.uuid]
+            self.assertLessEqual(request.least_count, start.count)
+            self.assertLessEqual(start.count, request.count)
+            used[request.alternatives[0].preemptible] += (
+                int(start.flavor_id) * start.count)
+        self.assertLessEqual(used[True], sum(
+            max(0, item.free['VCPU']) for item in rooms))
+        self.assertLessEqual(used[False], sum(
+            max(0, item.reclaimable['VCPU']) for item in rooms))
+        # Each is started, or is told why not, whatever order hosts come in.
+        self.assertEqual(
+            sorted(of), sorted([*found.notes,
+                                *(start.uuid for start in found.starts)]))
+        rng.shuffle(rooms)
+        self.assertEqual(found, decide(requests, rooms, hold_after_s=1,
+                                       most_holds=most_holds))
+
+    @given(requests, hosts)
+    def test_nobody_waits_who_has_room(self, rows, hosts):
+        requests = [dataclasses.replace(
+            request, count=1, least_count=1,
+            alternatives=request.alternatives[:1])
+            for request in self.make(rows)]
+        requests = [request for request in requests
+                    if not request.alternatives[0].preemptible]
+        rooms = [host(f'h{number}', free, capacity=9)
+                 for number, (free, _more) in enumerate(hosts)]
+        found = decide(requests, rooms, most_holds=0)
+        ledger = room.Ledger(rooms)
+        for start in found.starts:
+            ledger.take(vcpus(int(start.flavor_id)), 1)
+        for request in requests:
+            if request.uuid in found.notes:
+                self.assertEqual(0, ledger.count(request.alternatives[0], 1))
+
+
+if __name__ == '__main__':
+    unittest.main()
