@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.order import Options
 from nova_preempt.core.backlog.order import Shares
 from nova_preempt.core.backlog.order import created
 from nova_preempt.core.model import Resources
@@ -37,6 +38,9 @@ class FairShare:
     A project's share before its k-th request does not depend on what others
     get, so all of them are known at once, and the order is one sort.
     """
+
+    def __init__(self, options: Options | None = None) -> None:
+        pass
 
     def rank(
         self,

@@ -39,8 +39,22 @@ class Shares:
     total: Resources
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What an operator may set about orders; each takes what it knows.
+
+    :param weights: of priorities by name; 1 where nothing is said
+    :param linear: whether a priority that is two levels higher counts twice
+    :param patience_s: who has waited for so long comes first, 0: nobody does
+    """
+
+    weights: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    linear: bool = False
+    patience_s: int = 86400
+
+
 class Order(Protocol):
-    """How requests are put in order."""
+    """How requests are put in order; made of Options."""
 
     def rank(
         self,
@@ -56,6 +70,9 @@ created = operator.attrgetter("created_at", "uuid")
 
 class FIFO:
     """First come, first served."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        pass
 
     def rank(
         self,

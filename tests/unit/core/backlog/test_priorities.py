@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The order by four SLA priorities."""
+
+import unittest
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import priorities
+from tests.unit.core.backlog import base
+
+NOBODY = order.Shares({}, {})
+
+
+def rank(requests, now=base.NOW, **options):
+    rule = priorities.Promethee(order.Options(**options))
+    return [request.uuid for request in rule.rank(requests, now, NOBODY)]
+
+
+def request(uuid, *levels, **changes):
+    return base.request(uuid, priorities=model.Priorities(*levels), **changes)
+
+
+class TestRank(unittest.TestCase):
+
+    def test_published_case(self):
+        """Ninety requests of three kinds, as they come: premium first."""
+        kinds = {'a': (2,) * 4, 'b': (1,) * 4, 'p': (3,) * 4}
+        requests = [
+            request(f'{number:02}{kind}', *levels,
+                    created_at=base.ago(90 - number))
+            for number in range(90)
+            for kind, levels in (list(kinds.items())[number % 3],)]
+        expected = sorted((item.uuid for item in requests),
+                          key=lambda uuid: ('pab'.index(uuid[-1]), uuid))
+        self.assertEqual(expected, rank(requests))
+
+    def test_each_priority_counts_alike(self):
+        requests = [request('a', 3, 1, 1, 1), request('b', 1, 3, 1, 1),
+                    request('c', 2, 2, 2, 1), request('d', 1, 1, 1, 3)]
+        self.assertEqual(['c', 'a', 'b', 'd'], rank(requests))
+
+    def test_weights(self):
+        requests = [request('a', 1, 1, 1, 3), request('b', 3, 3, 1, 1)]
+        self.assertEqual(['b', 'a'], rank(requests))
+        self.assertEqual(['a', 'b'], rank(
+            requests, weights={'redundancy': 5}))
+        self.assertEqual(['a', 'b'], rank(
+            requests, weights={'time': 0, 'reputation': 0}))
+
+    def test_levels_that_are_far_apart(self):
+        requests = [request('a', 2, 2, 1, 1), request('b', 1, 1, 2, 3),
+                    request('c', 1, 1, 1, 1)]
+        self.assertEqual(['a', 'b', 'c'], rank(requests))
+        self.assertEqual(['b', 'a', 'c'], rank(requests, linear=True))
+
+    def test_none_are_best_effort(self):
+        requests = [base.request('b'), request('a', 1, 1, 1, 1),
+                    request('c', 2, 1, 1, 1)]
+        self.assertEqual(['c', 'a', 'b'], rank(requests))
+
+    def test_who_has_waited_for_long_comes_first(self):
+        requests = [request('old', created_at=base.ago(100)),
+                    request('new', 3, 3, 3, 3)]
+        self.assertEqual(['new', 'old'], rank(requests))
+        self.assertEqual(['old', 'new'], rank(requests, patience_s=50))
+        self.assertEqual(['new', 'old'], rank(requests, patience_s=0))
+
+    def test_nothing(self):
+        self.assertEqual([], rank([]))
+
+    def test_absurd_weights(self):
+        for weights, text in (
+                ({'times': 1}, "'times', it must be one of time, rep"),
+                ({'time': -1}, 'weight of time is -1'),
+                (dict.fromkeys(('time', 'reputation', 'cores',
+                                'redundancy'), 0), 'are 0')):
+            with self.subTest(weights), self.assertRaisesRegex(
+                    ValueError, text):
+                rank([], weights=weights)
+
+
+if __name__ == '__main__':
+    unittest.main()
