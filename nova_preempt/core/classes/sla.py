@@ -33,6 +33,7 @@ import fractions
 import operator
 from typing import TypeVar
 
+from nova_preempt.core.backlog.model import Priorities
 from nova_preempt.core.classes import promethee
 
 
@@ -60,52 +61,52 @@ CATEGORIES: Mapping[Service, Category] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Priorities:
-    """The service that a request gets, in the four respects.
+#: The four respects, in the order of CRITERIA.
+RESPECTS = ("time", "reputation", "cores", "redundancy")
+
+
+def check(priorities: Priorities) -> None:
+    """Refuse what is no service.
 
     :raises ValueError: another number than 1, 2 or 3
     """
-
-    time: int
-    reputation: int
-    cores: int
-    redundancy: int
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if value not in Service.__members__.values():
-                msg = (
-                    f"priority {field.name} is {value}, it must be 1 (best "
-                    "effort), 2 (advanced) or 3 (premium)"
-                )
-                raise ValueError(msg)
-
-    @property
-    def category(self) -> Category:
-        """Of the hosts that it may go to."""
-        return CATEGORIES[Service(self.reputation)]
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """In the order of CRITERIA."""
-        return (self.time, self.reputation, self.cores, self.redundancy)
+    for name in RESPECTS:
+        value = getattr(priorities, name)
+        if value not in Service.__members__.values():
+            msg = (
+                f"priority {name} is {value}, it must be 1 (best effort), "
+                "2 (advanced) or 3 (premium)"
+            )
+            raise ValueError(msg)
 
 
 #: What requests are put in order by, all of the same weight.
-CRITERIA = tuple(
-    promethee.Criterion(field.name) for field in dataclasses.fields(Priorities)
-)
+CRITERIA = tuple(map(promethee.Criterion, RESPECTS))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SlaRequest:
-    """What waits. ``submitted_us``: in microseconds since the epoch."""
+    """What waits. ``submitted_us``: in microseconds since the epoch.
+
+    :raises ValueError: see check()
+    """
 
     uuid: str
     submitted_us: int
     priorities: Priorities
+
+    def __post_init__(self) -> None:
+        check(self.priorities)
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Its priorities, in the order of CRITERIA."""
+        return tuple(getattr(self.priorities, name) for name in RESPECTS)
+
+    @property
+    def category(self) -> Category:
+        """Of the hosts that it may go to."""
+        return CATEGORIES[Service(self.priorities.reputation)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -297,7 +298,7 @@ def in_order(
                 request.uuid,
                 request.submitted_us,
                 (
-                    *request.priorities.values,
+                    *request.values,
                     *([waited_s(request.submitted_us, now_us)] * ages),
                 ),
             )
@@ -344,9 +345,9 @@ def run_once(
     }
     of_all = dict.fromkeys(Category, 0)
     for request in queue:
-        of_all[request.priorities.category] += request.priorities.cores
+        of_all[request.category] += request.priorities.cores
     for request in in_order(queue, options, now_us):
-        category = request.priorities.category
+        category = request.category
         wanted = cores(
             request.priorities.cores,
             of_all[category],

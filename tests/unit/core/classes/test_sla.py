@@ -23,10 +23,10 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog.model import Priorities
 from nova_preempt.core.classes import sla
 from nova_preempt.core.classes.sla import Bounds
 from nova_preempt.core.classes.sla import Category
-from nova_preempt.core.classes.sla import Priorities
 from nova_preempt.core.classes.sla import Service
 from nova_preempt.core.classes.sla import SlaHost
 from nova_preempt.core.classes.sla import SlaOptions
@@ -311,11 +311,15 @@ class TestPublishedSetting(unittest.TestCase):
 
 
 class TestRefusals(unittest.TestCase):
+    def test_a_request_without_a_service(self) -> None:
+        with self.assertRaisesRegex(ValueError, "priority time is 0, it"):
+            request("r", time=0)
+
     def test_a_priority_that_there_is_not(self) -> None:
         with self.assertRaisesRegex(
             ValueError, "priority cores is 4, it must be 1"
         ):
-            Priorities(1, 2, 4, 3)
+            sla.check(Priorities(1, 2, 4, 3))
 
     def test_a_host_that_cannot_be(self) -> None:
         with self.assertRaisesRegex(ValueError, "idle_cores of a is 10, it"):
