@@ -1,0 +1,295 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Classes of service, and how far a request is from what its class promises.
+
+M. Carvalho et al., "QoS-driven scheduling in the cloud" (JISA 11, 2020, doi
+10.1186/s13174-020-00129-0): a class promises that its requests run for a share
+of the time, and a request may be preempted for as long as that costs it no
+promise. What is left of that time is its
+
+    Q = R / availability - (R + W + B) - e
+
+where R, W and B are its clocks (clocks.py) and e is how long it takes to get
+it back to a host. It is negative where the promise is broken. The margin is Q
+less the safety margin of the class; a request without one is urgent.
+
+Where a host needs milliseconds to resume a container, it takes a minute to
+resume a server, and the ratio of that to the time between two passes decides
+what can be promised. With 60 s and a pass each 30 s half of the time goes into
+resuming: for_servers() has what suits servers.
+
+All comparisons are of whole numbers: times are multiplied by a scale of the
+table of classes, which makes R / availability one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+import fractions
+import functools
+import math
+from typing import TypeAlias
+
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Times
+from nova_preempt.core.model import SECOND
+
+#: What it is taken to cost to get a server back before one was seen to be.
+OVERHEAD_S = 60
+#: A pass is not worth its while more often than that.
+_SHORTEST_PERIOD_S = 30
+#: How many times the overhead pays for it.
+_PAYS = 5
+#: Costs of so many can be put side by side, see harm.py.
+MOST_CLASSES = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QosClass:
+    """A class of service.
+
+    ``importance``: 1 is the most important. ``availability``: the share of
+    time that its requests are promised to run. ``safety_margin_s``: how much
+    time before a broken promise a request is urgent. ``overhead_limit``: the
+    share of time on hosts that getting there may take before an urgent one is
+    preempted no more for the sake of its own class or a less important one;
+    never more than is not promised. ``least_run_s``: how long it may run each
+    time before only more important ones preempt it.
+
+    :raises ValueError: one of them is not what is allowed
+    """
+
+    name: str
+    importance: int
+    availability: fractions.Fraction
+    safety_margin_s: int = 10
+    overhead_limit: fractions.Fraction = fractions.Fraction(1)
+    least_run_s: int = 0
+
+    def __post_init__(self) -> None:
+        limit = self.overhead_limit
+        for field, right, allowed in (
+            ("name", bool(self.name), "a text that is not empty"),
+            ("importance", self.importance >= 1, "1 or more"),
+            (
+                "availability",
+                0 < self.availability <= 1,
+                "more than 0 and at most 1",
+            ),
+            ("safety_margin_s", self.safety_margin_s >= 0, "0 or more"),
+            ("overhead_limit", 0 <= limit <= 1, "from 0 to 1"),
+            ("least_run_s", self.least_run_s >= 0, "0 or more"),
+        ):
+            if not right:
+                msg = (
+                    f"{field} of class {self.name or '(without a name)'} is "
+                    f"{getattr(self, field)!s}, it must be {allowed}"
+                )
+                raise ValueError(msg)
+
+    @property
+    def limit(self) -> fractions.Fraction:
+        """Of overhead, see ``overhead_limit``."""
+        return min(1 - self.availability, self.overhead_limit)
+
+
+def pass_period_s(overhead_s: int = OVERHEAD_S) -> int:
+    """Return how often to look for somebody to preempt.
+
+    So seldom that a server that was resumed runs for most of the time
+    between: with 60 s of overhead and a pass each 30 s, servers of a class of
+    0.9 would run for less than 0.8 of the time, with one each 300 s for 0.88.
+    """
+    return max(_SHORTEST_PERIOD_S, _PAYS * overhead_s)
+
+
+def for_servers(
+    name: str,
+    importance: int,
+    availability: fractions.Fraction,
+    overhead_s: int = OVERHEAD_S,
+) -> QosClass:
+    """Return a class with what suits servers, which are slow to resume.
+
+    Whoever would break its promise before the next pass is urgent, and
+    nobody is preempted before being there has paid for getting there.
+
+    :raises ValueError: see QosClass
+    """
+    return QosClass(
+        name,
+        importance,
+        availability,
+        safety_margin_s=pass_period_s(overhead_s),
+        least_run_s=_PAYS * overhead_s,
+    )
+
+
+#: Smaller is more urgent: ((0, importance, Q) or (1, 0, Q)).
+Precedence: TypeAlias = tuple[int, int, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """A request at one time.
+
+    ``q`` and ``margin`` are in microseconds times the scale of the table of
+    classes. ``precedence``: those with smaller ones come first. ``yields``:
+    whether a request of the same or a less important class may preempt it.
+    ``group``: members of the same one, if it is not '', never preempt each
+    other.
+    """
+
+    uuid: str
+    qos: QosClass
+    admitted_us: int
+    q: int
+    margin: int
+    precedence: Precedence
+    yields: bool
+    group: str = ""
+
+    @property
+    def order(self) -> tuple[Precedence, int, str]:
+        """What waiting requests are sorted by, the first one first."""
+        return (self.precedence, self.admitted_us, self.uuid)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether less than its safety margin is left."""
+        return self.margin < 0
+
+
+def may_preempt(one: Standing, other: Standing) -> bool:
+    """Tell whether a request may end another that runs.
+
+    It must come first by precedence, and the other be one that yields or less
+    important. A part of a strict order: at a given time, whoever gives way
+    never preempts in turn who it gave way to, not even by way of others.
+    """
+    if one.precedence >= other.precedence:
+        return False
+    if one.group and one.group == other.group:
+        return False
+    return other.yields or one.qos.importance < other.qos.importance
+
+
+class Classes:
+    """The table of classes; never changed, and equal if they are.
+
+    :ivar scale: what microseconds are multiplied by
+    :raises ValueError: two have the same name or importance, or there are
+        none, or too many
+    """
+
+    __slots__ = ("_by_name", "_ordered", "scale")
+
+    def __init__(self, *classes: QosClass) -> None:
+        if not 0 < len(classes) <= MOST_CLASSES:
+            msg = (
+                f"there are {len(classes)} classes, there must be from 1 to "
+                f"{MOST_CLASSES}"
+            )
+            raise ValueError(msg)
+        self._by_name = {qos.name: qos for qos in classes}
+        by_importance: dict[int, QosClass] = {}
+        for qos in classes:
+            if self._by_name[qos.name] is not qos:
+                msg = f"name of two classes is {qos.name}, each must differ"
+                raise ValueError(msg)
+            other = by_importance.setdefault(qos.importance, qos)
+            if other is not qos:
+                msg = (
+                    f"importance of classes {other.name} and {qos.name} is "
+                    f"{qos.importance}, each must differ"
+                )
+                raise ValueError(msg)
+        self._ordered = tuple(
+            by_importance[importance] for importance in sorted(by_importance)
+        )
+        self.scale = math.lcm(*[qos.availability.numerator for qos in classes])
+
+    def __iter__(self) -> Iterator[QosClass]:
+        """The most important first."""
+        return iter(self._ordered)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Classes):
+            return NotImplemented
+        return self._by_name == other._by_name
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._by_name.values()))
+
+    def find(self, name: str) -> QosClass | None:
+        """Return the class of a name."""
+        return self._by_name.get(name)
+
+    def q(self, qos: QosClass, times: Times, overhead_us: int) -> int:
+        """Return the time to violate, in microseconds times the scale.
+
+        :param overhead_us: how long it takes to get it back to a host
+        """
+        share = qos.availability
+        due = times.running_us * share.denominator * (
+            self.scale // share.numerator
+        )
+        return due - (times.total_us + overhead_us) * self.scale
+
+    def stand(
+        self,
+        uuid: str,
+        qos: QosClass,
+        clocks: Clocks,
+        now_us: int,
+        overhead_us: int,
+        group: str = "",
+    ) -> Standing:
+        """Return where a request stands now.
+
+        :param qos: one of the table
+        """
+        times = clocks.at(now_us)
+        q = self.q(qos, times, overhead_us)
+        margin = q - qos.safety_margin_s * SECOND * self.scale
+        has_run = clocks.ran_us(now_us) >= qos.least_run_s * SECOND
+        return Standing(
+            uuid,
+            qos,
+            clocks.admitted_us,
+            q,
+            margin,
+            (0, qos.importance, q) if margin < 0 else (1, 0, q),
+            has_run and (margin >= 0 or _is_within(qos, times)),
+            group,
+        )
+
+    def seconds(self, scaled: int) -> fractions.Fraction:
+        """Return Q or a margin in seconds."""
+        return fractions.Fraction(scaled, SECOND * self.scale)
+
+
+@functools.lru_cache(maxsize=1024)
+def _limit(qos: QosClass) -> tuple[int, int]:
+    return qos.limit.as_integer_ratio()
+
+
+def _is_within(qos: QosClass, times: Times) -> bool:
+    """Tell whether no more went into overhead than may."""
+    part, whole = _limit(qos)
+    on_hosts_us = times.binding_us + times.running_us
+    return times.binding_us * whole <= part * on_hosts_us

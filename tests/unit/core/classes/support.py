@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The published classes, and requests of them as they may stand."""
+
+from __future__ import annotations
+
+import fractions
+
+from nova_preempt.core.classes.margin import Classes
+from nova_preempt.core.classes.margin import QosClass
+from nova_preempt.core.classes.margin import Standing
+from nova_preempt.core.model import SECOND
+
+GOLD = QosClass("gold", 1, fractions.Fraction(1), 30)
+SILVER = QosClass("silver", 2, fractions.Fraction(9, 10), 30)
+BRONZE = QosClass("bronze", 3, fractions.Fraction(1, 2), 30)
+CLASSES = Classes(GOLD, SILVER, BRONZE)
+
+
+def standing(
+    name: str,
+    q_s: int | fractions.Fraction,
+    *,
+    uuid: str = "",
+    yields: bool | None = None,
+    group: str = "",
+    classes: Classes = CLASSES,
+) -> Standing:
+    """Return a request of a class that has so many seconds left.
+
+    :param yields: None for what it is of those that have always run
+    """
+    qos = classes.find(name)
+    assert qos is not None
+    q = int(q_s * SECOND * classes.scale)
+    margin = q - qos.safety_margin_s * SECOND * classes.scale
+    return Standing(
+        uuid or f"{name} {q_s}",
+        qos,
+        0,
+        q,
+        margin,
+        (0, qos.importance, q) if margin < 0 else (1, 0, q),
+        margin >= 0 if yields is None else yields,
+        group,
+    )

@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How long it takes to get back to a host."""
+
+from __future__ import annotations
+
+import fractions
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.classes.overheads import Overheads
+from nova_preempt.core.classes.overheads import smoothed_us
+from nova_preempt.core.model import SECOND
+from tests.unit.core.support import LAW
+
+
+class TestOverheads(unittest.TestCase):
+    def test_a_minute_until_one_was_measured(self) -> None:
+        self.assertEqual(60 * SECOND, Overheads().of("any"))
+        self.assertEqual(7, Overheads(default_us=7).of("any"))
+
+    def test_each_kind_has_its_own(self) -> None:
+        found = Overheads(weight=fractions.Fraction(1, 2))
+        for kind, took_us in (("a", 10), ("b", 99), ("a", 20), ("a", 16)):
+            found = found.seen(kind, took_us)
+        self.assertEqual(15, found.of("a"))
+        self.assertEqual(99, found.of("b"))
+
+    def test_less_than_no_time_tells_nothing(self) -> None:
+        found = Overheads().seen("a", 5)
+        self.assertEqual(found, found.seen("a", -1))
+
+    @LAW
+    @hypothesis.given(
+        st.integers(0, 10**12), st.integers(0, 10**12),
+        st.fractions(0, 1).filter(bool),
+    )
+    def test_the_mean_lies_between(
+        self, mean_us: int, sample_us: int, weight: fractions.Fraction
+    ) -> None:
+        low, high = sorted((mean_us, sample_us))
+        self.assertLessEqual(low, smoothed_us(mean_us, sample_us, weight))
+        self.assertLessEqual(smoothed_us(mean_us, sample_us, weight), high)
+
+    def test_what_cannot_be_is_refused(self) -> None:
+        for weight in (0, 2):
+            with self.assertRaisesRegex(
+                ValueError, f"weight of overheads is {weight}, it must be"
+            ):
+                Overheads(weight=fractions.Fraction(weight))
+        with self.assertRaisesRegex(ValueError, "default_us .* is -1, it"):
+            Overheads(default_us=-1)
+
+
+if __name__ == "__main__":
+    unittest.main()
