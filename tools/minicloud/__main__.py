@@ -35,6 +35,9 @@ def _up(layout, args):
         if known:
             _check(known.settings, args)
         layout = known or cloud.choose(layout, args.port_base, args.private)
+        if args.devstack:
+            layout = dataclasses.replace(layout, settings=dataclasses.replace(
+                layout.settings, devstack=True))
         if args.computes is not None:
             layout = dataclasses.replace(layout, settings=dataclasses.replace(
                 layout.settings, computes=args.computes))
@@ -112,6 +115,10 @@ def _parse():
                          'machine has some')
     up.add_argument('--port-base', type=int, metavar='PORT',
                     help='the first of ten ports (20000)')
+    up.add_argument('--devstack', action='store_true',
+                    help='have our plugin of DevStack write our part of the '
+                         'configuration, by the functions of the checkout '
+                         'that DEVSTACK_DIR names if it names one')
     up.set_defaults(do=_up)
     down = commands.add_parser('down', help='stop all')
     down.add_argument('--wipe', action='store_true',

@@ -35,11 +35,13 @@ class Settings:
     :ivar port_base: the first of ten ports; databases, virtual hosts and
         users have it in their names, where clouds share them
     :ivar private: what runs privately of 'mariadb' and 'rabbitmq'
+    :ivar devstack: whether our plugin of DevStack writes our configuration
     """
 
     computes: int = 4
     port_base: int = 20000
     private: tuple[str, ...] = ('mariadb', 'rabbitmq')
+    devstack: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@
 
 import pathlib
 
+from minicloud import devstack
 from minicloud import files
 from minicloud import layout as layouts
 
@@ -25,7 +26,10 @@ CONTROLLERS = ('controller1', 'controller2')
 
 def write(layout):
     etc = layout.etc / 'nova'
-    _write_with_ours(layout, etc / 'nova.conf')
+    if layout.settings.devstack:
+        devstack.write(layout, etc / 'nova.conf', _with_databases(layout))
+    else:
+        _write_with_ours(layout, etc / 'nova.conf')
     files.save(etc / 'nova-cell1.conf', {
         **_common(layout, 'cell1'),
         'database': _database(layout, 'nova_cell1'),
@@ -46,16 +50,20 @@ def extra(layout):
     return layout.etc / 'nova' / 'extra.conf'
 
 
-def _write_with_ours(layout, path):
-    files.save(path, {
+def _with_databases(layout):
+    return {
         **_common(layout, 'super'),
         'api_database': _database(layout, 'nova_api'),
         'database': _database(layout, 'nova_cell0'),
         'preemption_engine': {
             'backend_url': layout.database_url(
                 'nova_preempt', dialect='mysql', suffix='')},
-        'reservation': {'enabled': 'true'},
-    })
+    }
+
+
+def _write_with_ours(layout, path):
+    files.save(path, {**_with_databases(layout),
+                      'reservation': {'enabled': 'true'}})
     connection = layout.database_url('nova_preempt', suffix='')
     text = FRAGMENT.read_text()
     for old, new in (

@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Our part of the configuration, written by our plugin of DevStack."""
+
+import os
+import pathlib
+import shlex
+import subprocess
+
+from minicloud import files
+from minicloud import steps
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+PHASES = REPO / 'tests' / 'unit' / 'devstack' / 'run_phases.sh'
+# What of the phase post-config is about files of services.
+WORK = ('load:', 'configure_nova_preempt_placement', 'configure_nova_preempt')
+# As DevStack has them; SameHostFilter and DifferentHostFilter are its own.
+FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
+           'ImagePropertiesFilter', 'ServerGroupAntiAffinityFilter',
+           'ServerGroupAffinityFilter', 'SameHostFilter',
+           'DifferentHostFilter')
+
+
+def write(layout, path, sections):
+    """Write a nova.conf; the plugin extends it and placement.conf.
+
+    :param sections: what is in there without us
+    :raises StepFailed: the plugin has
+    """
+    files.save(path, {**sections, 'filter_scheduler': {
+        'enabled_filters': ','.join(FILTERS)}})
+    site = layout.run / 'devstack-site.sh'
+    url = layout.database_url('nova_preempt', suffix='')
+    site.write_text(
+        f'KEYSTONE_SERVICE_URI={layout.url("keystone", "/v3")}\n'
+        f'function database_connection_url {{ echo {shlex.quote(url)}; }}\n')
+    log = layout.logs / 'step-devstack.log'
+    with log.open('w') as file:
+        found = subprocess.run(
+            ['bash', str(PHASES), *WORK], check=False, stdout=file,
+            stderr=subprocess.STDOUT, env={
+                'PATH': os.environ['PATH'], 'HOME': str(layout.directory),
+                'ROOT': str(layout.directory), 'REPO': str(REPO),
+                'SITE': str(site), 'NOVA_PREEMPT_RESERVATIONS': 'True',
+                'DEVSTACK_DIR': os.environ.get('DEVSTACK_DIR', '')})
+    if found.returncode:
+        raise steps.StepFailed('the plugin of DevStack has failed', log)
