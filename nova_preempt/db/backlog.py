@@ -31,6 +31,9 @@ _BOOT = backlog_models.BacklogBoot
 _SERVER = backlog_models.BacklogServer
 _CHANGE = backlog_models.BacklogChange
 
+# States in which a pass has something to say of a request.
+_WAITING = (model.WAITING, model.PARTLY_ACTIVE, model.EVICTED)
+
 _APART = ('boots', 'servers')
 
 
@@ -56,9 +59,10 @@ def get(database, uuid, project_id=None):
 
 
 def find(database, states=None, project_id=None, user_id=None, marker=None,
-         limit=None, newest_first=False):
+         limit=None, newest_first=False, with_trust=False):
     """The Requests of which all this is true, in order of their creation.
 
+    :param with_trust: only those whose trust has not been deleted
     :param marker: a Request; those after it in the order
     """
     query = sa.select(_REQUEST)
@@ -68,6 +72,8 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
         query = query.where(_REQUEST.project_id == project_id)
     if user_id is not None:
         query = query.where(_REQUEST.user_id == user_id)
+    if with_trust:
+        query = query.where(_REQUEST.trust_id > '')
     key = (_REQUEST.created_at, _REQUEST.uuid)
     if marker is not None:
         row, at = sa.tuple_(*key), (marker.created_at, marker.uuid)
@@ -130,30 +136,77 @@ def begin_boot(database, uuid, of, boot, reason=''):
 
 
 @retries.retried
+def record(database, uuid, of, now, verdict):
+    """Write down what has become of a request, all of it or nothing.
+
+    :param of: the states that the request may be in
+    :param verdict: a core.backlog.answers.Verdict
+    :returns: False: the request is in another state, nothing was written
+    """
+    with database.writer() as session:
+        if not session.execute(sa.update(_REQUEST).where(
+                _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
+                **_columns(verdict.values), state=verdict.state,
+                updated_at=now)).rowcount:
+            return False
+        if verdict.state not in of:
+            _note(session, uuid, now, verdict.state,
+                  verdict.values.get('reason', ''))
+        _write_servers(session, uuid, verdict.servers)
+        if verdict.forgotten:
+            session.execute(sa.delete(_SERVER).where(
+                _SERVER.uuid.in_(verdict.forgotten)))
+        for boot in verdict.boots:
+            session.execute(sa.update(_BOOT).where(
+                _BOOT.request_uuid == uuid, _BOOT.number == boot.number)
+                .values(state=boot.state))
+    return True
+
+
+@retries.retried
 def note_servers(database, uuid, servers):
     """Write down what is known of servers of a request.
 
     :param servers: [model.OwnServer]
     """
-    if not servers:
-        return
     with database.writer() as session:
-        for server in sorted(servers, key=lambda item: item.uuid):
-            values = {'boot': server.boot, 'state': server.state,
-                      'since': server.since}
-            if not session.execute(sa.update(_SERVER).where(
-                    _SERVER.uuid == server.uuid).values(**values)).rowcount:
-                session.execute(sa.insert(_SERVER).values(
-                    uuid=server.uuid, request_uuid=uuid, **values))
+        _write_servers(session, uuid, servers)
 
 
 @retries.retried
-def end_boot(database, uuid, number, state):
-    """Write down how a boot has ended: a state of model.Boot."""
-    with database.writer() as session:
-        session.execute(sa.update(_BOOT).where(
-            _BOOT.request_uuid == uuid, _BOOT.number == number).values(
-            state=state))
+def note(database, notes):
+    """Write down what a pass has found, of those that still wait.
+
+    :param notes: {uuid: a core.backlog.passing.Note}
+    """
+    if not notes:
+        return
+    statement = sa.update(_REQUEST.__table__).where(
+        _REQUEST.uuid == sa.bindparam('of'),
+        # Not IN, whose parameters are not for many statements at once.
+        sa.or_(*(_REQUEST.state == state for state in _WAITING))).values(
+        position=sa.bindparam('place'), waits_for=sa.bindparam('why'),
+        estimate_s=sa.bindparam('wait_s'))
+    rows = [{'of': uuid, 'place': item.position,
+             'why': json.dumps(dict(item.waits_for)),
+             'wait_s': item.estimate_s}
+            for uuid, item in sorted(notes.items())]
+    for some in reservation_rows.batches(rows):
+        with database.writer() as session:
+            session.execute(statement, some)
+
+
+def placed(database, since):
+    """[{resource class: amount}] of the boots since then that went well."""
+    query = (sa.select(_REQUEST.alternatives, _BOOT.flavor_id, _BOOT.count)
+             .join(_REQUEST, _REQUEST.uuid == _BOOT.request_uuid)
+             .where(_BOOT.asked_at >= since, _BOOT.state == model.SETTLED))
+    with database.reader() as session:
+        rows = session.execute(query).all()
+    return [{name: amount * row.count for name, amount
+             in item.resources.items()}
+            for row in rows for item in _alternatives(row.alternatives)
+            if item.flavor_id == row.flavor_id]
 
 
 def history(database, uuid):
@@ -167,6 +220,16 @@ def history(database, uuid):
 
 
 # -- rows ------------------------------------------------------------------
+
+
+def _write_servers(session, uuid, servers):
+    for server in sorted(servers, key=lambda item: item.uuid):
+        values = {'boot': server.boot, 'state': server.state,
+                  'since': server.since}
+        if not session.execute(sa.update(_SERVER).where(
+                _SERVER.uuid == server.uuid).values(**values)).rowcount:
+            session.execute(sa.insert(_SERVER).values(
+                uuid=server.uuid, request_uuid=uuid, **values))
 
 
 def _note(session, uuid, at, state, reason):

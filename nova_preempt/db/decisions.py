@@ -26,6 +26,7 @@ import sqlalchemy as sa
 from nova_preempt.core import victim_status
 from nova_preempt.db import clock
 from nova_preempt.db import models
+from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
 
 # Statuses of a decision. Those in OPEN need somebody to finish them.
@@ -297,6 +298,27 @@ class Decisions:
         with self._database.reader() as session:
             return [(row.decision_uuid, _victim(row))
                     for row in session.execute(query).scalars()]
+
+    def get_statuses(self, uuids):
+        """{uuid of a server: its status as a victim}, of these servers.
+
+        By the last decision that made it one and was not taken back before
+        it ended.
+        """
+        victim, decision = models.Victim, models.Decision
+        found = {}
+        with self._database.reader() as session:
+            for some in reservation_rows.batches(sorted(uuids)):
+                rows = session.execute(
+                    sa.select(victim.server_uuid, victim.status)
+                    .join(decision, decision.uuid == victim.decision_uuid)
+                    .where(victim.server_uuid.in_(some),
+                           decision.status.in_((*OPEN, DONE))
+                           | ((decision.status == ROLLED_BACK)
+                              & victim.status.in_(ENDED)))
+                    .order_by(decision.created_at, decision.uuid))
+                found.update(rows.tuples().all())
+        return found
 
     def get_claimed_uuids(self):
         """The uuids of the decisions that are CLAIMED, as a set."""

@@ -174,6 +174,25 @@ class Inventory:
             flops_per_watt=flops_per_watt, asleep=asleep and bool(changed),
             **changed)
 
+    def rooms(self):
+        """[(Host, core Provider of its root)] of those in use, as of now.
+
+        Providers that have not changed are not read again.
+
+        :raises NovaError, PlacementError: nobody knows
+        """
+        hosts = self.hosts()
+        listed = {item.uuid: item
+                  for item in self._placement.list_providers([])}
+        found = []
+        for host in hosts.values():
+            provider = listed.get(host.provider_uuid)
+            state = (self._providers.get(provider)
+                     if provider and host.is_usable else None)
+            if state is not None:
+                found.append((host, state))
+        return found
+
     def is_vacant(self, host, counts):
         """Whether nothing runs there but preemptible servers that can end."""
         if counts.get(host.name, (0, 0))[1]:

@@ -40,13 +40,17 @@ ASKING = "asking"  # written before Nova is asked: it may have been
 ASKED = "asked"  # Nova has accepted
 SETTLED = "settled"  # each of its servers runs, or is gone
 REFUSED = "refused"  # Nova has not accepted
+IN_VAIN = "in_vain"  # Nova found no host for any of its servers
+LOST = "lost"  # nobody knows; it has not arrived for so long that it will not
 
 # States of a server of a request.
 BUILDING = "building"
-RUNNING = "running"
+RUNNING = "running"  # was built; what its owner does with it is theirs
 AWAY = "away"  # gave way, and is kept: shelved, or stopped
-GONE = "gone"  # there is no such server any more
-ERROR = "error"  # Nova could not build it
+ENDED = "ended"  # gave way, and was deleted
+GONE = "gone"  # its owner has deleted it
+ERROR = "error"  # Nova could not build it, and would not the next time
+UNPLACED = "unplaced"  # Nova found no host; it is deleted, and does not count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -161,14 +165,16 @@ class Change:
 
 
 def missing(request: Request) -> int:
-    """Return how many of its servers do not run, and are not on their way.
+    """Return how many of its servers are still to be started.
 
-    One that is kept elsewhere, as a shelved one is, comes back by itself.
+    One that is kept elsewhere, as a shelved one is, comes back by itself. One
+    that its owner has deleted is not wanted any more, and one that could not
+    be built would not be the next time.
     """
     if not request.servers:
         return request.count
     there = sum(
-        server.state in (BUILDING, RUNNING, AWAY)
+        server.state in (BUILDING, RUNNING, AWAY, GONE, ERROR)
         for server in request.servers
     )
     return max(0, request.count - there)

@@ -19,7 +19,9 @@ import unittest
 
 import sqlalchemy as sa
 
+from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passing
 from nova_preempt.db import backlog
 from nova_preempt.db import models
 from tests import tables
@@ -137,17 +139,73 @@ class TestSQLite(unittest.TestCase):
         self.assertTrue(backlog.begin_boot(
             self.db, 'r1', (model.WAITING,), boot(), reason='first'))
         for _twice in range(2):
-            backlog.note_servers(self.db, 'r1', [
-                model.OwnServer('s2', 1, model.BUILDING, LATER),
-                model.OwnServer('s1', 1, model.RUNNING, LATER)])
-        backlog.note_servers(self.db, 'r1', [])
-        backlog.end_boot(self.db, 'r1', 1, model.ASKED)
+            self.assertTrue(self.record(
+                servers=(model.OwnServer('s2', 1, model.BUILDING, LATER),
+                         model.OwnServer('s1', 1, model.RUNNING, LATER)),
+                boots=(boot(state=model.ASKED),)))
         found = backlog.get(self.db, 'r1')
         self.assertEqual(model.PLACING, found.state)
         self.assertEqual((boot(state=model.ASKED),), found.boots)
         self.assertEqual(
             (model.OwnServer('s1', 1, model.RUNNING, LATER),
              model.OwnServer('s2', 1, model.BUILDING, LATER)), found.servers)
+        self.record(forgotten=('s1',))
+        self.assertEqual(['s2'], [
+            item.uuid for item in backlog.get(self.db, 'r1').servers])
+
+    def record(self, of=(model.PLACING,), state=model.PLACING, values=None,
+               **parts):
+        return backlog.record(self.db, 'r1', of, LATER, answers.Verdict(
+            state, values or {}, **parts))
+
+    def test_a_verdict_is_written_as_a_whole_or_not_at_all(self):
+        backlog.create(self.db, request())
+        verdict = {'state': model.EXPIRED, 'values': {
+            'reason': 'too long', 'position': None, 'waits_for': {}}}
+        self.assertFalse(self.record(
+            servers=(model.OwnServer('s1', 1, model.BUILDING, LATER),),
+            **verdict))
+        self.assertEqual(request(), backlog.get(self.db, 'r1'))
+        self.assertTrue(self.record((model.WAITING,), **verdict))
+        self.assertEqual(
+            [model.Change(NOW, model.WAITING),
+             model.Change(LATER, model.EXPIRED, 'too long')],
+            backlog.history(self.db, 'r1'))
+        self.assertFalse(self.record((model.WAITING,), **verdict))
+
+    def test_those_with_a_trust(self):
+        for uuid in ('r1', 'r2'):
+            backlog.create(self.db, request(uuid, state=model.DONE))
+        backlog.change(self.db, 'r1', model.CLOSED, LATER, trust_id='')
+        self.assertEqual(['r2'], [item.uuid for item in backlog.find(
+            self.db, model.CLOSED, with_trust=True)])
+
+    def test_notes_of_those_that_wait(self):
+        for uuid, state in (('r1', model.WAITING), ('r2', model.PLACING)):
+            backlog.create(self.db, request(uuid, state=state))
+        backlog.note(self.db, {})
+        backlog.note(self.db, {
+            uuid: passing.Note(3, {'code': 'room'}, 60)
+            for uuid in ('r1', 'r2')})
+        self.assertEqual(
+            [(3, {'code': 'room'}, 60), (None, {}, None)],
+            [(item.position, item.waits_for, item.estimate_s)
+             for item in backlog.find(self.db)])
+
+    def test_what_was_placed(self):
+        backlog.create(self.db, request())
+        for number, values in enumerate((
+                {'state': model.SETTLED}, {'state': model.SETTLED,
+                                           'asked_at': NOW, 'count': 1,
+                                           'flavor_id': 'f2'},
+                {'state': model.IN_VAIN},
+                {'state': model.SETTLED,
+                 'asked_at': NOW - datetime.timedelta(seconds=1)})):
+            backlog.begin_boot(self.db, 'r1', model.OPEN,
+                               boot(number + 1, **values))
+        self.assertCountEqual(
+            [{'VCPU': 6, 'MEMORY_MB': 6144}, {'VCPU': 1}],
+            backlog.placed(self.db, NOW))
 
 
 def load_tests(loader, tests, pattern):

@@ -75,6 +75,23 @@ class TestSQLite(unittest.TestCase):
             connection.execute(sa.text('DROP TABLE alembic_version'))
         engine.dispose()
 
+    def test_statuses_of_those_that_gave_way(self):
+        """By the last decision; not if it was taken back before."""
+        for number, (status, *victims) in enumerate((
+                (decisions.DONE, ('a', decisions.RESTORED),
+                 ('b', decisions.SHELVED)),
+                (decisions.CLAIMED, ('a', decisions.NOTICED)),
+                (decisions.ROLLED_BACK, ('b', decisions.PENDING),
+                 ('c', decisions.GONE)),
+                (decisions.ABORTED, ('d', decisions.PENDING)))):
+            self.decisions.create_decision(decision(
+                uuid=f'd{number}', status=status, victims=tuple(
+                    db.Victim(uuid, status=how) for uuid, how in victims)))
+        self.assertEqual(
+            {'a': decisions.NOTICED, 'b': decisions.SHELVED,
+             'c': decisions.GONE}, self.decisions.get_statuses('abcd'))
+        self.assertEqual({}, self.decisions.get_statuses([]))
+
     def test_schema_is_that_of_the_models(self):
         engine = self.db.engine
         inspector = sa.inspect(engine)

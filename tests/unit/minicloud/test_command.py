@@ -36,8 +36,7 @@ class TestUp(unittest.TestCase):
     def up(self, port_base=None, private=False, computes=None):
         with contextlib.redirect_stdout(io.StringIO()):
             command._up(self.layout, argparse.Namespace(
-                port_base=port_base, private=private, computes=computes,
-                devstack=False))
+                port_base=port_base, private=private, computes=computes))
         layout = self.started.call_args.args[0]
         layout.save()
         return layout.settings

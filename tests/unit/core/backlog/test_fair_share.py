@@ -81,7 +81,7 @@ class TestFairShare(unittest.TestCase):
     def test_servers_that_run_are_not_asked_for(self):
         requests = [
             base.request('a', count=4, servers=base.servers(
-                model.RUNNING, model.BUILDING, model.AWAY, model.GONE)),
+                model.RUNNING, model.BUILDING, model.AWAY, model.ENDED)),
             base.request('b'), base.request('c', count=2, project_id='p2'),
             base.request('d', project_id='p2')]
         self.assertEqual(['a', 'c', 'b', 'd'], uuids(self.rank(requests)))

@@ -76,7 +76,7 @@ class TestDecide(unittest.TestCase):
         self.assertEqual([('a', 'small', 1)], starts(decide(
             [request], [host('h', 1)])))
         request = dataclasses.replace(request, servers=base.servers(
-            model.RUNNING, model.GONE))
+            model.RUNNING, model.ENDED))
         self.assertEqual([], starts(decide([request], [host('h', 1)])))
         self.assertEqual([('a', 'small', 2)], starts(decide(
             [request], [host('h', 2)])))

@@ -1,0 +1,151 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's API as a user: what is done in the name of who left a request.
+
+No credentials of ours: quotas, policies and key pairs are the user's.
+"""
+
+import dataclasses
+
+from keystoneauth1 import adapter as ks_adapter
+from keystoneauth1 import exceptions as ks_exc
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.conf import preemption
+
+# What is done to a server whose body did not say a version.
+VERSION = '2.52'
+
+_OK = (200, 202, 204)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reply:
+    """What Nova has answered to POST /servers.
+
+    :ivar status: of HTTP; None if there was no answer, and nobody knows
+        whether it has arrived
+    :ivar text: Nova's words; what went wrong, if there was no answer
+    :ivar kind: what Nova calls its error, such as "itemNotFound"; '' if the
+        answer is not one of Nova
+    :ivar server_uuid: of the first server that was made
+    """
+
+    status: int | None
+    text: str = ''
+    kind: str = ''
+    server_uuid: str = ''
+
+
+class UserNova:
+    """Boots, looks at and ends servers of a user.
+
+    :param session: a keystoneauth1 Session that is the user
+    :param conf: with [preemption], which says where Nova's API is
+    :param timeout_s: how long an answer is waited for
+    """
+
+    def __init__(self, session, conf, timeout_s):
+        group = conf[preemption.GROUP]
+        self._timeout_s = timeout_s
+        self._adapter = ks_adapter.Adapter(
+            session, service_type=group.service_type,
+            region_name=group.region_name,
+            interface=group.valid_interfaces or ['internal'],
+            endpoint_override=group.endpoint_override)
+
+    def check(self):
+        """Find out where Nova is, so that what fails later is its own.
+
+        :raises NovaError: nobody can be asked
+        """
+        try:
+            found = self._adapter.get_endpoint()
+        except ks_exc.ClientException as exc:
+            raise nova_api.NovaError(f'Where Nova is: {exc}') from exc
+        if not found:
+            raise nova_api.NovaError(
+                'The catalog of the user has no endpoint of Nova.')
+
+    def create(self, body, version):
+        """Ask for servers, once.
+
+        :param body: of POST /servers
+        :param version: the microversion that it is meant for
+        :returns: a Reply
+        """
+        try:
+            answer = self._call('POST', '/servers', version, json=body)
+        except ks_exc.ClientException as exc:
+            return Reply(None, str(exc))
+        if answer.status_code in _OK:
+            return Reply(answer.status_code,
+                         server_uuid=_server_uuid(answer))
+        return Reply(answer.status_code, *_fault(answer))
+
+    def get(self, uuid):
+        """The server as Nova shows it, None if there is none.
+
+        :raises NovaError: nobody knows
+        """
+        answer = self._ask('GET', f'/servers/{uuid}')
+        return answer and answer.json()['server']
+
+    def delete(self, uuid):
+        """Delete a server; fine if it is gone. Raises NovaError, as all."""
+        self._ask('DELETE', f'/servers/{uuid}')
+
+    def shelve(self, uuid):
+        self._act(uuid, 'shelve')
+
+    def unshelve(self, uuid):
+        self._act(uuid, 'unshelve')
+
+    def _act(self, uuid, action):
+        self._ask('POST', f'/servers/{uuid}/action', json={action: None})
+
+    def _ask(self, method, url, **kwargs):
+        """The answer, None if there is no such server."""
+        try:
+            answer = self._call(method, url, VERSION, **kwargs)
+        except ks_exc.ClientException as exc:
+            raise nova_api.NovaError(f'{method} {url}: {exc}') from exc
+        if answer.status_code == 404:
+            return None
+        if answer.status_code not in _OK:
+            raise nova_api.NovaError(
+                f'{method} {url}: {answer.status_code} {_fault(answer)[0]}')
+        return answer
+
+    def _call(self, method, url, version, **kwargs):
+        # NOTE: Asked once. What has arrived without an answer would make its
+        # servers twice.
+        return self._adapter.request(
+            url, method, microversion=version, raise_exc=False,
+            connect_retries=0, status_code_retries=0,
+            timeout=self._timeout_s, **kwargs)
+
+
+def _server_uuid(answer):
+    try:
+        return answer.json()['server']['id']
+    except (ValueError, KeyError, TypeError):
+        return ''
+
+
+def _fault(answer):
+    """(Nova's words, what it calls the error) of an answer."""
+    try:
+        (kind, fault), = answer.json().items()
+        return fault['message'], kind
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f'{answer.status_code} {answer.reason}', ''

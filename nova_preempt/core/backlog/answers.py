@@ -1,0 +1,226 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What becomes of a request by Nova's answer, and by the time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import enum
+from typing import Any
+
+from nova_preempt.core import returns
+from nova_preempt.core.backlog import model
+
+#: The longest pause between two tries, in seconds. Room may come any time.
+LONGEST_PAUSE_S = 600
+
+# Why a request waits after a try; see passing.py for what a pass says.
+NO_HOST = "no_valid_host"
+NO_ANSWER = "no_answer"
+QUOTA = "quota"
+REFUSED = "refused"  # for now
+
+#: So often Nova may find a conflict before that is taken for a no.
+_MOST_CONFLICTS = 5
+
+NOT_WAITING: Mapping[str, Any] = {
+    "position": None,
+    "estimate_s": None,
+    "waits_for": {},
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What an operator may set.
+
+    :param undecided_s: after so long a boot without an answer has arrived at
+        Nova, or never will
+    :param building_s: so long a server may take to be built; 0: any time
+    :param retry_s: the pause after the first try that found no host
+    """
+
+    undecided_s: float = 180
+    building_s: int = 3600
+    retry_s: int = 30
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be written down of a request, and done about it.
+
+    :param state: its state from now on
+    :param values: what else changes of it, by the names of model.Request
+    :param servers: those that are new or changed
+    :param forgotten: the uuids of those of which nothing is left
+    :param boots: those that changed
+    :param deletes: the uuids of servers that are to be deleted
+    """
+
+    state: str
+    values: Mapping[str, Any]
+    servers: tuple[model.OwnServer, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    boots: tuple[model.Boot, ...] = ()
+    deletes: tuple[str, ...] = ()
+
+    def changes(self, request: model.Request) -> bool:
+        """Whether there is anything to write down."""
+        return bool(
+            self.state != request.state
+            or self.servers
+            or self.forgotten
+            or self.boots
+            or any(
+                getattr(request, name) != value
+                for name, value in self.values.items()
+            )
+        )
+
+
+class Taken(enum.Enum):
+    """How Nova has taken a boot."""
+
+    ACCEPTED = "accepted"
+    QUOTA = "quota"  # more than the user may have now
+    LATER = "later"
+    NO = "no"
+    UNKNOWN = "unknown"  # it may have made the servers
+
+
+def taken(status: int | None, kind: str, text: str, tries: int = 0) -> Taken:
+    """Say how Nova has taken a boot.
+
+    :param status: of HTTP, None if there was no answer
+    :param kind: what Nova calls its error, '' if it is not Nova that answers
+    :param text: Nova's words
+    :param tries: how often it was tried before
+    """
+    if status is None or status >= 500 or status < 200:
+        return Taken.UNKNOWN
+    if status < 300:
+        return Taken.ACCEPTED
+    words = text.lower()
+    if status in (403, 413) and any(
+        item in words for item in ("quota", "over limit", "maximum number of")
+    ):
+        return Taken.QUOTA
+    if status == 409:
+        return Taken.LATER if tries < _MOST_CONFLICTS else Taken.NO
+    # What is in front of Nova may refuse for any reason, and for a while.
+    return Taken.NO if status in (400, 403, 404) and kind else Taken.LATER
+
+
+def answered(
+    request: model.Request,
+    boot: model.Boot,
+    how: Taken,
+    text: str,
+    server_uuid: str,
+    now: datetime.datetime,
+    options: Options,
+) -> Verdict:
+    """Say what becomes of a request that is being placed.
+
+    Nothing where that is unknown: a later look finds out.
+
+    :param request: as it was before the boot
+    :param text: Nova's words, if it has not accepted
+    :param server_uuid: of the first server, if it has; '' if nobody knows
+    """
+    if how is Taken.UNKNOWN:
+        return Verdict(model.PLACING, {})
+    if how is Taken.ACCEPTED:
+        servers = (
+            (model.OwnServer(server_uuid, boot.number, model.BUILDING, now),)
+            if server_uuid
+            else ()
+        )
+        return Verdict(
+            model.PLACING,
+            {},
+            servers,
+            boots=(dataclasses.replace(boot, state=model.ASKED),),
+        )
+    refused = (dataclasses.replace(boot, state=model.REFUSED),)
+    if how is Taken.NO:
+        return dataclasses.replace(
+            refuse(request, text, now, options), boots=refused
+        )
+    code = QUOTA if how is Taken.QUOTA else REFUSED
+    values = in_vain(request, code, text, now, options)
+    return Verdict(request.state, values, boots=refused)
+
+
+def refuse(
+    request: model.Request,
+    text: str,
+    now: datetime.datetime,
+    options: Options,
+) -> Verdict:
+    """Say what becomes of a request whose servers cannot be started.
+
+    One that runs in part goes on with that.
+    """
+    if any(item.state == model.RUNNING for item in request.servers):
+        values = in_vain(request, REFUSED, text, now, options)
+        return Verdict(request.state, {**values, "reason": text})
+    return Verdict(
+        model.FAILED,
+        {"reason": text, **NOT_WAITING},
+    )
+
+
+def why_too_late(request: model.Request, now: datetime.datetime) -> str:
+    """Why no servers are started for it for the first time, '' = they are."""
+    if request.not_after is not None and now >= request.not_after:
+        return f"It had to start until {request.not_after}Z."
+    if request.longest_wait_s is not None and (
+        now - request.created_at
+    ) >= datetime.timedelta(seconds=request.longest_wait_s):
+        return f"It has waited for {request.longest_wait_s} s."
+    return ""
+
+
+def expire(request: model.Request, now: datetime.datetime) -> Verdict | None:
+    """Say that a request waits no longer; None if it does."""
+    reason = why_too_late(request, now)
+    if request.state != model.WAITING or not reason:
+        return None
+    return Verdict(
+        model.EXPIRED,
+        {"reason": reason, **NOT_WAITING},
+    )
+
+
+def in_vain(
+    request: model.Request,
+    code: str,
+    text: str,
+    now: datetime.datetime,
+    options: Options,
+) -> dict[str, Any]:
+    """What changes of a request after a try that may go well later."""
+    return {
+        "waits_for": {"code": code, "text": text},
+        "tries": request.tries + 1,
+        "next_try_at": now
+        + datetime.timedelta(seconds=pause_s(request.tries, options)),
+    }
+
+
+def pause_s(tries: int, options: Options) -> int:
+    """How long after a try the next one is, with so many before it."""
+    return min(LONGEST_PAUSE_S, returns.pause_s(options.retry_s, tries))

@@ -1,0 +1,360 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What becomes of a request, given what is seen of its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog.answers import Options
+from nova_preempt.core.backlog.answers import Verdict
+from nova_preempt.core.backlog.servers import Sight
+
+
+def startable(
+    requests: Iterable[model.Request], now: datetime.datetime
+) -> list[model.Request]:
+    """Those of which servers are to be started, once there is room."""
+    return [request for request in requests if _is_startable(request, now)]
+
+
+def _is_startable(request: model.Request, now: datetime.datetime) -> bool:
+    if request.state == model.WAITING:
+        return True
+    states = [item.state for item in request.servers]
+    if not model.missing(request) or (
+        request.state not in (model.PARTLY_ACTIVE, model.EVICTED)
+        or (request.state == model.EVICTED and model.AWAY in states)
+    ):
+        return False
+    # What has given way comes back whenever that is.
+    return model.ENDED in states or not answers.why_too_late(request, now)
+
+
+def judge(
+    request: model.Request,
+    sights: Iterable[Sight],
+    victims: Mapping[str, str],
+    now: datetime.datetime,
+    options: Options,
+) -> Verdict:
+    """Say what has become of an open request.
+
+    1. Each server has the state that is seen, see server_state().
+    2. A boot without an answer has been accepted if its servers are there; it
+       is lost if they are not in time. It is settled once none is on its way.
+    3. Servers for which Nova found no host, or too late, are deleted and do
+       not count. So are those of boots that were given up.
+    4. Servers that gave way and were deleted are missing, if the request
+       comes back; those that their owner deleted are not.
+    5. The state follows, see _status().
+
+    :param sights: what Nova has of the servers of this request
+    :param victims: {uuid: status} of those that have given way, or are to
+    """
+    there = {item.uuid: item for item in sights}
+    one = _Judgement(request, there, victims, now, options)
+    one.look_at_servers()
+    one.look_at_boots()
+    return one.verdict()
+
+
+def closing(
+    request: model.Request,
+    sights: Iterable[Sight],
+    now: datetime.datetime,
+    options: Options,
+) -> tuple[Verdict, bool]:
+    """Say what is to be cleared up of a closed request.
+
+    What was on its way when it was closed is deleted, what runs stays.
+
+    :returns: (Verdict, whether nothing more may come)
+    """
+    there = {item.uuid: item for item in sights}
+    one = _Judgement(request, there, {}, now, options)
+    one.look_at_servers(stop=True)
+    one.look_at_boots()
+    verdict = one.verdict(request.state)
+    ended = {boot.number: boot.state for boot in verdict.boots}
+    return verdict, not verdict.deletes and not any(
+        ended.get(boot.number, boot.state) in servers.OPEN_BOOTS
+        for boot in request.boots
+    ) and not any(
+        item.state == model.UNPLACED and item.uuid in there
+        for item in one.servers.values()
+    )
+
+
+class _Judgement:
+    """One look at one request."""
+
+    def __init__(
+        self,
+        request: model.Request,
+        there: Mapping[str, Sight],
+        victims: Mapping[str, str],
+        now: datetime.datetime,
+        options: Options,
+    ) -> None:
+        self._request = request
+        self._there = there
+        self._victims = victims
+        self._now = now
+        self._options = options
+        self._values: dict[str, Any] = {}
+        self._deletes: list[str] = []
+        self._over = ""
+        self.servers = {item.uuid: item for item in request.servers}
+        self._boots = {item.number: item for item in request.boots}
+
+    # -- servers ---------------------------------------------------------
+
+    def look_at_servers(self, stop: bool = False) -> None:
+        """Give each its state.
+
+        :param stop: whether what is on its way is to come no more
+        """
+        ended = []
+        sought = servers.sought_servers(self._request)
+        for uuid in sorted({*self.servers, *self._there}):
+            sight = self._there.get(uuid)
+            known = self.servers.get(uuid)
+            if sight is None and uuid not in sought:
+                continue
+            if known is None and sight is not None and self._is_void(sight):
+                self._delete(sight)
+                continue
+            state = servers.server_state(
+                known.state if known else None, sight, self._victims.get(uuid)
+            )
+            if state == model.BUILDING and (stop or self._is_stuck(sight)):
+                state = model.UNPLACED
+            if state == model.UNPLACED and sight is not None:
+                self._delete(sight)
+            if state == model.ENDED and (
+                known is None or known.state != model.ENDED
+            ):
+                ended.append(uuid)
+            self._set(uuid, state)
+        self._end(ended)
+
+    def _set(self, uuid: str, state: str) -> None:
+        known = self.servers.get(uuid)
+        if known is None:
+            self.servers[uuid] = model.OwnServer(
+                uuid, self._there[uuid].boot, state, self._now
+            )
+        elif known.state != state:
+            self.servers[uuid] = dataclasses.replace(
+                known, state=state, since=self._now
+            )
+
+    def _is_void(self, sight: Sight) -> bool:
+        """Whether it came although its boot was given up."""
+        boot = self._boots.get(sight.boot)
+        return boot is None or boot.state in servers.VOID_BOOTS
+
+    def _is_stuck(self, sight: Sight | None) -> bool:
+        boot = self._boots.get(sight.boot) if sight else None
+        if boot is None or not self._options.building_s:
+            return False
+        return self._age_s(boot) > self._options.building_s
+
+    def _delete(self, sight: Sight) -> None:
+        if not sight.deleting:
+            self._deletes.append(sight.uuid)
+
+    def _end(self, ended: list[str]) -> None:
+        """Those that gave way and were deleted wait again, or do not."""
+        request = self._request
+        over = ""
+        if not request.comes_back:
+            over = "Its servers gave way, and it does not come back."
+        elif request.back_until is not None and (
+            self._now >= request.back_until
+        ):
+            over = f"It was not to come back after {request.back_until}Z."
+            ended = [
+                uuid
+                for uuid, item in self.servers.items()
+                if item.state == model.ENDED
+            ]
+        elif request.most_returns is not None and (
+            request.returns >= request.most_returns
+        ):
+            over = f"It has come back {request.returns} times."
+        if not ended:
+            return
+        if over:
+            self._over = over
+            for uuid in ended:
+                self._set(uuid, model.GONE)
+        else:
+            self._values.update(
+                returns=request.returns + 1,
+                waits_since=self._now,
+                tries=0,
+                next_try_at=None,
+            )
+
+    # -- boots -----------------------------------------------------------
+
+    def look_at_boots(self) -> None:
+        """End those of which nothing more is to be expected."""
+        for boot in self._request.boots:
+            if boot.state not in servers.OPEN_BOOTS:
+                continue
+            own = [
+                item.state
+                for item in self.servers.values()
+                if item.boot == boot.number
+            ]
+            state = self._boot_state(boot, own)
+            if state != boot.state:
+                self._boots[boot.number] = dataclasses.replace(
+                    boot, state=state
+                )
+                self._note_try(boot, state, own)
+
+    def _boot_state(self, boot: model.Boot, own: list[str]) -> str:
+        is_over = self._age_s(boot) > self._options.undecided_s
+        if len(own) < boot.count and not is_over:
+            return boot.state
+        if boot.state == model.ASKING and not own:
+            return model.LOST
+        if model.BUILDING in own:
+            return model.ASKED
+        if own and set(own) == {model.UNPLACED}:
+            return model.IN_VAIN
+        return model.SETTLED
+
+    def _note_try(
+        self, boot: model.Boot, state: str, own: list[str]
+    ) -> None:
+        """Wait longer after a try in vain."""
+        if state == model.LOST:
+            code, text = answers.NO_ANSWER, "Nova has not answered."
+        elif model.UNPLACED in own:
+            code, text = answers.NO_HOST, next(
+                (
+                    sight.fault
+                    for sight in self._there.values()
+                    if sight.boot == boot.number
+                    and servers.is_for_now(sight.fault)
+                ),
+                "Nova did not build it in time.",
+            )
+        else:
+            if model.RUNNING in own:
+                self._values.update(tries=0, next_try_at=None)
+            return
+        self._values.update(
+            answers.in_vain(
+                self._request, code, text, self._now, self._options
+            )
+        )
+
+    def _age_s(self, boot: model.Boot) -> float:
+        return (self._now - boot.asked_at).total_seconds()
+
+    # -- all of it ---------------------------------------------------------
+
+    def verdict(self, state: str | None = None) -> Verdict:
+        request = self._request
+        forgotten = tuple(
+            uuid
+            for uuid, item in sorted(self.servers.items())
+            if item.state == model.UNPLACED and uuid not in self._there
+        )
+        left = {
+            uuid: item
+            for uuid, item in self.servers.items()
+            if uuid not in forgotten
+        }
+        before = {item.uuid: item for item in request.servers}
+        boots = tuple(self._boots[item.number] for item in request.boots)
+        values = dict(self._values)
+        if state is None:
+            state, reason = _status(
+                dataclasses.replace(
+                    request, servers=tuple(left.values()), boots=boots
+                ),
+                self._over,
+                self._faults(),
+            )
+            if reason or state != request.state:
+                values["reason"] = reason
+        if state in (*model.CLOSED, model.ACTIVE):
+            values.update(answers.NOT_WAITING)
+        return Verdict(
+            state,
+            values,
+            tuple(
+                item
+                for uuid, item in sorted(left.items())
+                if item != before.get(uuid)
+            ),
+            tuple(uuid for uuid in forgotten if uuid in before),
+            tuple(
+                new
+                for new, old in zip(boots, request.boots, strict=True)
+                if new != old
+            ),
+            tuple(self._deletes),
+        )
+
+    def _faults(self) -> str:
+        return next(
+            (
+                self._there[uuid].fault
+                for uuid, item in sorted(self.servers.items())
+                if item.state == model.ERROR
+                and uuid in self._there
+                and self._there[uuid].fault
+            ),
+            "Nova could not build its servers.",
+        )
+
+
+def _status(
+    request: model.Request, over: str, fault: str
+) -> tuple[str, str]:
+    """(state, reason) of a request that is open."""
+    states = [item.state for item in request.servers]
+    if any(boot.state in servers.OPEN_BOOTS for boot in request.boots):
+        return model.PLACING, ""
+    lacks = model.missing(request)
+    if model.RUNNING in states:
+        if model.ERROR in states:
+            return model.PARTLY_ACTIVE, fault
+        if model.AWAY in states or lacks:
+            return model.PARTLY_ACTIVE, ""
+        return model.ACTIVE, ""
+    if model.AWAY in states:
+        return model.EVICTED, "Its servers gave way, and are kept."
+    if lacks:
+        if model.ENDED in states:
+            return model.EVICTED, "Its servers gave way."
+        return model.WAITING, ""
+    if model.ERROR in states:
+        return model.FAILED, fault
+    if over:
+        return model.EXPIRED if request.comes_back else model.DONE, over
+    return model.DONE, "Its servers were deleted."

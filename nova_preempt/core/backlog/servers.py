@@ -1,0 +1,178 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The servers of a request: their boots, tags and states.
+
+A boot is written down before Nova is asked for it, with the tag that its
+servers will have. So whoever looks later, after a crash too, finds by the tag
+what was made, and knows from the time of the boot whether more may come.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+from nova_preempt.core import victim_status
+from nova_preempt.core.backlog import model
+
+#: How long servers are looked for that nobody expects any more, in seconds.
+LATE_S = 86400
+
+#: Boots of which servers may still come.
+OPEN_BOOTS = (model.ASKING, model.ASKED)
+#: Boots that should have no servers.
+VOID_BOOTS = (model.LOST, model.REFUSED)
+
+_ON_ITS_WAY = (None, model.BUILDING)
+_DELETED = ("deleted", "soft-delete")
+_KEPT = ("shelved", "shelved_offloaded", "stopped")
+#: Of a server that was ended, and is kept.
+_KEPT_VICTIM = (
+    victim_status.SHELVED,
+    victim_status.STOPPED,
+    victim_status.LEFT,
+)
+#: Of a server that was ended for good, or is about to be.
+_LOST_VICTIM = (
+    victim_status.PENDING,
+    victim_status.NOTICED,
+    victim_status.ENDING,
+    victim_status.GONE,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sight:
+    """A server as Nova has it.
+
+    :param boot: the number that its tag says
+    :param fault: why it is in vm_state error
+    :param deleting: whether it is on its way out
+    """
+
+    uuid: str
+    boot: int
+    vm_state: str
+    fault: str = ""
+    deleting: bool = False
+
+
+def tag(uuid: str, number: int) -> str:
+    """The tag of the servers of a boot."""
+    return f"backlog:{uuid}:{number}"
+
+
+def untag(text: str) -> tuple[str, int] | None:
+    """(uuid of the request, number of the boot) of a tag, if it is one."""
+    kind, _, rest = text.partition(":")
+    uuid, _, number = rest.rpartition(":")
+    if kind != "backlog" or not uuid or not number.isdecimal():
+        return None
+    return uuid, int(number)
+
+
+def next_boot(
+    request: model.Request,
+    flavor_id: str,
+    count: int,
+    now: datetime.datetime,
+) -> model.Boot:
+    """The boot to write down before Nova is asked."""
+    number = max((boot.number for boot in request.boots), default=0) + 1
+    return model.Boot(
+        number, tag(request.uuid, number), flavor_id, count, now
+    )
+
+
+def sought_tags(request: model.Request, now: datetime.datetime) -> list[str]:
+    """The tags of servers that may have come without being known."""
+    known: dict[int, int] = {}
+    for server in request.servers:
+        known[server.boot] = known.get(server.boot, 0) + 1
+    return [
+        boot.tag
+        for boot in request.boots
+        if (
+            boot.state in OPEN_BOOTS
+            and known.get(boot.number, 0) < boot.count
+        )
+        or (
+            boot.state in VOID_BOOTS
+            and (now - boot.asked_at).total_seconds() < LATE_S
+        )
+    ]
+
+
+def sought_servers(request: model.Request) -> list[str]:
+    """The uuids of servers to look at.
+
+    Of a request that is closed only what is still to be cleared up.
+    """
+    states: tuple[str, ...] = (
+        model.BUILDING,
+        model.RUNNING,
+        model.AWAY,
+        model.ERROR,
+        model.UNPLACED,
+    )
+    if request.state in model.CLOSED:
+        states = model.BUILDING, model.UNPLACED
+    return [item.uuid for item in request.servers if item.state in states]
+
+
+def server_state(
+    before: str | None, sight: Sight | None, victim: str | None
+) -> str:
+    """The state of a server.
+
+    :param before: its state until now, None if it is new
+    :param sight: what is seen of it, None if it does not exist
+    :param victim: the status of it as one that gives way, None if it is none
+    """
+    if before == model.UNPLACED:
+        return before
+    if sight is None or sight.vm_state in _DELETED:
+        if before in (model.GONE, model.ENDED):
+            return before
+        return model.ENDED if victim in _LOST_VICTIM else model.GONE
+    if sight.vm_state == "building" and before in _ON_ITS_WAY:
+        return model.BUILDING
+    if sight.vm_state == "error" and before in (*_ON_ITS_WAY, model.ERROR):
+        found_none = before != model.ERROR and is_for_now(sight.fault)
+        return model.UNPLACED if found_none else model.ERROR
+    if sight.vm_state in _KEPT and victim in _KEPT_VICTIM:
+        return model.AWAY
+    return model.RUNNING
+
+
+def may_have_given_way(sight: Sight | None) -> bool:
+    """Whether it takes more than what is seen to tell why a server stopped."""
+    return sight is None or sight.vm_state in (*_DELETED, *_KEPT)
+
+
+def is_for_now(fault: str) -> bool:
+    """Whether what Nova says may be otherwise the next time.
+
+    No host, builds that failed on each host that was tried, and a quota that
+    was used up while the server was placed.
+    """
+    text = fault.lower()
+    return any(
+        words in text
+        for words in (
+            "no valid host",
+            "exceeded maximum number of retries",
+            "exhausted all hosts",
+            "quota exceeded",
+        )
+    )

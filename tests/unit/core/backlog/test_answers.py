@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How Nova's answers are taken, and how time is."""
+
+import datetime
+import unittest
+
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
+from tests.unit.core.backlog import base
+
+OPTIONS = answers.Options(retry_s=30)
+Taken = answers.Taken
+
+
+class TestTaken(unittest.TestCase):
+
+    def test_answers(self):
+        for status, kind, text, expected in (
+                (202, '', '', Taken.ACCEPTED),
+                (None, '', 'timed out', Taken.UNKNOWN),
+                (500, 'computeFault', 'Unexpected API Error', Taken.UNKNOWN),
+                (503, '', '503 Service Unavailable', Taken.UNKNOWN),
+                (403, 'forbidden', ('Quota exceeded for cores: Requested 2, '
+                 'but already used 2 of 2 cores'), Taken.QUOTA),
+                (403, 'forbidden', ('Resource servers is over limit of 10 due '
+                 'to current usage 10 and delta 1'), Taken.QUOTA),
+                (403, 'forbidden', 'Maximum number of ports exceeded',
+                 Taken.QUOTA),
+                (403, 'forbidden', "Policy doesn't allow it", Taken.NO),
+                (400, 'badRequest', 'Image i could not be found', Taken.NO),
+                (404, 'itemNotFound', 'no such version', Taken.NO),
+                # Somebody between Nova and us.
+                (404, '', '404 Not Found', Taken.LATER),
+                (403, '', '403 Forbidden', Taken.LATER),
+                (401, '', '401 Unauthorized', Taken.LATER),
+                (429, '', '429 Too Many Requests', Taken.LATER),
+                (409, 'conflictingRequest', 'Port p is still in use',
+                 Taken.LATER)):
+            self.assertIs(expected, answers.taken(status, kind, text),
+                          (status, text))
+
+    def test_conflicts_that_do_not_end(self):
+        for tries, expected in ((4, Taken.LATER), (5, Taken.NO)):
+            self.assertIs(expected, answers.taken(
+                409, 'conflictingRequest', 'Multiple possible networks',
+                tries))
+
+
+class TestAnswered(unittest.TestCase):
+
+    def answered(self, how, request=None, text='', server=''):
+        request = request or base.request()
+        boot = servers.next_boot(request, 'small', 1, base.NOW)
+        return answers.answered(request, boot, how, text, server, base.NOW,
+                                OPTIONS)
+
+    def test_accepted(self):
+        verdict = self.answered(Taken.ACCEPTED, server='s1')
+        self.assertEqual(
+            (model.PLACING, [model.ASKED], [('s1', model.BUILDING)]),
+            (verdict.state, [item.state for item in verdict.boots],
+             [(item.uuid, item.state) for item in verdict.servers]))
+
+    def test_unknown(self):
+        verdict = self.answered(Taken.UNKNOWN)
+        self.assertEqual((model.PLACING, ()), (verdict.state, verdict.boots))
+
+    def test_no_quota(self):
+        verdict = self.answered(Taken.QUOTA, text='Quota exceeded')
+        self.assertEqual((model.WAITING, [model.REFUSED]), (
+            verdict.state, [item.state for item in verdict.boots]))
+        self.assertEqual(
+            {'waits_for': {'code': 'quota', 'text': 'Quota exceeded'},
+             'tries': 1,
+             'next_try_at': base.NOW + datetime.timedelta(seconds=30)},
+            verdict.values)
+
+    def test_no(self):
+        verdict = self.answered(Taken.NO, text='no such image')
+        self.assertEqual(
+            (model.FAILED, 'no such image', [model.REFUSED]),
+            (verdict.state, verdict.values['reason'],
+             [item.state for item in verdict.boots]))
+
+    def test_no_more_of_it(self):
+        """What runs goes on."""
+        request = base.request(state=model.PARTLY_ACTIVE, count=2,
+                               servers=base.servers(model.RUNNING))
+        verdict = self.answered(Taken.NO, request, 'no such image')
+        self.assertEqual((model.PARTLY_ACTIVE, 'no such image', 1), (
+            verdict.state, verdict.values['reason'],
+            verdict.values['tries']))
+
+
+class TestTime(unittest.TestCase):
+
+    def test_pauses_grow(self):
+        self.assertEqual(
+            [30, 60, 120, 240, 480, 600, 600],
+            [answers.pause_s(tries, OPTIONS) for tries in range(7)])
+
+    def test_the_last_moment(self):
+        for values, age_s, reason in (
+                ({'longest_wait_s': 60}, 59, None),
+                ({'longest_wait_s': 60}, 60, 'It has waited for 60 s.'),
+                ({'not_after': base.ago(-1)}, 0, None),
+                ({'not_after': base.NOW}, 0,
+                 'It had to start until 2026-01-01 12:00:00Z.'),
+                ({}, 10 ** 8, None)):
+            request = base.request(created_at=base.ago(age_s), **values)
+            verdict = answers.expire(request, base.NOW)
+            self.assertEqual(
+                reason and (model.EXPIRED, reason),
+                verdict and (verdict.state, verdict.values['reason']),
+                values)
+
+    def test_who_has_started_does_not_expire(self):
+        for state in model.STATES:
+            if state != model.WAITING:
+                self.assertIsNone(answers.expire(
+                    base.request(state=state, longest_wait_s=0), base.NOW))

@@ -1,0 +1,397 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What becomes of requests, given what is seen of their servers."""
+
+import dataclasses
+import datetime
+import unittest
+
+from nova_preempt.core import victim_status
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import lifecycle
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
+from tests.unit.core.backlog import base
+
+OPTIONS = answers.Options(undecided_s=180, building_s=3600, retry_s=30)
+NO_HOST = 'No valid host was found. There are not enough hosts available.'
+
+
+def boot(number=1, state=model.ASKED, count=1, age_s=0):
+    return model.Boot(number, servers.tag('r1', number), 'small', count,
+                      base.ago(age_s), state)
+
+
+def own(uuid, state=model.RUNNING, number=1):
+    return model.OwnServer(uuid, number, state, base.NOW)
+
+
+def sight(uuid, vm_state='active', number=1, **values):
+    return servers.Sight(uuid, number, vm_state, **values)
+
+
+def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
+    """One with a boot that is under way, and servers of it."""
+    return base.request(
+        state=model.PLACING, count=count,
+        boots=(boot(state=state, count=count, age_s=age_s),),
+        servers=tuple(own(f's{number}', state)
+                      for number, state in enumerate(states)), **values)
+
+
+def running(*states, count=None, **values):
+    """One whose boot is over, with servers in these states."""
+    return base.request(
+        state=model.ACTIVE, count=count or len(states),
+        boots=(boot(state=model.SETTLED, count=len(states), age_s=9999),),
+        servers=tuple(own(f's{number}', state)
+                      for number, state in enumerate(states)), **values)
+
+
+def judge(request, *sights, now=base.NOW, **victims):
+    return lifecycle.judge(request, sights, victims, now, OPTIONS)
+
+
+def after(request, verdict):
+    """The request as the verdict leaves it."""
+    found = {item.uuid: item for item in (*request.servers,
+                                          *verdict.servers)
+             if item.uuid not in verdict.forgotten}
+    boots = {item.number: item for item in (*request.boots, *verdict.boots)}
+    return dataclasses.replace(
+        request, state=verdict.state, **verdict.values,
+        servers=tuple(found.values()), boots=tuple(boots.values()))
+
+
+class TestPlacing(unittest.TestCase):
+
+    def test_built(self):
+        verdict = judge(placing(model.BUILDING), sight('s0'))
+        self.assertEqual(model.ACTIVE, verdict.state)
+        self.assertEqual([model.SETTLED], [
+            item.state for item in verdict.boots])
+        self.assertEqual([('s0', model.RUNNING)], [
+            (item.uuid, item.state) for item in verdict.servers])
+
+    def test_nothing_new(self):
+        request = placing(model.BUILDING)
+        verdict = judge(request, sight('s0', 'building'))
+        self.assertFalse(verdict.changes(request))
+
+    def test_the_others_of_a_boot_are_found(self):
+        request = placing(model.BUILDING, count=2)
+        verdict = judge(request, sight('s0'), sight('x', 'building'))
+        self.assertEqual(model.PLACING, verdict.state)
+        self.assertEqual({'s0': model.RUNNING, 'x': model.BUILDING}, {
+            item.uuid: item.state for item in verdict.servers})
+        verdict = judge(after(request, verdict), sight('s0'), sight('x'))
+        self.assertEqual(model.ACTIVE, verdict.state)
+
+    def test_no_host(self):
+        request = placing(model.BUILDING, tries=2)
+        fault = sight('s0', 'error', fault=NO_HOST)
+        verdict = judge(request, fault)
+        self.assertEqual((model.WAITING, ('s0',)),
+                         (verdict.state, verdict.deletes))
+        self.assertEqual(
+            {'waits_for': {'code': 'no_valid_host', 'text': NO_HOST},
+             'tries': 3, 'reason': '',
+             'next_try_at': base.NOW + datetime.timedelta(seconds=120)},
+            verdict.values)
+        self.assertEqual([model.IN_VAIN], [
+            item.state for item in verdict.boots])
+        # Deleted until it is gone, and then forgotten.
+        request = after(request, verdict)
+        self.assertEqual(('s0',), judge(request, fault).deletes)
+        self.assertEqual((), judge(request, sight(
+            's0', 'error', fault=NO_HOST, deleting=True)).deletes)
+        verdict = judge(request)
+        self.assertEqual((model.WAITING, ('s0',)),
+                         (verdict.state, verdict.forgotten))
+        self.assertEqual((), after(request, verdict).servers)
+
+    def test_what_is_for_now(self):
+        for fault in (
+                ('Exceeded maximum number of retries. Exhausted all hosts '
+                'available for retrying build failures for instance s0.'),
+                ('Quota exceeded for instances: Requested 1, but already used '
+                '10 of 10 instances')):
+            self.assertEqual(model.WAITING, judge(
+                placing(model.BUILDING),
+                sight('s0', 'error', fault=fault)).state)
+
+    def test_cannot_be_built(self):
+        fault = 'Build of instance s0 aborted: Image i is unacceptable'
+        verdict = judge(placing(model.BUILDING),
+                        sight('s0', 'error', fault=fault))
+        self.assertEqual((model.FAILED, fault, ()), (
+            verdict.state, verdict.values['reason'], verdict.deletes))
+
+    def test_one_of_two_cannot_be_built(self):
+        request = placing(model.BUILDING, model.BUILDING, count=2)
+        broken = sight('s1', 'error', fault='broken')
+        verdict = judge(request, sight('s0'), broken)
+        self.assertEqual((model.PARTLY_ACTIVE, 'broken'),
+                         (verdict.state, verdict.values['reason']))
+        request = after(request, verdict)
+        self.assertEqual(0, model.missing(request))
+        # Once its owner has deleted that one all is as it can be.
+        self.assertEqual(model.ACTIVE, judge(request, sight('s0')).state)
+
+    def test_takes_too_long(self):
+        for age_s, expected in ((3600, ()), (3601, ('s0',))):
+            self.assertEqual(expected, judge(
+                placing(model.BUILDING, age_s=age_s),
+                sight('s0', 'building')).deletes)
+        never = dataclasses.replace(OPTIONS, building_s=0)
+        self.assertEqual((), lifecycle.judge(
+            placing(model.BUILDING, age_s=10 ** 6),
+            [sight('s0', 'building')], {}, base.NOW, never).deletes)
+
+    def test_deleted_by_its_owner_as_it_is_built(self):
+        self.assertEqual(model.DONE, judge(placing(model.BUILDING)).state)
+
+
+class TestWithoutAnAnswer(unittest.TestCase):
+    """Boots that were begun by an engine of which nobody knows more."""
+
+    def request(self, age_s, count=2):
+        return placing(state=model.ASKING, count=count, age_s=age_s)
+
+    def test_may_still_come(self):
+        request = self.request(180)
+        self.assertFalse(judge(request).changes(request))
+
+    def test_was_never_asked_for(self):
+        request = self.request(181)
+        verdict = judge(request)
+        self.assertEqual((model.WAITING, [model.LOST]), (
+            verdict.state, [item.state for item in verdict.boots]))
+        self.assertEqual('no_answer', verdict.values['waits_for']['code'])
+        self.assertEqual(2, model.missing(after(request, verdict)))
+
+    def test_all_are_there(self):
+        verdict = judge(self.request(1), sight('a'), sight('b', 'building'))
+        self.assertEqual((model.PLACING, [model.ASKED]), (
+            verdict.state, [item.state for item in verdict.boots]))
+        self.assertEqual(model.ACTIVE, judge(
+            self.request(1), sight('a'), sight('b')).state)
+
+    def test_some_are_there(self):
+        request = self.request(100)
+        verdict = judge(request, sight('a'))
+        self.assertEqual((model.PLACING, ()), (verdict.state, verdict.boots))
+        # No more will come: what lacks is asked for again.
+        later = base.NOW + datetime.timedelta(seconds=100)
+        request = after(request, verdict)
+        verdict = judge(request, sight('a'), now=later)
+        self.assertEqual(model.PARTLY_ACTIVE, verdict.state)
+        self.assertEqual(1, model.missing(after(request, verdict)))
+
+    def test_comes_after_it_was_given_up(self):
+        request = base.request(boots=(
+            boot(1, model.LOST, age_s=500), boot(2, model.REFUSED)))
+        verdict = judge(request, sight('late'), sight('x', number=2))
+        self.assertEqual((model.WAITING, ('late', 'x'), ()), (
+            verdict.state, verdict.deletes, verdict.servers))
+
+    def test_is_looked_for_while_it_may_come(self):
+        request = base.request(
+            boots=(boot(1, model.LOST, age_s=86399),
+                   boot(2, model.LOST, age_s=86400),
+                   boot(3, model.SETTLED), boot(4, model.ASKING),
+                   boot(5, model.ASKED, count=2), boot(6, model.ASKED)),
+            servers=(own('a', number=5), own('b', number=6)))
+        self.assertEqual(
+            [servers.tag('r1', number) for number in (1, 4, 5)],
+            servers.sought_tags(request, base.NOW))
+
+
+class TestRunning(unittest.TestCase):
+
+    def test_whatever_its_owner_does_with_it(self):
+        request = running(model.RUNNING)
+        for vm_state in ('active', 'stopped', 'shelved_offloaded', 'error',
+                         'paused', 'building', 'resized', 'rescued'):
+            verdict = judge(request, sight('s0', vm_state))
+            self.assertFalse(verdict.changes(request), vm_state)
+
+    def test_deleted(self):
+        request = running(model.RUNNING, model.RUNNING)
+        verdict = judge(request, sight('s0'))
+        self.assertEqual(model.ACTIVE, verdict.state)
+        request = after(request, verdict)
+        self.assertEqual(0, model.missing(request))
+        for gone in ((), (sight('s0', 'soft-delete'),)):
+            verdict = judge(request, *gone)
+            self.assertEqual((model.DONE, 'Its servers were deleted.'),
+                             (verdict.state, verdict.values['reason']))
+
+    def test_what_is_still_missing_is_still_wanted(self):
+        request = running(model.RUNNING, count=3)
+        self.assertEqual(model.PARTLY_ACTIVE, judge(
+            request, sight('s0')).state)
+        verdict = judge(request)
+        self.assertEqual(model.WAITING, verdict.state)
+        self.assertEqual(2, model.missing(after(request, verdict)))
+
+
+class TestGaveWay(unittest.TestCase):
+
+    def test_kept(self):
+        request = running(model.RUNNING, model.RUNNING)
+        for vm_state, status in (
+                ('shelved_offloaded', victim_status.SHELVED),
+                ('shelved_offloaded', victim_status.LEFT),
+                ('stopped', victim_status.STOPPED)):
+            shelved = sight('s0', vm_state)
+            self.assertEqual(model.PARTLY_ACTIVE, judge(
+                request, shelved, sight('s1'), s0=status).state)
+            verdict = judge(
+                request, shelved, sight('s1', vm_state), s0=status,
+                s1=status)
+            self.assertEqual(model.EVICTED, verdict.state)
+            request_then = after(request, verdict)
+            self.assertEqual([], lifecycle.startable(
+                [request_then], base.NOW))
+            # It comes back by itself.
+            self.assertEqual(model.ACTIVE, judge(
+                request_then, sight('s0'), sight('s1'),
+                s0=victim_status.RESTORED,
+                s1=victim_status.RESTORED).state)
+
+    def test_deleted_and_comes_back(self):
+        request = running(model.RUNNING, comes_back=True, most_returns=2,
+                          returns=1, tries=4)
+        verdict = judge(request, s0=victim_status.GONE)
+        self.assertEqual(model.EVICTED, verdict.state)
+        self.assertEqual((2, base.NOW, 0), tuple(
+            verdict.values[name]
+            for name in ('returns', 'waits_since', 'tries')))
+        request = after(request, verdict)
+        self.assertEqual([request],
+                         lifecycle.startable([request], base.NOW))
+        # A look later nothing more has happened.
+        self.assertFalse(judge(request, s0=victim_status.GONE).changes(
+            request))
+
+    def test_part_of_it_comes_back(self):
+        request = running(model.RUNNING, model.RUNNING, comes_back=True,
+                          not_after=base.ago(60))
+        verdict = judge(request, sight('s0'), s1=victim_status.GONE)
+        request = after(request, verdict)
+        self.assertEqual((model.PARTLY_ACTIVE, 1),
+                         (request.state, model.missing(request)))
+        self.assertEqual([request],
+                         lifecycle.startable([request], base.NOW))
+
+    def test_does_not_come_back(self):
+        verdict = judge(running(model.RUNNING), s0=victim_status.GONE)
+        self.assertEqual(
+            (model.DONE, 'Its servers gave way, and it does not come back.'),
+            (verdict.state, verdict.values['reason']))
+
+    def test_has_come_back_often_enough(self):
+        verdict = judge(
+            running(model.RUNNING, comes_back=True, most_returns=1,
+                    returns=1), s0=victim_status.GONE)
+        self.assertEqual((model.EXPIRED, 'It has come back 1 times.'),
+                         (verdict.state, verdict.values['reason']))
+
+    def test_until_when_it_comes_back(self):
+        until = base.NOW + datetime.timedelta(seconds=60)
+        request = running(model.RUNNING, comes_back=True, back_until=until)
+        request = after(request, judge(request, s0=victim_status.GONE))
+        self.assertEqual(model.EVICTED, request.state)
+        verdict = judge(request, now=until)
+        self.assertEqual(
+            (model.EXPIRED, ('It was not to come back after '
+                            '2026-01-01 12:01:00Z.')),
+            (verdict.state, verdict.values['reason']))
+
+    def test_deleted_by_its_owner_after_it_came_back(self):
+        self.assertEqual(model.DONE, judge(
+            running(model.RUNNING, comes_back=True),
+            s0=victim_status.RESTORED).state)
+
+    def test_deleted_by_its_owner_while_it_is_kept(self):
+        request = running(model.AWAY, comes_back=True)
+        self.assertEqual(model.DONE, judge(
+            request, s0=victim_status.SHELVED).state)
+
+
+class TestClosing(unittest.TestCase):
+
+    def closing(self, request, *sights):
+        return lifecycle.closing(request, sights, base.NOW, OPTIONS)
+
+    def test_what_is_on_its_way_is_deleted(self):
+        request = dataclasses.replace(
+            placing(model.RUNNING, model.BUILDING, count=2),
+            state=model.CANCELLED)
+        verdict, is_clear = self.closing(request, sight('s1', 'building'))
+        self.assertEqual((('s1',), False, model.CANCELLED),
+                         (verdict.deletes, is_clear, verdict.state))
+        request = after(request, verdict)
+        verdict, is_clear = self.closing(request)
+        self.assertEqual(((), True), (verdict.deletes, is_clear))
+        # What runs stays as it was.
+        self.assertEqual([('s0', model.RUNNING)], [
+            (item.uuid, item.state)
+            for item in after(request, verdict).servers])
+
+    def test_what_may_still_come_is_waited_for(self):
+        request = placing(state=model.ASKING, age_s=100)
+        request = dataclasses.replace(request, state=model.CANCELLED)
+        self.assertFalse(self.closing(request)[1])
+        verdict, is_clear = self.closing(
+            request, sight('late', 'building'))
+        self.assertEqual((('late',), False), (verdict.deletes, is_clear))
+        old = placing(state=model.ASKING, age_s=181)
+        self.assertTrue(self.closing(
+            dataclasses.replace(old, state=model.CANCELLED))[1])
+
+
+class TestStartable(unittest.TestCase):
+
+    def test_who_is(self):
+        for request, expected in (
+                (base.request(), True),
+                (running(model.RUNNING), False),
+                (base.request(state=model.CANCELLED), False),
+                (placing(model.BUILDING), False),
+                (dataclasses.replace(running(model.RUNNING, count=2),
+                                     state=model.PARTLY_ACTIVE), True),
+                (dataclasses.replace(
+                    running(model.RUNNING, count=2, not_after=base.NOW),
+                    state=model.PARTLY_ACTIVE), False),
+                (dataclasses.replace(
+                    running(model.AWAY, count=2), state=model.EVICTED),
+                 False)):
+            self.assertEqual(expected, bool(lifecycle.startable(
+                [request], base.NOW)), request)
+
+
+class TestTags(unittest.TestCase):
+
+    def test_there_and_back(self):
+        self.assertEqual(('r1', 12), servers.untag(servers.tag('r1', 12)))
+
+    def test_others(self):
+        for text in ('', 'backlog', 'backlog:r1', 'backlog:r1:x', 'x:r1:1',
+                     'backlog::1', 'backlog:1'):
+            self.assertIsNone(servers.untag(text), text)
+
+    def test_numbers_are_never_used_again(self):
+        request = base.request(boots=(boot(3), boot(7)))
+        self.assertEqual(8, servers.next_boot(
+            request, 'small', 2, base.NOW).number)
