@@ -11,6 +11,7 @@
 # under the License.
 """What one user has asked for, to be held against what there is."""
 
+import collections
 import dataclasses
 import itertools
 import threading
@@ -22,13 +23,19 @@ import outages
 POLL_S = 0.5
 PATIENCE_S = 300
 REFUSED = 'No valid host'
+# What a call that nobody answers ends with, a minute later.
+UNANSWERED = ('Timed out', 'Timeout')
 
 
 @dataclasses.dataclass
 class Wish:
     """:ivar uuid: None if the answer to the request is not known
     :ivar status: of the server, as it was seen last
-    :ivar deleted: whether that was asked for
+    :ivar deleted: whether that was asked for; None if nobody knows
+    :ivar well_at: when it was asked for, or seen last in another status
+        than ERROR
+    :ivar fault: the message of its first fault
+    :ivar excused: whether a service was away meanwhile
     """
 
     name: str
@@ -37,7 +44,10 @@ class Wish:
     reservation: str | None = None
     uuid: str | None = None
     status: str = 'asked'
-    deleted: bool = False
+    deleted: bool | None = False
+    well_at: float = dataclasses.field(default_factory=time.monotonic)
+    fault: str | None = None
+    excused: bool = True
 
     @property
     def preemptible(self):
@@ -51,14 +61,17 @@ class Book:
     :param preemption: a nova_preempt.sdk.v1._proxy.Proxy
     :param image: the uuid of one
     :param flavors: {name: (uuid, VCPUs)}
+    :param absences: the faults.Absences that excuse what goes wrong
     """
 
-    def __init__(self, project, compute, preemption, image, flavors):
+    def __init__(self, project, compute, preemption, image, flavors,
+                 absences):
         self.project = project
         self._compute = compute
         self._preemption = preemption
         self._image = image
         self._flavors = flavors
+        self._absences = absences
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._wishes = {}
@@ -100,24 +113,45 @@ class Book:
                 return wish.status
             except ks_exc.ClientException:
                 continue
-            wish.status = answer.json()['server']['status']
+            with self._lock:
+                self._see(wish, answer.json()['server'])
             if wish.status in ('ACTIVE', 'ERROR'):
                 return wish.status
         return f'{wish.status} at last'
 
+    def _see(self, wish, server):
+        wish.uuid = server['id']
+        wish.status = server['status']
+        if wish.status != 'ERROR':
+            wish.well_at = time.monotonic()
+        elif wish.fault is None:
+            wish.fault = server.get('fault', {}).get('message', '')
+            wish.excused = any(
+                text in wish.fault for text in (REFUSED, *UNANSWERED)
+            ) or self._absences.since(wish.well_at)
+
     def delete_one(self, choice):
-        """Any that runs.
+        """Any that runs, or has failed, even to be deleted.
 
         :param choice: a random.Random
         """
         with self._lock:
             found = [wish for wish in self._wishes.values()
-                     if wish.status == 'ACTIVE' and not wish.deleted]
-            if not found:
-                return
-            wish = choice.choice(found)
-            # It may be, whatever the answer is.
-            wish.deleted = True
+                     if wish.status == 'ERROR'] or [
+                         wish for wish in self._wishes.values()
+                         if wish.status == 'ACTIVE' and not wish.deleted]
+        if found:
+            self._delete(choice.choice(found))
+
+    def has_failed(self):
+        """Whether a server is in ERROR, which is worth nothing."""
+        with self._lock:
+            return any(wish.status == 'ERROR'
+                       for wish in self._wishes.values())
+
+    def _delete(self, wish):
+        # It may be, whatever the answer is.
+        wish.deleted = True
         try:
             self._compute.delete(f'/servers/{wish.uuid}')
         except ks_exc.NotFound:
@@ -125,6 +159,31 @@ class Book:
         except ks_exc.ClientException:
             with self._lock:
                 wish.deleted = None
+
+    def delete_again(self):
+        """What was deleted and is there, for the request may be lost.
+
+        Returns how many these are.
+        """
+        found = self._look()
+        again = [wish for wish in self._wishes.values()
+                 if wish.deleted and wish.name in found]
+        for wish in again:
+            self._delete(wish)
+        return len(again)
+
+    def give_up(self):
+        """Delete what Nova will never build.
+
+        The request for it is lost with the service that had it. Returns how
+        many these are.
+        """
+        lost = [self._wishes[name] for name, server in self._look().items()
+                if server['status'] == 'BUILD' and name in self._wishes
+                and not self._wishes[name].deleted]
+        for wish in lost:
+            self._delete(wish)
+        return len(lost)
 
     def _look(self):
         """{name: server}, all there are."""
@@ -136,8 +195,7 @@ class Book:
         with self._lock:
             for name, wish in self._wishes.items():
                 if name in found:
-                    wish.uuid = found[name]['id']
-                    wish.status = found[name]['status']
+                    self._see(wish, found[name])
                 elif name in before:
                     wish.status = 'gone'
         return found
@@ -159,6 +217,8 @@ class Book:
                   for name, wish in self._wishes.items()
                   if name not in found and wish.status == 'gone'
                   and self._should_be(wish)]
+        texts += [f'{wish.name} was in ERROR, and nothing away: {wish.fault}'
+                  for wish in self._wishes.values() if not wish.excused]
         return sorted(filter(None, texts))
 
     @staticmethod
@@ -171,12 +231,10 @@ class Book:
             return f'{text}, {server["OS-EXT-STS:task_state"]}'
         if wish.deleted:
             return f'{text}, and was deleted'
-        if status == 'ERROR':
-            fault = server.get('fault', {}).get('message', '')
-            return None if REFUSED in fault else f'{text}: {fault}'
         if status == 'SHELVED_OFFLOADED' and wish.reservation:
             return None
-        return None if status == 'ACTIVE' else text
+        # unwanted() has the errors.
+        return None if status in ('ACTIVE', 'ERROR') else text
 
     def _should_be(self, wish):
         # None: nobody knows whether the request to delete it has arrived.
@@ -184,3 +242,9 @@ class Book:
             return False
         return not (wish.preemptible and list(
             self._preemption.preemptions(victim_id=wish.uuid)))
+
+    def errors(self):
+        """{message: how many servers had it first}."""
+        return collections.Counter(
+            wish.fault.partition('. ')[0] for wish in self._wishes.values()
+            if wish.fault is not None)

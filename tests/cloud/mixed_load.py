@@ -28,8 +28,8 @@ import collections
 import concurrent.futures
 import contextlib
 import datetime
+import itertools
 import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -38,19 +38,18 @@ import time
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
-from minicloud import steps
 from openstack import exceptions
 import outages
 
 from tests.cloud import base
 from tests.cloud import book as books
+from tests.cloud import faults
 from tests.cloud import memory
 from tests.cloud import sampler
-from tests.cloud import test_faults
 
-FAULT_EVERY_S = 60
-FAULT_S = 8
 SETTLE_S = 600
+# Whom Nova has not answered by then waits for ever.
+GIVE_UP_S = 150
 PAUSE_S = 1
 # Of the VCPUs, what normal servers and what all of them take.
 NORMAL_SHARE = 0.45
@@ -67,11 +66,6 @@ OPTIONS = {
 OVER = ('ended', 'error', 'cancelled')
 # What a service that is away is answered with.
 AWAY = (ks_exc.ClientException, exceptions.SDKException)
-# One of each lives as long as the run, so that its memory can be watched.
-SPARED = ('nova-preempt-scheduler-2', 'nova-preempt-engine-2',
-          'nova-preempt-api')
-WAYS = {'kill': test_faults.KILLED, 'stop': test_faults.STOPPED,
-        'freeze': test_faults.FROZEN}
 
 
 class Run:
@@ -80,6 +74,7 @@ class Run:
     :ivar ended: set when they are to come to an end
     :ivar counts: how often what has happened
     :ivar faults: what must not be, as text
+    :ivar absences: when services were away
     """
 
     def __init__(self, place, seed):
@@ -88,6 +83,7 @@ class Run:
         self.ended = threading.Event()
         self.counts = collections.Counter()
         self.faults = []
+        self.absences = faults.Absences()
 
     def random(self, name):
         """Of one thread: its choices do not depend on the others."""
@@ -120,7 +116,7 @@ class User:
         run, book = self._run, self._book
         vcpus = book.vcpus()
         total = 10 * run.place.layout.settings.computes
-        if vcpus > self._share * total or (
+        if book.has_failed() or vcpus > self._share * total or (
                 vcpus and self._random.random() < 0.2):
             book.delete_one(self._random)
             run.counts['deletes'] += 1
@@ -173,36 +169,6 @@ class Tenant:
         return f'{status} at last'
 
 
-class Faults:
-    """Something happens to a service, again and again."""
-
-    def __init__(self, run):
-        self._run = run
-        self._random = run.random('faults')
-        names = run.place.services.names()
-        self._all = [(way, name) for way, found in WAYS.items()
-                     for name in found if name in names
-                     and name not in SPARED]
-
-    def work(self):
-        way, name = self._random.choice(self._all)
-        self._run.counts['faults'] += 1
-        _say(f'{datetime.datetime.now():%H:%M:%S} {way} {name}')
-        manager = self._run.place.services
-        try:
-            if way == 'freeze':
-                manager.signal(name, signal.SIGSTOP)
-            else:
-                {'kill': manager.kill, 'stop': manager.stop}[way](name)
-            time.sleep(FAULT_S)
-            if way == 'freeze':
-                manager.signal(name, signal.SIGCONT)
-            else:
-                manager.start(name)
-        except steps.StepFailed as exc:
-            self._run.faults.append(f'{way} {name}: {exc}')
-
-
 class Load:
     """The whole run.
 
@@ -229,7 +195,8 @@ class Load:
                            microversion=outages.COMPUTE_MICROVERSION)
             for name, connection in connections.items()}
         self._books = {name: books.Book(
-            name, compute, self._apis[name], self._image, flavors)
+            name, compute, self._apis[name], self._image, flavors,
+            self._run.absences)
             for name, compute in self._computes.items()}
         self._users = []
 
@@ -267,7 +234,7 @@ class Load:
 
     def _play(self):
         run = self._run
-        faults = Faults(run)
+        away = faults.Faults(run)
         tenant = Tenant(run, self._books['member'], self._apis['member'])
         self._users = [
             *(User(run, self._books['admin'],
@@ -278,7 +245,7 @@ class Load:
         works = [(user.work, PAUSE_S) for user in self._users]
         works.append((tenant.work, PAUSE_S))
         if not self._args.no_faults:
-            works.append((faults.work, FAULT_EVERY_S - FAULT_S))
+            works.append((away.work, faults.PAUSE_S))
         with concurrent.futures.ThreadPoolExecutor() as pool:
             futures = [pool.submit(run.loop, *work) for work in works]
             until = time.monotonic() + self._args.minutes * 60
@@ -297,16 +264,25 @@ class Load:
         self._cancel()
         start = time.monotonic()
         while True:
-            left = [text for book in self._books.values()
-                    for text in _insist(book.unsettled)]
+            took_s = time.monotonic() - start
+            again = self._of_all(books.Book.delete_again)
+            lost = (self._of_all(books.Book.give_up)
+                    if took_s > GIVE_UP_S else [])
+            left = self._of_all(books.Book.unsettled)
             problems = self._verify()
-            if not (left or problems):
-                _say(f'Settled after {time.monotonic() - start:.0f} s.')
+            self._run.counts['deleted again at the end'] += sum(again)
+            self._run.counts['never built'] += sum(lost)
+            if not (any(again) or any(lost) or any(left) or problems):
+                _say(f'Settled after {took_s:.0f} s.')
                 break
-            if time.monotonic() - start > SETTLE_S:
+            if took_s > SETTLE_S:
                 break
-        return problems + [text for book in self._books.values()
-                           for text in _insist(book.unwanted)]
+        return problems + list(itertools.chain.from_iterable(
+            self._of_all(books.Book.unwanted)))
+
+    def _of_all(self, what):
+        return [_insist(lambda book=book: what(book))
+                for book in self._books.values()]
 
     def _cancel(self):
         api = self._apis['member']
@@ -341,6 +317,9 @@ class Load:
     def _print(self, watched, sampler_):
         for what, number in sorted(self._run.counts.items()):
             _say(f'{number:7} {what}')
+        for book in self._books.values():
+            for text, number in sorted(book.errors().items()):
+                _say(f'{number:7} servers of {book.project}: {text}')
         _say(f'{sampler_.samples:7} looks at a provider')
         took_s = sorted(took for user in self._users[:WORKERS]
                         for took in user.took_s)

@@ -65,6 +65,9 @@ class TestNovaFiles(unittest.TestCase):
         nova_files.write(self.layout)
         self.assertNotIn('database', self._read('nova-compute.conf'))
         self.assertNotIn('api_database', self._read('nova-compute.conf'))
+        # Which would end a live migration, and leave the server in ERROR.
+        self.assertEqual('true', self._read('nova-compute.conf')[
+            'workarounds']['disable_group_policy_check_upcall'])
         self.assertEqual(2, len({
             self._read(f'{name}.conf')['DEFAULT']['state_path']
             for name in ('compute1', 'compute2')}))
