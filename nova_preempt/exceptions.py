@@ -63,5 +63,25 @@ class ReservationNotFound(PreemptError):
     """There is no such reservation, or it is of another project."""
 
 
+class InvalidRequest(PreemptError):
+    """What is asked for makes no sense; names the field."""
+
+
+class BacklogDisabled(PreemptError):
+    """No requests are taken; names the option."""
+
+
+class RequestLimit(PreemptError):
+    """More requests than a project may have; names limit, allowed, used."""
+
+
+class RequestNotFound(PreemptError):
+    """There is no such request, or it is of another project."""
+
+
+class NoTrust(PreemptError):
+    """Nothing can be done in this user's name later; says what helps."""
+
+
 class WrongState(PreemptError):
-    """The reservation is past the point where this can be done."""
+    """The reservation or request is past the point where this can be done."""

@@ -24,6 +24,9 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
+from nova_preempt.backlog import intake
+from nova_preempt.cloud import trusts
+from nova_preempt.cloud import user_reading
 from nova_preempt.power import figure_cache
 from nova_preempt.reservation import schedule
 
@@ -40,7 +43,9 @@ def make_services(conf):
         conf=conf, database=database, policy=policy.Policy(conf),
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=schedule.Schedule(conf, database, engine),
-        figures=figure_cache.FigureCache(conf.energy, lambda: database))
+        figures=figure_cache.FigureCache(conf.energy, lambda: database),
+        intake=intake.Intake(conf, database, trusts.Trusts(conf),
+                             user_reading.UserReading(conf)))
 
 
 def make_app(conf, services=None):

@@ -22,6 +22,7 @@ from oslo_log import log as logging
 import webob.exc
 
 from nova_preempt import requester
+from nova_preempt.api import backlog_views
 
 LOG = logging.getLogger(__name__)
 
@@ -63,9 +64,18 @@ def _made(answer):
     return ''
 
 
+def _without_secrets(body):
+    """The body with stars for what Nova shows to nobody, if it has that."""
+    request = body.get('request') if isinstance(body, dict) else None
+    if not (isinstance(request, dict) and 'body' in request):
+        return body
+    return {**body, 'request': {
+        **request, 'body': backlog_views.without_secrets(request['body'])}}
+
+
 def _shown(body):
     """As JSON, which has no line breaks that could forge a line."""
     if body is None:
         return ''
-    text = json.dumps(body)
+    text = json.dumps(_without_secrets(body))
     return f'; {text[:_MAX_SHOWN]}{"..." * (len(text) > _MAX_SHOWN)}'

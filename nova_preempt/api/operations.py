@@ -14,6 +14,8 @@
 from collections.abc import Callable
 import dataclasses
 
+from nova_preempt.api import backlog
+from nova_preempt.api import backlog_schemas
 from nova_preempt.api import energy
 from nova_preempt.api import energy_schemas
 from nova_preempt.api import handlers
@@ -72,6 +74,8 @@ _RESERVATION_ID = {'reservation_id': schemas.UUID}
 _LIMITS = '/v1/reservation-limits/{project_id}'
 _PROJECT_ID = {'project_id': schemas.TEXT}
 _NAME = {'name': schemas.TEXT}
+_REQUEST = '/v1/requests/{request_id}'
+_REQUEST_ID = {'request_id': schemas.UUID}
 _FIGURES = '/v1/energy/hosts/{name}/figures'
 
 #: Those without a token.
@@ -210,4 +214,26 @@ OPERATIONS = (
               'Show what was drawn and saved over time', energy.report,
               energy_schemas.REPORT_ANSWER, query=energy_schemas.INTERVAL,
               since='1.1'),
+    Operation('GET', '/v1/requests', 'list_requests',
+              'List requests for servers, newest first',
+              backlog.list_requests, backlog_schemas.REQUESTS_ANSWER,
+              query=backlog_schemas.LIST_QUERY, since='1.3'),
+    Operation('POST', '/v1/requests', 'create_request',
+              'Leave a request for servers that start when there is room',
+              backlog.create_request, backlog_schemas.REQUEST_ANSWER,
+              body=backlog_schemas.CREATE, success=201, errors=(503,),
+              since='1.3'),
+    Operation('GET', _REQUEST, 'show_request',
+              'Show a request with its servers, and why it waits',
+              backlog.show_request, backlog_schemas.REQUEST_ANSWER,
+              path_parameters=_REQUEST_ID, since='1.3'),
+    Operation('PATCH', _REQUEST, 'update_request', 'Change a request',
+              backlog.update_request, backlog_schemas.REQUEST_ANSWER,
+              body=backlog_schemas.CHANGE, path_parameters=_REQUEST_ID,
+              errors=(409,), since='1.3'),
+    Operation('DELETE', _REQUEST, 'delete_request',
+              'Give a request up, and its servers if that is asked for',
+              backlog.delete_request, None,
+              query=backlog_schemas.DELETE_QUERY, success=204,
+              path_parameters=_REQUEST_ID, errors=(409,), since='1.3'),
 )

@@ -28,6 +28,12 @@ MEMBER = 'rule:preemption_project_member'
 LIST = 'preemption:list'
 SHOW = 'preemption:show'
 ALL_PROJECTS = 'preemption:all_projects'
+BACKLOG_ALL_PROJECTS = 'preemption:request:all_projects'
+BACKLOG_CREATE = 'preemption:request:create'
+BACKLOG_DELETE = 'preemption:request:delete'
+BACKLOG_LIST = 'preemption:request:list'
+BACKLOG_SHOW = 'preemption:request:show'
+BACKLOG_UPDATE = 'preemption:request:update'
 EXPLAIN = 'preemption:explain'
 EXPLAIN_DETAILS = 'preemption:explain:details'
 HOST_LIST = 'preemption:host:list'
@@ -58,6 +64,7 @@ PAUSE_LIST = 'preemption:pause:list'
 
 _RESERVATION = '/v1/reservations/{reservation_id}'
 _LIMITS = '/v1/reservation-limits/{project_id}'
+_REQUEST = '/v1/requests/{request_id}'
 
 _BASE = [
     policy.RuleDefault('preemption_admin', 'role:admin',
@@ -159,6 +166,21 @@ _DOCUMENTED = [
           'GET', _LIMITS),
     _rule(LIMITS_UPDATE, ADMIN, 'Give a project limits of its own.',
           'PUT', _LIMITS),
+    _rule(BACKLOG_LIST, READER,
+          'List requests for servers of the project.', 'GET', '/v1/requests'),
+    _rule(BACKLOG_SHOW, READER, 'Show a request of the project.',
+          'GET', _REQUEST),
+    _rule(BACKLOG_ALL_PROJECTS, ADMIN,
+          'See, change and cancel requests of all projects; list by project.',
+          'GET', '/v1/requests'),
+    _rule(BACKLOG_CREATE, MEMBER,
+          'Leave a request for servers, which are started in the name of '
+          'who does.', 'POST', '/v1/requests'),
+    _rule(BACKLOG_UPDATE, MEMBER, 'Change a request of the project.',
+          'PATCH', _REQUEST),
+    _rule(BACKLOG_DELETE, MEMBER,
+          'Cancel a request of the project, and have its servers deleted.',
+          'DELETE', _REQUEST),
 ]
 
 

@@ -29,9 +29,14 @@ from nova_preempt.api import validation
 
 # What these mean to whoever asks.
 _CODES = {
+    exceptions.BacklogDisabled: 403,
+    exceptions.InvalidRequest: 400,
     exceptions.InvalidReservation: 400,
     exceptions.NoAnswer: 503,
     exceptions.NoHostsForReservation: 409,
+    exceptions.NoTrust: 403,
+    exceptions.RequestLimit: 403,
+    exceptions.RequestNotFound: 404,
     exceptions.ReservationLimit: 403,
     exceptions.ReservationNotFound: 404,
     exceptions.ReservationsDisabled: 403,
@@ -50,6 +55,7 @@ class Services:
     engine: Any
     schedule: Any
     figures: Any      # a nova_preempt.power.figure_cache.FigureCache
+    intake: Any       # a nova_preempt.backlog.intake.Intake
 
 
 @dataclasses.dataclass(frozen=True)

@@ -115,6 +115,15 @@ def change(database, uuid, of, now, **values):
 
 
 @retries.retried
+def remove(database, uuid):
+    """Forget a request that was not taken after all. Fine if it is gone."""
+    with database.writer() as session:
+        for table, column in ((_CHANGE, _CHANGE.request_uuid),
+                              (_REQUEST, _REQUEST.uuid)):
+            session.execute(sa.delete(table).where(column == uuid))
+
+
+@retries.retried
 def begin_boot(database, uuid, of, boot, reason=''):
     """Write down that Nova will be asked, before it is.
 

@@ -56,6 +56,7 @@ class BacklogRequest(models.Base):
     waits_for = sa.Column(models.JSON_TEXT, nullable=False, default='{}')
     position = sa.Column(sa.Integer)
     estimate_s = sa.Column(sa.BigInteger)
+    ends_servers = sa.Column(sa.Boolean, nullable=False, default=False)
     waits_since = sa.Column(sa.DateTime)
     returns = sa.Column(sa.Integer, nullable=False, default=0)
     tries = sa.Column(sa.Integer, nullable=False, default=0)

@@ -118,6 +118,7 @@ class Request:
         else is known: "lacks": {resource class: amount}, "ahead": number}
     :ivar position: in the order of the last pass, from 1
     :ivar estimate_s: how long it may still wait, None if nobody knows
+    :ivar ends_servers: whether who has cancelled it wants its servers deleted
     """
 
     uuid: str
@@ -145,6 +146,7 @@ class Request:
     waits_for: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     position: int | None = None
     estimate_s: int | None = None
+    ends_servers: bool = False
     # When it began to wait last, how often it came back, how often Nova had
     # no room for it since, and when it is tried next.
     waits_since: datetime.datetime | None = None

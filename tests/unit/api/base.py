@@ -11,6 +11,7 @@
 # under the License.
 """The API on a database of its own, and a bus on which somebody answers."""
 
+import dataclasses
 import datetime
 import json
 import logging
@@ -30,7 +31,11 @@ from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
+from nova_preempt.backlog import intake
+from nova_preempt.cloud import trusts
+from nova_preempt.cloud import user_reading
 import nova_preempt.conf
+from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import host_query
 from nova_preempt.db import clock
 from nova_preempt.db import decisions
@@ -168,6 +173,63 @@ class InventoryEndpoint:
                  'hidden': False} for name, values in sorted(found.items())]
 
 
+class Trusts:
+    """Makes trusts as Keystone would, of tokens "user:project"."""
+
+    def __init__(self):
+        #: {id: (token, project, user, roles)}
+        self.made = {}
+        #: Raised by the method of this name.
+        self.fails = {}
+
+    def create(self, auth_token, project_id, user_id, roles):
+        self._fail('create')
+        if auth_token.startswith('robot:'):
+            raise trusts.TrustRefused('not with an application credential')
+        trust_id = f'trust{len(self.made)}'
+        self.made[trust_id] = (auth_token, project_id, user_id, roles)
+        return trust_id
+
+    def delete(self, trust_id):
+        self._fail('delete')
+        self.made.pop(trust_id, None)
+
+    def _fail(self, name):
+        if name in self.fails:
+            raise self.fails[name]
+
+
+class Reading:
+    """Has flavors, an image and a key pair, as Nova would."""
+
+    image_id = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+
+    def __init__(self):
+        self.tokens = []
+        self.fails = None
+        self.flavors = {
+            'f1': model.Alternative('f1', 'big', {
+                'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
+            'f2': model.Alternative('f2', 'spot', {'VCPU': 1}, True)}
+
+    def flavor(self, token, flavor_id, from_volume=False):
+        self._find(token, self.flavors, flavor_id)
+        return self.flavors[flavor_id]
+
+    def image(self, token, image_id):
+        self._find(token, [self.image_id], image_id)
+
+    def key_pair(self, token, name):
+        self._find(token, ['key'], name)
+
+    def _find(self, token, known, name):
+        self.tokens.append(token)
+        if self.fails:
+            raise self.fails
+        if name not in known:
+            raise user_reading.NotFound(f'There is no {name}.')
+
+
 class DatabaseTestCase(unittest.TestCase):
 
     transport_url = 'fake:/'
@@ -244,7 +306,13 @@ class ApiTestCase(DatabaseTestCase):
         bus = conffixture.ConfFixture(self.conf)
         bus.setUp()
         self.addCleanup(bus.cleanUp)
-        self.services = services = app.make_services(self.conf)
+        # Neither Keystone nor Nova's API is there.
+        self.trusts, self.reading = Trusts(), Reading()
+        self.conf.set_override('enabled', True, 'backlog')
+        made = app.make_services(self.conf)
+        self.services = services = dataclasses.replace(
+            made, intake=intake.Intake(self.conf, made.database, self.trusts,
+                                       self.reading, lambda: ('gold',)))
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
         self.app = app.make_app(self.conf, services)

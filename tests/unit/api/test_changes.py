@@ -65,6 +65,21 @@ class TestLog(base.AnsweringTestCase):
             for text in (*expected, 'request_id=req-'):
                 self.assertIn(text, line)
 
+    def test_secrets_of_servers_are_left_out(self):
+        self.microversion = '1.3'
+        for nonsense, code in (({}, 201), ({'nonsense': 1}, 400)):
+            body = {'server': {
+                'name': 'mine', 'imageRef': self.reading.image_id,
+                'networks': 'none', 'flavorRef': 'f1', **nonsense,
+                'adminPass': 'secret', 'user_data': 'c2VjcmV0'}}
+            with self.assertLogs(LOG, logging.INFO) as logs:
+                self.post('/v1/requests', {'request': {'body': body}},
+                          code=code)
+            line, = logs.output
+            self.assertIn('"mine"', line)
+            self.assertNotIn('secret', line)
+            self.assertNotIn('c2VjcmV0', line)
+
     def test_questions_are_none(self):
         self.inventory.add('host1')
         with self.assertNoLogs(LOG, logging.INFO):

@@ -77,7 +77,8 @@ class TestSQLite(unittest.TestCase):
             not_after=LATER, longest_wait_s=60, comes_back=True,
             back_until=LATER, most_returns=3, reason='why',
             waits_for={'code': 'room', 'lacks': {'VCPU': 2}}, position=7,
-            estimate_s=2 ** 40, returns=1, tries=2, next_try_at=LATER)
+            estimate_s=2 ** 40, ends_servers=True, returns=1, tries=2,
+            next_try_at=LATER)
         for item in (request(), full):
             backlog.create(self.db, item)
             self.assertEqual(item, backlog.get(self.db, item.uuid))
@@ -124,6 +125,15 @@ class TestSQLite(unittest.TestCase):
             [model.Change(NOW, model.WAITING),
              model.Change(LATER, model.CANCELLED, 'by its user')],
             backlog.history(self.db, 'r1'))
+
+    def test_one_that_was_not_taken_after_all(self):
+        for uuid in ('r1', 'r2'):
+            backlog.create(self.db, request(uuid))
+        for _twice in range(2):
+            backlog.remove(self.db, 'r1')
+        self.assertIsNone(backlog.get(self.db, 'r1'))
+        self.assertEqual([], backlog.history(self.db, 'r1'))
+        self.assertEqual(1, len(backlog.history(self.db, 'r2')))
 
     def test_what_a_pass_finds_is_no_change_of_state(self):
         backlog.create(self.db, request())

@@ -55,6 +55,7 @@ def upgrade():
         sa.Column('waits_for', _JSON, nullable=False),
         sa.Column('position', sa.Integer),
         sa.Column('estimate_s', sa.BigInteger),
+        sa.Column('ends_servers', sa.Boolean, nullable=False),
         sa.Column('waits_since', sa.DateTime),
         sa.Column('returns', sa.Integer, nullable=False),
         sa.Column('tries', sa.Integer, nullable=False),

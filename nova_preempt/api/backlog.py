@@ -1,0 +1,150 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests for servers that start when there is room."""
+
+import microversion_parse
+import webob.exc
+
+from nova_preempt import exceptions
+from nova_preempt.api import backlog_views as views
+from nova_preempt.api import pages
+from nova_preempt.api import policy
+from nova_preempt.api import validation
+from nova_preempt.backlog import intake
+from nova_preempt.cloud import boot_schema
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+
+# What in model.Request is called otherwise, or is no JSON.
+_NAMES = {'class': 'class_name'}
+_TIMES = ('not_before', 'not_after', 'back_until')
+_APART = ('body', 'compute_version', 'flavors', 'count', 'least_count')
+
+
+def list_requests(call):
+    """A page of requests, newest first."""
+    call.require(policy.BACKLOG_LIST)
+    query = dict(call.query)
+    project_id = query.get('project_id')
+    if 'project_id' in query or query.get('all_projects'):
+        call.require(policy.BACKLOG_ALL_PROJECTS,
+                     project_id and (project_id, ''))
+    if project_id is None and not query.get('all_projects'):
+        project_id = call.context.project_id
+    status = query.get('status')
+    found = backlog.find(
+        call.services.database, states=status and [status],
+        project_id=project_id, user_id=query.get('user_id'),
+        marker=_marker(call, project_id), limit=pages.limit(call) + 1,
+        newest_first=True)
+    return pages.page(call, 'requests', found, views.listed,
+                      lambda item: item.uuid)
+
+
+def _marker(call, project_id):
+    if 'marker' not in call.query:
+        return None
+    found = backlog.get(call.services.database, call.query['marker'],
+                        project_id)
+    if found is None:
+        raise webob.exc.HTTPBadRequest(
+            "Invalid query parameter 'marker': there is no such request.")
+    return found
+
+
+def show_request(call):
+    """One request with its history; 404 if it is not the project's."""
+    return _shown(call, _get(call, policy.BACKLOG_SHOW))
+
+
+def create_request(call):
+    """Leave a request that starts when there is room."""
+    call.require(policy.BACKLOG_CREATE)
+    _check_size(call)
+    wanted = call.body['request']
+    flavors = wanted.get('flavors')
+    return _shown(call, call.services.intake.submit(
+        call.context, call.request.headers.get('X-Auth-Token'),
+        intake.Wanted(
+            body=wanted['body'],
+            compute_version=wanted.get('compute_version') or _version(call),
+            count=wanted.get('count'), least_count=wanted.get('least_count'),
+            flavors=flavors and tuple(flavors), wishes=_wishes(wanted))))
+
+
+def update_request(call):
+    """Change an open request."""
+    item = _get(call, policy.BACKLOG_UPDATE)
+    wanted = call.body['request']
+    counts = {name: wanted[name] for name in ('count', 'least_count')
+              if name in wanted}
+    return _shown(call, call.services.intake.change(
+        item, {**_wishes(wanted), **counts}))
+
+
+def delete_request(call):
+    """Give a request up, and its servers if that is asked for."""
+    item = _get(call, policy.BACKLOG_DELETE)
+    call.services.intake.cancel(item, call.query.get('servers', False))
+
+
+def _shown(call, item):
+    return {'request': views.request(
+        item, backlog.history(call.services.database, item.uuid))}
+
+
+def _get(call, rule):
+    """The request if this may be done to it.
+
+    :raises RequestNotFound: or it must not even be known
+    """
+    call.require(rule)
+    uuid = call.path['request_id']
+    found = validation.is_uuid(uuid) and backlog.get(
+        call.services.database, uuid)
+    if not found or call.sees_all(
+            rule, policy.BACKLOG_ALL_PROJECTS,
+            [(found.project_id, found.user_id)]) is None:
+        raise exceptions.RequestNotFound('There is no such request.')
+    return found
+
+
+def _check_size(call):
+    most = call.services.conf.backlog.max_body_bytes
+    if len(call.request.body) > most:
+        raise webob.exc.HTTPRequestEntityTooLarge(
+            f'The body has {len(call.request.body)} bytes, which is more '
+            f'than {most}, the most.')
+
+
+def _version(call):
+    """What the header says of Nova, or else a late version of its API."""
+    try:
+        found = microversion_parse.get_version(call.request.headers,
+                                               'compute')
+    except TypeError:
+        found = None
+    return found or boot_schema.DEFAULT
+
+
+def _wishes(wanted):
+    """{name in model.Request: value} of what is asked for."""
+    found = {_NAMES.get(name, name): value for name, value in wanted.items()
+             if name not in _APART}
+    for name in _TIMES:
+        if found.get(name) is not None:
+            found[name] = validation.parse_time(found[name]).replace(
+                microsecond=0)
+    if found.get('priorities') is not None:
+        found['priorities'] = model.Priorities(**found['priorities'])
+    return found

@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What of requests that wait is shown."""
+
+import dataclasses
+
+from nova_preempt.api import views
+from nova_preempt.cloud import boot_schema
+from nova_preempt.core import masking
+
+
+def listed(item):
+    """A model.Request as JSON, as far as lists have it."""
+    return {
+        'id': item.uuid,
+        'name': item.name,
+        'project_id': item.project_id,
+        'user_id': item.user_id,
+        'status': item.state,
+        'reason': item.reason,
+        'created_at': views.time(item.created_at),
+        'updated_at': views.time(item.updated_at),
+        'compute_version': item.compute_version,
+        'count': item.count,
+        'least_count': item.least_count,
+        'flavors': [{'id': flavor.flavor_id, 'name': flavor.name,
+                     'resources': dict(flavor.resources),
+                     'preemptible': flavor.preemptible}
+                    for flavor in item.alternatives],
+        'class': item.class_name,
+        'priorities': item.priorities and dataclasses.asdict(item.priorities),
+        'not_before': views.time(item.not_before),
+        'not_after': views.time(item.not_after),
+        'longest_wait_s': item.longest_wait_s,
+        'comes_back': item.comes_back,
+        'back_until': views.time(item.back_until),
+        'most_returns': item.most_returns,
+        'returns': item.returns,
+        'waits_since': views.time(item.waits_since),
+        'waits_for': dict(item.waits_for),
+        'position': item.position,
+        'estimate_s': item.estimate_s,
+        'servers': [{'id': server.uuid, 'status': server.state,
+                     'since': views.time(server.since)}
+                    for server in item.servers],
+    }
+
+
+def request(item, history):
+    """The same with all of it.
+
+    :param history: [model.Change]
+    """
+    return {**listed(item), 'body': without_secrets(item.body),
+            'history': [{'at': views.time(change.at), 'status': change.state,
+                         'reason': change.reason} for change in history]}
+
+
+def without_secrets(body):
+    """Nova's body with stars for what only the server is to know."""
+    server = body['server']
+    return {**body, 'server': {
+        name: masking.MASK if name in boot_schema.SECRET else value
+        for name, value in server.items()}}

@@ -1,0 +1,310 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Taking requests that wait, changing them and giving them up.
+
+What is known to be wrong is refused at once. A request is kept whole, with a
+trust of its user, or not at all.
+"""
+
+import contextlib
+import copy
+import dataclasses
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+from oslo_utils import uuidutils
+
+from nova_preempt import exceptions
+from nova_preempt.cloud import boot_schema
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import trusts
+from nova_preempt.cloud import user_reading
+from nova_preempt.core.backlog import asking
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+
+LOG = logging.getLogger(__name__)
+
+# Of Nova's body, what is ours to say: with each call it is something else.
+_OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
+_TRIES = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What somebody asks for.
+
+    :ivar body: as Nova takes it
+    :ivar flavors: ids, None for the one in the body
+    :ivar wishes: others by the names of model.Request
+    """
+
+    body: dict
+    compute_version: str
+    count: int | None = None
+    least_count: int | None = None
+    flavors: tuple[str, ...] | None = None
+    wishes: dict = dataclasses.field(default_factory=dict)
+
+
+class Intake:
+    """Takes requests. One serves many threads.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :param database: a db.Database
+    :param made: a cloud.trusts.Trusts
+    :param reading: a cloud.user_reading.UserReading
+    :param classes: returns the names of the classes that there are
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, conf, database, made, reading, classes=tuple,
+                 clock=timeutils.utcnow):
+        self._options = conf.backlog
+        self._db = database
+        self._trusts = made
+        self._reading = reading
+        self._classes = classes
+        self._clock = clock
+
+    def submit(self, context, token, wanted):
+        """Keep a new request.
+
+        :param context: of who asks
+        :param token: of the same, of the project
+        :param wanted: a Wanted
+        :returns: the model.Request
+        :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
+        :raises NoAnswer: Keystone or Nova cannot be asked
+        """
+        self._check_enabled()
+        self._check_limit(context.project_id)
+        request = self._checked(context, token, wanted)
+        trust_id = self._make_trust(context, token)
+        try:
+            request = dataclasses.replace(request, trust_id=trust_id)
+            backlog.create(self._db, request)
+            # Others may have come at the same time.
+            self._check_limit(context.project_id, own=1)
+        except BaseException:
+            self._forget(request.uuid, trust_id)
+            raise
+        return request
+
+    def change(self, request, values):
+        """Change an open request.
+
+        :param request: a model.Request as it was found
+        :param values: {name in model.Request: value}
+        :returns: the model.Request as it is then
+        :raises InvalidRequest, WrongState:
+        """
+        _require_open(request)
+        with _naming_fields():
+            asking.check_wishes(
+                {**{field.name: getattr(request, field.name)
+                    for field in dataclasses.fields(request)}, **values},
+                self._now(), self._classes(), values)
+            of = model.OPEN
+            if values.keys() & {'count', 'least_count'}:
+                values = self._counts(request, values)
+                of = (model.WAITING,)
+        if not backlog.change(self._db, request.uuid, of, self._now(),
+                              **values):
+            raise exceptions.WrongState(
+                f'Request {request.uuid} has changed meanwhile.')
+        return backlog.get(self._db, request.uuid)
+
+    def _counts(self, request, values):
+        """The same values with both counts."""
+        if asking.is_started(request):
+            raise exceptions.WrongState(
+                f'Servers of request {request.uuid} were started: how many '
+                'it asks for cannot be changed any more.')
+        count = values.get('count', request.count)
+        # Who wanted all or nothing wants that of another number, too.
+        least = values.get('least_count', count if (
+            request.least_count == request.count) else request.least_count)
+        found = asking.counts(count, least, {}, self._options.max_count)
+        asking.check_server(request.body['server'], found.most)
+        return {**values, 'count': found.most, 'least_count': found.least}
+
+    def cancel(self, request, ends_servers=False):
+        """Give an open request up; the engine clears up what it has started.
+
+        :param ends_servers: whether its servers are deleted, too
+        :raises WrongState: it is over
+        """
+        for _try in range(_TRIES):
+            _require_open(request)
+            reason = 'Cancelled by a user' + (
+                ', with its servers.' if ends_servers else '.')
+            # Nobody has started anything for it since it was found, or it is
+            # not in this state any more.
+            if backlog.change(self._db, request.uuid, (request.state,),
+                              self._now(), state=model.CANCELLED,
+                              reason=reason, ends_servers=ends_servers):
+                self._end_trust(request, ends_servers)
+                return
+            request = backlog.get(self._db, request.uuid)
+        raise exceptions.WrongState(
+            f'Request {request.uuid} changes all the time; try again.')
+
+    def _end_trust(self, request, ends_servers):
+        """Delete the trust, unless the engine still needs it for that."""
+        if request.state == model.PLACING or (
+                ends_servers and asking.is_started(request)):
+            return
+        try:
+            self._trusts.delete(request.trust_id)
+        except trusts.KeystoneError as exc:
+            # The engine looks after trusts of requests that are over.
+            LOG.warning('The trust of request %(uuid)s stays for now: '
+                        '%(exc)s', {'uuid': request.uuid, 'exc': exc})
+            return
+        backlog.change(self._db, request.uuid, model.CLOSED, self._now(),
+                       trust_id='')
+
+    # -- what is checked -----------------------------------------------------
+
+    def _check_enabled(self):
+        if not self._options.enabled:
+            raise exceptions.BacklogDisabled(
+                'No requests are taken: [backlog]enabled is false.')
+
+    def _check_limit(self, project_id, own=0):
+        """:param own: how many of the project's requests are this one"""
+        why = asking.check_limit(backlog.count(self._db, project_id) - own,
+                                 self._options.max_requests_per_project)
+        if why:
+            raise exceptions.RequestLimit(why)
+
+    def _checked(self, context, token, wanted):
+        """A model.Request without a trust."""
+        now = self._now()
+        server = wanted.body['server']
+        with _naming_fields():
+            counts = asking.counts(wanted.count, wanted.least_count, server,
+                                   self._options.max_count)
+            flavors = asking.flavors(wanted.flavors, server)
+            self._check_body(wanted, flavors[0])
+            asking.check_server(server, counts.most)
+            asking.check_wishes(wanted.wishes, now, self._classes())
+            alternatives = self._look_up(token, server, flavors)
+        return model.Request(
+            uuid=uuidutils.generate_uuid(), project_id=context.project_id,
+            user_id=context.user_id, trust_id='',
+            body=_without_ours(wanted.body),
+            compute_version=wanted.compute_version, count=counts.most,
+            least_count=counts.least, alternatives=alternatives,
+            created_at=now, updated_at=now, waits_since=now,
+            **{'name': _name(server), **wanted.wishes})
+
+    @staticmethod
+    def _check_body(wanted, flavor_id):
+        """Let Nova's own schema say what it has against the body."""
+        wrong = boot_schema.check_version(wanted.compute_version)
+        if wrong:
+            raise asking.Refused('compute_version', wrong)
+        body = _without_ours(wanted.body)
+        body['server']['flavorRef'] = flavor_id
+        tags = body['server'].get('tags')
+        if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
+            raise asking.Refused(
+                'body.server.tags',
+                f'{len(tags)} are more than {boot_schema.MAX_TAGS}, the most')
+        try:
+            boot_schema.check(body, wanted.compute_version)
+        except boot_schema.InvalidBody as exc:
+            raise asking.Refused('body', str(exc)) from None
+
+    def _look_up(self, token, server, flavors):
+        """The Alternatives, if all that is named is there."""
+        from_volume = asking.starts_from_volume(server)
+        field = 'flavors'
+        try:
+            found = tuple(self._reading.flavor(token, flavor_id, from_volume)
+                          for flavor_id in flavors)
+            if server.get('imageRef'):
+                field = 'body.server.imageRef'
+                self._reading.image(token, server['imageRef'])
+            if server.get('key_name'):
+                field = 'body.server.key_name'
+                self._reading.key_pair(token, server['key_name'])
+        except (user_reading.NotFound, user_reading.Refused) as exc:
+            raise asking.Refused(field, str(exc)) from None
+        except nova_api.NovaError as exc:
+            LOG.warning('Nova cannot be asked about a request: %s', exc)
+            raise exceptions.NoAnswer('Nova cannot be asked.') from None
+        return found
+
+    # -- trusts --------------------------------------------------------------
+
+    def _make_trust(self, context, token):
+        try:
+            return self._trusts.create(token, context.project_id,
+                                       context.user_id, context.roles)
+        except trusts.TrustRefused as exc:
+            raise exceptions.NoTrust(str(exc)) from None
+        except trusts.KeystoneError as exc:
+            LOG.error('No trust can be made for a request: %s', exc)
+            raise exceptions.NoAnswer('Keystone cannot be asked.') from None
+
+    def _forget(self, uuid, trust_id):
+        """Take back what was made for a request that is not kept."""
+        for undo, thing in ((self._remove, uuid),
+                            (self._trusts.delete, trust_id)):
+            try:
+                undo(thing)
+            except Exception:
+                # What follows has to be tried, and the user to be told why
+                # the request was not kept.
+                LOG.exception('%s was not taken back', thing)
+
+    def _remove(self, uuid):
+        backlog.remove(self._db, uuid)
+
+    def _now(self):
+        return self._clock().replace(microsecond=0)
+
+
+def _without_ours(body):
+    found = {'server': {
+        name: copy.deepcopy(value) for name, value in body['server'].items()
+        if name not in _OURS}}
+    found.update({name: copy.deepcopy(body[name]) for name in body
+                  if name != 'server'})
+    return found
+
+
+def _require_open(request):
+    if request.state not in model.OPEN:
+        raise exceptions.WrongState(
+            f'Request {request.uuid} is {request.state}.')
+
+
+def _name(server):
+    """A server's name, without what MySQL's utf8 has no place for."""
+    return ''.join(char for char in server.get('name', '')
+                   if char <= '\uffff')
+
+
+@contextlib.contextmanager
+def _naming_fields():
+    """Let complaints name fields as those about the schema do."""
+    try:
+        yield
+    except asking.Refused as exc:
+        raise exceptions.InvalidRequest(
+            f"Invalid field 'request.{exc.field}': {exc.text}."
+        ) from None

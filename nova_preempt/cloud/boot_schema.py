@@ -1,0 +1,165 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Nova takes as the body of POST /servers, in Nova's own words.
+
+The schemas are those of the Nova that is installed. Its packages ``nova.api``
+and below cannot be imported for them: that starts much of nova-api, and
+eventlet patches the process up to Nova 2025.2. The few modules with nothing
+but schemas in them are read without their packages.
+"""
+
+import builtins
+import functools
+import importlib.util
+import os
+import re
+import types
+
+from nova import exception
+
+from nova_preempt.core import masking
+
+#: The engine marks servers with a tag as it asks for them, which is newer
+#: than older versions.
+OLDEST = '2.52'
+#: Where a user names none: the latest that has a schema of its own.
+DEFAULT = '2.94'
+#: Nova allows 50 for a server, and one is the engine's.
+MAX_TAGS = 49
+
+#: Of a server: what may hold secrets. Nova does not show them either, but to
+#: the server itself.
+SECRET = ('adminPass', 'user_data', 'personality')
+
+# Characters of a complaint.
+_MAX_SHOWN = 450
+
+_API = 'nova.api.'
+_SERVERS = 'nova.api.openstack.compute.schemas.servers'
+_VALIDATORS = 'nova.api.validation.validators'
+_VERSIONS = 'nova.api.openstack.api_version_request'
+_NAME = re.compile(r'create(?:_v(\d)(\d+))?')
+_VERSION = re.compile(r'([0-9])\.(0|[1-9][0-9]{0,3})')
+
+
+class InvalidBody(Exception):
+    """Nova would refuse it; says why as Nova does."""
+
+
+def check_version(text):
+    """Complain about a microversion of Nova that cannot be asked for.
+
+    :returns: what is wrong, '' if nothing is
+    """
+    oldest, newest = _parsed(OLDEST), newest_version()
+    found = _VERSION.fullmatch(text) and _parsed(text)
+    if found and oldest <= found <= newest:
+        return ''
+    return (f'{text!r} is none of the versions from {OLDEST} to '
+            f'{newest[0]}.{newest[1]}')
+
+
+@functools.cache
+def newest_version():
+    """The latest microversion that the installed Nova knows, (2, number)."""
+    return _parsed(_leaf(_VERSIONS)._MAX_API_VERSION)
+
+
+def check(body, version):
+    """Refuse a body as nova-api with this microversion would.
+
+    :raises InvalidBody:
+    """
+    validator = _leaf(_VALIDATORS)._SchemaValidator(_schema(_parsed(version)))
+    try:
+        validator.validate(body)
+    except exception.ValidationError as exc:
+        raise InvalidBody(_short(exc.format_message(),
+                                 body['server'])) from None
+
+
+def _short(text, server):
+    """The same without secrets, and without the middle of a long one.
+
+    Nova quotes all of a server that has a wrong member, then says which.
+    """
+    for name in SECRET:
+        if name in server:
+            text = text.replace(repr(server[name]), repr(masking.MASK))
+    return text if len(text) <= _MAX_SHOWN else (
+        f'{text[:_MAX_SHOWN // 3]}...{text[-2 * _MAX_SHOWN // 3:]}')
+
+
+def _schema(version):
+    """The schema of the latest version up to this one, a pair of numbers."""
+    known = _schemas()
+    return known[max(since for since in known if since <= version)]
+
+
+@functools.cache
+def _schemas():
+    """{microversion since when: schema}, as Nova calls them."""
+    found = {}
+    for name, value in vars(_leaf(_SERVERS)).items():
+        match = _NAME.fullmatch(name)
+        if match:
+            # "create" is of the first version, 2.1; "create_v20" of none.
+            found[tuple(map(int, match.groups()))
+                  if match[1] else (2, 1)] = value
+    return found
+
+
+def _parsed(text):
+    return tuple(map(int, text.split('.')))
+
+
+# -- modules of Nova without their packages --------------------------------
+
+
+@functools.cache
+def _leaf(name):
+    """A module of nova.api as it would be, but for what is imported with it.
+
+    It is not in sys.modules: to whoever imports Nova's there is no other.
+    """
+    # Finding it by its name would import the packages around it.
+    path = os.path.join(_directory(), *name.split('.')[1:])
+    path = (f'{path}.py' if os.path.exists(f'{path}.py')
+            else os.path.join(path, '__init__.py'))
+    spec = importlib.util.spec_from_file_location(
+        f'nova_preempt.cloud.boot_schema.{name}', path)
+    module = importlib.util.module_from_spec(spec)
+    module.__builtins__ = {**vars(builtins), '__import__': _import}
+    spec.loader.exec_module(module)
+    return module
+
+
+def _directory():
+    return os.path.dirname(importlib.util.find_spec('nova').origin)
+
+
+def _import(name, globals=None, locals=None, fromlist=(), level=0):
+    """What "from nova.api... import ..." means in such a module."""
+    if not f'{name}.'.startswith(_API):
+        return builtins.__import__(name, globals, locals, fromlist, level)
+    found = types.SimpleNamespace()
+    for item in fromlist:
+        inner = f'{name}.{item}'
+        setattr(found, item, _leaf(inner) if _is_module(inner)
+                else getattr(_leaf(name), item))
+    return found
+
+
+def _is_module(name):
+    path = os.path.join(_directory(), *name.split('.')[1:])
+    return os.path.isdir(path) or os.path.exists(f'{path}.py')

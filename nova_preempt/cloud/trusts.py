@@ -1,0 +1,175 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Trusts of Keystone: acting as a user who has asked for it.
+
+The user's token makes one, as with Heat: the trustee is the user in
+[preemption], who with it gets tokens that are the user's, with the roles that
+the token had, in its project. Such a token cannot be used for another trust.
+"""
+
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+from keystoneauth1 import plugin as ks_plugin
+from oslo_log import log as logging
+
+from nova_preempt.conf import preemption
+from nova_preempt.core import masking
+
+LOG = logging.getLogger(__name__)
+
+# Of [preemption]: with a trust it is Keystone that says which project it is.
+_SCOPE = ('project_id', 'project_name', 'project_domain_id',
+          'project_domain_name', 'domain_id', 'domain_name', 'system_scope')
+_ENDPOINT = {'service_type': 'identity', 'version': '3',
+             'interface': ks_plugin.AUTH_INTERFACE}
+# How Keystone says no to who may not do something, or is nobody any more.
+_NO = (ks_exc.Unauthorized, ks_exc.Forbidden, ks_exc.NotFound)
+
+
+class KeystoneError(Exception):
+    """Keystone cannot be asked, or does not know us."""
+
+
+class TrustRefused(Exception):
+    """No trust can be made of this token; says why, and what helps."""
+
+
+class TrustGone(Exception):
+    """User, project, role or trust is no more; has Keystone's words."""
+
+
+class Trusts:
+    """Makes, uses and deletes trusts.
+
+    :param conf: a ConfigOpts with [preemption], whose auth_type has to be one
+        with a password: nothing else can use a trust
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._service = None
+
+    def create(self, auth_token, project_id, user_id, roles):
+        """Let the user in [preemption] act as this one, and return the id.
+
+        :param auth_token: the user's, of the project
+        :param roles: names of those that it has
+        :raises TrustRefused: the token is no good for that
+        :raises KeystoneError: nothing was made
+        """
+        try:
+            session = self._own()
+            trust = {'trustor_user_id': user_id,
+                     'trustee_user_id': session.get_user_id(),
+                     'project_id': project_id, 'impersonation': True,
+                     'allow_redelegation': False,
+                     'roles': [{'name': name} for name in sorted(set(roles))]}
+        except ks_exc.ClientException as exc:
+            raise _unknown('The service user cannot log in', exc) from exc
+        try:
+            answer = session.post(
+                '/OS-TRUST/trusts', json={'trust': trust},
+                endpoint_filter=_ENDPOINT, authenticated=False,
+                headers={'X-Auth-Token': auth_token})
+        except (*_NO, ks_exc.BadRequest) as exc:
+            raise TrustRefused(_no_trust(exc)) from exc
+        except ks_exc.ClientException as exc:
+            raise _unknown('A trust cannot be made', exc) from exc
+        return answer.json()['trust']['id']
+
+    def session(self, trust_id):
+        """A keystoneauth1 Session that is the user, in the user's project.
+
+        :raises TrustGone:
+        :raises KeystoneError: nobody knows
+        """
+        session = self._session(trust_id=trust_id,
+                                **dict.fromkeys(_SCOPE))
+        try:
+            session.get_token()
+        except _NO as exc:
+            self._check_own()
+            raise TrustGone(_words(exc)) from exc
+        except ks_exc.ClientException as exc:
+            raise _unknown('The trust cannot be used', exc) from exc
+        return session
+
+    def delete(self, trust_id):
+        """Delete a trust, as the user. Fine if it is gone.
+
+        :raises KeystoneError: nobody knows
+        """
+        try:
+            session = self.session(trust_id)
+        except TrustGone as exc:
+            # Of no use as it is, but with the user's role it would be again.
+            LOG.info('Trust %(trust)s is of no use any more: %(exc)s',
+                     {'trust': trust_id, 'exc': exc})
+            session = self._own()
+        try:
+            session.delete(f'/OS-TRUST/trusts/{trust_id}',
+                           endpoint_filter=_ENDPOINT)
+        except ks_exc.NotFound:
+            return
+        except _NO as exc:
+            LOG.warning('Trust %(trust)s stays in Keystone: %(exc)s',
+                        {'trust': trust_id, 'exc': _words(exc)})
+        except ks_exc.ClientException as exc:
+            raise _unknown(f'Trust {trust_id} cannot be deleted',
+                           exc) from exc
+
+    def _own(self):
+        """A session of the service user."""
+        if self._service is None:
+            self._service = self._session()
+        return self._service
+
+    def _check_own(self):
+        """Whether it is us whom Keystone does not know.
+
+        :raises KeystoneError: it is
+        """
+        try:
+            self._own().invalidate()
+            self._own().get_token()
+        except ks_exc.ClientException as exc:
+            raise _unknown('The service user cannot log in', exc) from exc
+
+    def _session(self, **values):
+        try:
+            auth = ks_loading.load_auth_from_conf_options(
+                self._conf, preemption.GROUP, **values)
+            return ks_loading.load_session_from_conf_options(
+                self._conf, preemption.GROUP, auth=auth)
+        except (TypeError, ks_exc.ClientException) as exc:
+            # Some kinds of credentials know nothing of trusts.
+            raise _unknown('[preemption]auth_type cannot use trusts',
+                           exc) from exc
+
+
+def _no_trust(exc):
+    return (
+        'With this token nothing can be done in your name later: Keystone '
+        f'says "{_words(exc)}" Use a token that comes from your password and '
+        'has a role in the project; neither one of an application '
+        'credential nor of a trust will do.')
+
+
+def _words(exc):
+    return masking.masked(exc.message or str(exc))
+
+
+def _unknown(what, exc):
+    return KeystoneError(f'{what}: {_words(exc)}'
+                         if isinstance(exc, ks_exc.ClientException)
+                         else f'{what}: {masking.masked(exc)}')

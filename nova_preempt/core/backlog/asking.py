@@ -1,0 +1,216 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What may be asked of a request that waits, and what is refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import model
+
+
+class Refused(Exception):
+    """Says what is wrong with which field."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(f"{field}: {text}")
+        self.field = field
+        self.text = text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """How many servers; with fewer than ``least`` none is started."""
+
+    most: int
+    least: int
+
+
+def counts(
+    count: int | None,
+    least_count: int | None,
+    server: Mapping[str, Any],
+    max_count: int,
+) -> Counts:
+    """Return how many are asked for.
+
+    What is asked of us goes before what is in Nova's own body, and that means
+    what it does for Nova. A ``count`` alone is all or nothing.
+
+    :param server: Nova's, with or without min_count and max_count
+    :param max_count: what the operator allows
+    :raises Refused:
+    """
+    fewest = _number(server, "min_count")
+    most = count or _number(server, "max_count") or fewest or least_count or 1
+    if least_count is not None:
+        least = least_count
+    elif fewest is not None:
+        least = fewest
+    elif count is not None:
+        least = count
+    else:
+        least = 1
+    field = "count" if count else "body.server.max_count"
+    if most > max_count:
+        raise Refused(field, f"{most} is more than {max_count}, the most")
+    if least > most:
+        raise Refused(
+            "least_count" if least_count else "body.server.min_count",
+            f"{least} is more than {most}, what is asked for",
+        )
+    return Counts(most, least)
+
+
+def _number(server: Mapping[str, Any], name: str) -> int | None:
+    """Return a count of Nova's, which takes text as well."""
+    value = server.get(name)
+    if value is None:
+        return None
+    field = f"body.server.{name}"
+    try:
+        found = int(value)
+    except (TypeError, ValueError):
+        raise Refused(field, f"{value!r} is not an integer") from None
+    if found < 1:
+        raise Refused(field, f"{found} is less than 1")
+    return found
+
+
+def flavors(
+    wanted: Sequence[str] | None, server: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the ids of flavors in order of preference.
+
+    Those of the request; the one in Nova's body where it has none.
+
+    :raises Refused: there is none, or one twice, or the one in the body is
+        not among them
+    """
+    own = server.get("flavorRef")
+    own = None if own is None else str(own)
+    found = tuple(wanted or ()) or ((own,) if own else ())
+    if not found:
+        raise Refused("flavors", "neither it nor body.server.flavorRef is set")
+    if len(set(found)) < len(found):
+        raise Refused("flavors", "one of them is there twice")
+    if own is not None and own not in found:
+        raise Refused("body.server.flavorRef", f"{own} is not among flavors")
+    return found
+
+
+def check_server(server: Mapping[str, Any], count: int) -> None:
+    """Refuse what cannot be asked of Nova through a request that waits.
+
+    Or what Nova refuses where there are several servers.
+
+    :raises Refused:
+    """
+    if server.get("return_reservation_id"):
+        raise Refused(
+            "body.server.return_reservation_id",
+            "a request has an id of its own, and shows its servers",
+        )
+    if count == 1:
+        return
+    if server.get("hostname"):
+        raise Refused(
+            "body.server.hostname", f"{count} servers cannot share one"
+        )
+    networks = server.get("networks")
+    for network in networks if isinstance(networks, list) else ():
+        for name in ("port", "fixed_ip"):
+            if isinstance(network, Mapping) and network.get(name):
+                raise Refused(
+                    "body.server.networks",
+                    f"{count} servers cannot share one {name}",
+                )
+
+
+def check_wishes(
+    values: Mapping[str, Any],
+    now: datetime.datetime,
+    classes: Collection[str],
+    changed: Collection[str] | None = None,
+) -> None:
+    """Refuse wishes that make no sense together, or not any more.
+
+    :param values: of a model.Request, as it would be, by name
+    :param classes: those that there are
+    :param changed: those values that are new, None for all: what was right
+        once may stay
+    :raises Refused:
+    """
+    name = values.get("class_name")
+    new = set(values if changed is None else changed)
+    if name and "class_name" in new and name not in classes:
+        known = ", ".join(sorted(classes))
+        raise Refused(
+            "class",
+            f"there is no {name!r}, but " + known
+            if known
+            else f"there is no {name!r}, nor any other class",
+        )
+    not_before, not_after = values.get("not_before"), values.get("not_after")
+    for field in ("not_after", "back_until"):
+        at = values.get(field)
+        if at is not None and field in new and at <= now:
+            raise Refused(field, f"{at.isoformat()}Z is in the past")
+    if not_before and not_after and not_after <= not_before:
+        raise Refused(
+            "not_after",
+            f"{not_after.isoformat()}Z is not after not_before, "
+            f"{not_before.isoformat()}Z",
+        )
+    if not values.get("comes_back"):
+        for field in ("back_until", "most_returns"):
+            if values.get(field) is not None:
+                raise Refused(field, "it needs comes_back to be true")
+
+
+def check_limit(used: int, allowed: int) -> str:
+    """Return why a project may have no further request, '' if it may.
+
+    :param allowed: -1 is no limit
+    """
+    if allowed < 0 or used < allowed:
+        return ""
+    return (
+        "The limit max_requests_per_project would be exceeded: "
+        f"{allowed} allowed, {used} used, 1 asked for."
+    )
+
+
+def is_started(request: model.Request) -> bool:
+    """Tell whether Nova was asked for servers, whatever it said."""
+    return bool(request.boots)
+
+
+def starts_from_volume(server: Mapping[str, Any]) -> bool:
+    """Tell whether the root disks of such servers are volumes.
+
+    As Nova's compute API does: without an image, or where the first device
+    to boot from is one.
+    """
+    if not server.get("imageRef"):
+        return True
+    devices = server.get("block_device_mapping_v2")
+    return any(
+        isinstance(device, Mapping)
+        and str(device.get("boot_index")) == "0"
+        and device.get("destination_type") == "volume"
+        for device in (devices if isinstance(devices, list) else ())
+    )

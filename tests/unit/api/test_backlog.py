@@ -1,0 +1,501 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests for servers as users leave, see, change and cancel them."""
+
+import datetime
+
+from nova_preempt import exceptions
+from nova_preempt.cloud import boot_schema
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import trusts
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from tests.unit.api import base
+from tests.unit.api.base import make_uuid
+
+ADMIN = 'admin:z'
+PATH = '/v1/requests'
+UNKNOWN = make_uuid('unknown')
+
+
+def in_hours(hours):
+    """A time to come, or past; what it is exactly does not matter."""
+    now = datetime.datetime.now(datetime.UTC).replace(
+        microsecond=0, tzinfo=None)
+    return f'{(now + datetime.timedelta(hours=hours)).isoformat()}Z'
+
+
+class BacklogTestCase(base.ApiTestCase):
+
+    microversion = '1.3'
+
+    def body(self, **server):
+        values = {'name': 'batch', 'imageRef': self.reading.image_id,
+                  'flavorRef': 'f1', 'networks': 'none', **server}
+        return {'server': {name: value for name, value in values.items()
+                           if value is not None}}
+
+    def create(self, token='u:p', code=201, server=None, **values):
+        answer = self.post(PATH, {'request': {
+            'body': self.body(**(server or {})), **values}}, token, code)
+        return answer.get('request') or answer['error']['message']
+
+    def show(self, uuid, token='u:p', code=200):
+        return self.get(f'{PATH}/{uuid}', token, code).get('request')
+
+    def change(self, uuid, token='u:p', code=200, **values):
+        answer = self.patch(f'{PATH}/{uuid}', {'request': values}, token,
+                            code)
+        return answer.get('request') or answer['error']['message']
+
+    def ids(self, query='', token='u:p'):
+        return [item['id'] for item in self.get(
+            f'{PATH}{query}', token)['requests']]
+
+    def becomes(self, uuid, state, **values):
+        """What the engine would write."""
+        self.assertTrue(backlog.change(
+            self.db, uuid, model.STATES, base.NOW, state=state, **values))
+
+    def boots(self, uuid):
+        self.assertTrue(backlog.begin_boot(
+            self.db, uuid, model.OPEN, model.Boot(
+                1, f'backlog:{uuid}:1', 'f1', 1, base.NOW)))
+
+    def assert_nothing_is_kept(self):
+        self.assertEqual([], self.ids('?all_projects=true', ADMIN))
+        self.assertEqual({}, self.trusts.made)
+
+
+class TestCreate(BacklogTestCase):
+
+    def test_answer(self):
+        made = self.create(
+            count=3, least_count=2, flavors=['f2', 'f1'], name='mine',
+            priorities={'time': 3}, not_before=in_hours(1),
+            not_after=in_hours(2), longest_wait_s=7200, comes_back=True,
+            back_until=in_hours(3), most_returns=4, **{'class': 'gold'},
+            compute_version='2.90',
+            server={'key_name': 'key', 'min_count': 1, 'max_count': 9,
+                    'adminPass': 'secret', 'user_data': 'c2VjcmV0'})
+        for name in ('id', 'created_at', 'updated_at', 'waits_since',
+                     'not_before', 'not_after', 'back_until'):
+            self.assertTrue(made.pop(name), name)
+        self.assertEqual('waiting', made['history'].pop()['status'])
+        self.assertEqual({
+            'name': 'mine', 'project_id': 'p', 'user_id': 'u',
+            'status': 'waiting', 'reason': '', 'compute_version': '2.90',
+            'count': 3, 'least_count': 2, 'flavors': [
+                {'id': 'f2', 'name': 'spot', 'resources': {'VCPU': 1},
+                 'preemptible': True},
+                {'id': 'f1', 'name': 'big', 'preemptible': False,
+                 'resources': {'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}}],
+            'class': 'gold', 'priorities': {
+                'time': 3, 'reputation': 1, 'cores': 1, 'redundancy': 1},
+            'longest_wait_s': 7200, 'comes_back': True, 'most_returns': 4,
+            'returns': 0, 'waits_for': {}, 'position': None,
+            'estimate_s': None, 'servers': [], 'history': [], 'body': {
+                'server': {'name': 'batch', 'networks': 'none',
+                           'imageRef': self.reading.image_id,
+                           'key_name': 'key', 'adminPass': '***',
+                           'user_data': '***'}}}, made)
+
+    def test_what_is_kept_for_the_engine(self):
+        uuid = self.create(server={'user_data': 'c2VjcmV0'})['id']
+        kept = backlog.get(self.db, uuid)
+        self.assertEqual('c2VjcmV0', kept.body['server']['user_data'])
+        self.assertEqual(('u:p', 'p', 'u', ['reader', 'member']),
+                         self.trusts.made[kept.trust_id])
+        self.assertEqual({'u:p'}, set(self.reading.tokens))
+        self.assertNotIn(kept.trust_id, str(self.show(uuid, ADMIN)))
+
+    def test_defaults(self):
+        made = self.create()
+        self.assertEqual(
+            ('batch', 1, 1, ['f1'], boot_schema.DEFAULT, '', None, False),
+            (made['name'], made['count'], made['least_count'],
+             [flavor['id'] for flavor in made['flavors']],
+             made['compute_version'], made['class'], made['priorities'],
+             made['comes_back']))
+
+    def test_counts_of_the_body_mean_what_they_do_for_nova(self):
+        for server, values, expected in (
+                ({'max_count': 5}, {}, (5, 1)),
+                ({'min_count': 2}, {}, (2, 2)),
+                ({'min_count': '2', 'max_count': '4'}, {}, (4, 2)),
+                ({'min_count': 2, 'max_count': 4}, {'count': 3}, (3, 2)),
+                ({}, {'count': 3}, (3, 3)),
+                ({}, {'least_count': 3}, (3, 3))):
+            made = self.create(server=server, **values)
+            self.assertEqual(expected, (made['count'], made['least_count']))
+            self.assertEqual({'name', 'imageRef', 'networks'},
+                             set(made['body']['server']))
+
+    def test_version_of_the_header(self):
+        self.microversion = '1.3, compute 2.60'
+        self.assertEqual('2.60', self.create()['compute_version'])
+        self.assertEqual('2.90', self.create(
+            compute_version='2.90')['compute_version'])
+        # Both of it are newer.
+        self.assertIn('Additional properties', self.create(
+            code=400, server={'host': 'a'}))
+
+    def test_hints_and_volumes(self):
+        body = self.body(imageRef='', block_device_mapping_v2=[{
+            'boot_index': 0, 'uuid': UNKNOWN, 'source_type': 'volume',
+            'destination_type': 'volume'}])
+        body['os:scheduler_hints'] = {'group': UNKNOWN}
+        made = self.post(PATH, {'request': {'body': body}}, code=201)
+        self.assertEqual({'group': UNKNOWN},
+                         made['request']['body']['os:scheduler_hints'])
+
+
+class TestRefused(BacklogTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.conf.set_override('max_count', 10, 'backlog')
+
+    def refused(self, field, text, code=400, **values):
+        message = self.create(code=code, **values)
+        self.assertIn(f"'request.{field}'", message)
+        self.assertIn(text, message)
+        self.assert_nothing_is_kept()
+
+    def test_counts(self):
+        self.refused('count', 'minimum of 1', count=0)
+        self.refused('count', '11 is more than 10', count=11)
+        self.refused('body.server.max_count', '11 is more than 10',
+                     server={'max_count': '11'})
+        self.refused('body.server.min_count', "'x' is not an integer",
+                     server={'min_count': 'x'})
+        self.refused('body.server.min_count', '0 is less than 1',
+                     server={'min_count': 0})
+        self.refused('least_count', '3 is more than 2', count=2,
+                     least_count=3)
+        self.refused('body.server.min_count', '3 is more than 2',
+                     server={'min_count': 3, 'max_count': 2})
+
+    def test_times(self):
+        self.refused('not_after', 'is in the past', not_after=in_hours(-1))
+        self.refused('back_until', 'is in the past', comes_back=True,
+                     back_until=in_hours(-1))
+        self.refused('not_after', 'is not after not_before',
+                     not_before=in_hours(2), not_after=in_hours(1))
+        self.refused('back_until', 'it needs comes_back',
+                     back_until=in_hours(1))
+        self.refused('most_returns', 'it needs comes_back', most_returns=1)
+
+    def test_names(self):
+        self.refused('class', "there is no 'silver', but gold",
+                     **{'class': 'silver'})
+        self.refused('flavors', 'There is no f3.', flavors=['f1', 'f3'])
+        self.refused('flavors', 'There is no f3.',
+                     server={'flavorRef': 'f3'})
+        self.refused('flavors', 'one of them is there twice',
+                     flavors=['f1', 'f1'])
+        self.refused('flavors', 'neither it nor', server={'flavorRef': None})
+        self.refused('body.server.flavorRef', 'f1 is not among flavors',
+                     flavors=['f2'])
+        self.refused('body.server.imageRef', f'There is no {UNKNOWN}.',
+                     server={'imageRef': UNKNOWN})
+        self.refused('body.server.key_name', 'There is no other.',
+                     server={'key_name': 'other'})
+
+    def test_what_nova_would_refuse_in_its_own_words(self):
+        for text, server in (
+                ("'networks' is a required property", {'networks': None}),
+                ('Invalid input for field/attribute name.', {'name': ''}),
+                ("'nonsense' was unexpected", {'nonsense': 1}),
+                ('Invalid input for field/attribute imageRef.',
+                 {'imageRef': 'x'})):
+            self.refused('body', text, server=server)
+        self.refused('compute_version', "'2.51' is none of the versions",
+                     compute_version='2.51')
+        self.refused('compute_version', "'latest' is none of the versions",
+                     compute_version='latest')
+
+    def test_what_cannot_be(self):
+        self.refused('body.server.return_reservation_id', 'an id of its own',
+                     server={'return_reservation_id': True})
+        self.refused('body.server.hostname', '2 servers cannot share one',
+                     count=2, server={'hostname': 'one'})
+        self.refused('body.server.networks', 'cannot share one port',
+                     count=2, server={'networks': [{'port': UNKNOWN}]})
+        self.refused('body.server.tags', '50 are more than 49',
+                     server={'tags': [f't{n}' for n in range(50)]})
+
+    def test_secrets_are_in_no_complaint_in_full(self):
+        message = self.create(code=400, server={
+            'adminPass': 'secret', 'nonsense': 1, 'user_data': 'A' * 4000})
+        self.assertNotIn('secret', message)
+        self.assertIn("'nonsense' was unexpected", message)
+        self.assertLess(len(message), 1000)
+
+    def test_size(self):
+        self.conf.set_override('max_body_bytes', 1024, 'backlog')
+        self.assertIn('more than 1024', self.create(
+            code=413, server={'user_data': 'A' * 1024}))
+        self.assert_nothing_is_kept()
+
+    def test_disabled(self):
+        self.conf.set_override('enabled', False, 'backlog')
+        self.assertIn('[backlog]enabled is false', self.create(code=403))
+        self.assert_nothing_is_kept()
+
+    def test_older_version(self):
+        self.microversion = '1.2'
+        self.get(PATH, code=404)
+
+    def test_tokens_of_which_no_trust_can_be_made(self):
+        self.assertIn('not with an application credential',
+                      self.create('robot:p', 403))
+        self.assert_nothing_is_kept()
+
+    def test_keystone_or_nova_is_away(self):
+        self.trusts.fails['create'] = trusts.KeystoneError('secret')
+        self.assertEqual('Keystone cannot be asked.', self.create(code=503))
+        self.trusts.fails.clear()
+        self.reading.fails = nova_api.NovaError('secret')
+        self.assertEqual('Nova cannot be asked.', self.create(code=503))
+        self.reading.fails = None
+        self.assert_nothing_is_kept()
+
+    def test_the_database_is_away(self):
+        with self.db.engine.begin() as connection:
+            connection.exec_driver_sql(
+                'ALTER TABLE backlog_changes RENAME TO away')
+        self.create(code=503)
+        with self.db.engine.begin() as connection:
+            connection.exec_driver_sql(
+                'ALTER TABLE away RENAME TO backlog_changes')
+        self.assert_nothing_is_kept()
+
+    def test_the_complaint_is_about_what_happened_first(self):
+        self.conf.set_override('max_requests_per_project', 1, 'backlog')
+        create = self.trusts.create
+
+        def another_is_made_meanwhile(*args):
+            self.trusts.create = create
+            self.create()
+            self.trusts.fails['delete'] = trusts.KeystoneError('away')
+            return create(*args)
+
+        self.trusts.create = another_is_made_meanwhile
+        self.assertIn('max_requests_per_project', self.create(code=403))
+        self.assertEqual(1, len(self.ids()))
+
+
+class TestLimit(BacklogTestCase):
+
+    def test_of_a_project(self):
+        self.conf.set_override('max_requests_per_project', 2, 'backlog')
+        first = self.create()['id']
+        self.create('v:p')
+        asked = len(self.reading.tokens)
+        self.assertEqual(
+            'The limit max_requests_per_project would be exceeded: 2 '
+            'allowed, 2 used, 1 asked for.', self.create(code=403))
+        # Nobody else is asked before.
+        self.assertEqual((asked, 2), (len(self.reading.tokens),
+                                      len(self.trusts.made)))
+        self.create('u:q')
+        self.delete(f'{PATH}/{first}')
+        self.create()
+
+    def test_two_at_once_are_not_both_kept(self):
+        self.conf.set_override('max_requests_per_project', 1, 'backlog')
+        create = self.trusts.create
+
+        def another_is_made_meanwhile(*args):
+            self.trusts.create = create
+            self.create()
+            return create(*args)
+
+        self.trusts.create = another_is_made_meanwhile
+        self.assertIn('max_requests_per_project', self.create(code=403))
+        self.assertEqual((1, 1), (len(self.ids()), len(self.trusts.made)))
+
+    def test_none(self):
+        self.conf.set_override('max_requests_per_project', -1, 'backlog')
+        for _number in range(3):
+            self.create()
+
+
+class TestSeen(BacklogTestCase):
+
+    def test_others_projects(self):
+        uuid = self.create()['id']
+        for method in ('GET', 'DELETE'):
+            self.checked(self.request(f'{PATH}/{uuid}', method, 'u:q'), 404)
+        self.change(uuid, 'u:q', 404, name='x')
+        self.assertEqual([], self.ids(token='u:q'))
+        self.get(f'{PATH}?project_id=p', 'u:q', 403)
+        self.get(f'{PATH}?all_projects=true', 'u:q', 403)
+        self.assertEqual([uuid], self.ids('?project_id=p', ADMIN))
+        self.assertEqual('p', self.show(uuid, ADMIN)['project_id'])
+        for path in (UNKNOWN, 'nonsense'):
+            self.get(f'{PATH}/{path}', code=404)
+
+    def test_lists(self):
+        made = [self.create(f'{user}:p')['id'] for user in 'uuv']
+        backlog.change(self.db, made[0], model.OPEN, base.NOW,
+                       state=model.FAILED, reason='No valid host.')
+        self.assertEqual(set(made), set(self.ids()))
+        self.assertEqual(made[:1], self.ids('?status=failed'))
+        self.assertEqual(made[2:], self.ids('?user_id=v'))
+        page = self.get(f'{PATH}?limit=2')
+        self.assertEqual(2, len(page['requests']))
+        self.assertNotIn('body', page['requests'][0])
+        marker = page['requests'][-1]['id']
+        self.assertIn(f'marker={marker}', page['requests_links'][0]['href'])
+        rest = self.ids(f'?limit=2&marker={marker}')
+        self.assertEqual(set(made), {*rest, *(
+            item['id'] for item in page['requests'])})
+        self.get(f'{PATH}?marker={UNKNOWN}', code=400)
+        self.get(f'{PATH}?marker={made[0]}', 'u:q', 400)
+
+    def test_why_it_waits_and_what_has_become_of_it(self):
+        uuid = self.create(count=2)['id']
+        backlog.change(self.db, uuid, model.OPEN, base.NOW, position=3,
+                       estimate_s=60, waits_for={
+                           'code': 'room', 'text': 'No host has room.',
+                           'lacks': {'VCPU': 2}})
+        shown = self.show(uuid)
+        self.assertEqual((3, 60, 'room'), (
+            shown['position'], shown['estimate_s'],
+            shown['waits_for']['code']))
+        self.boots(uuid)
+        backlog.note_servers(self.db, uuid, [
+            model.OwnServer(UNKNOWN, 1, model.RUNNING, base.NOW)])
+        shown = self.show(uuid)
+        self.assertEqual([{'id': UNKNOWN, 'status': 'running',
+                           'since': '2026-11-20T12:00:00Z'}],
+                         shown['servers'])
+        self.assertEqual(['waiting', 'placing'], [
+            change['status'] for change in shown['history']])
+
+
+class TestChange(BacklogTestCase):
+
+    def test_wishes(self):
+        uuid = self.create(longest_wait_s=60)['id']
+        at = in_hours(5)
+        changed = self.change(uuid, name='other', not_after=at,
+                              longest_wait_s=None, priorities={'cores': 2},
+                              comes_back=True, most_returns=2,
+                              **{'class': 'gold'})
+        self.assertEqual(
+            ('other', at, None, 2, True, 2, 'gold', 'batch'),
+            (changed['name'], changed['not_after'],
+             changed['longest_wait_s'], changed['priorities']['cores'],
+             changed['comes_back'], changed['most_returns'],
+             changed['class'], changed['body']['server']['name']))
+        self.assertEqual(changed, self.show(uuid))
+        self.change(uuid, priorities=None, **{'class': ''})
+
+    def test_nonsense(self):
+        uuid = self.create(not_before=in_hours(2))['id']
+        for field, values in (
+                ('not_after', {'not_after': in_hours(1)}),
+                ('class', {'class': 'silver'}),
+                ('most_returns', {'most_returns': 1}),
+                ('count', {'count': 1000}),
+                ('least_count', {'least_count': 2})):
+            self.assertIn(f"'request.{field}'",
+                          self.change(uuid, code=400, **values))
+        self.patch(f'{PATH}/{uuid}', {'request': {}}, code=400)
+        self.patch(f'{PATH}/{uuid}', {'request': {'flavors': []}}, code=400)
+
+    def test_count(self):
+        uuid = self.create(count=2)['id']
+        changed = self.change(uuid, count=3)
+        # All or nothing as before.
+        self.assertEqual((3, 3), (changed['count'], changed['least_count']))
+        changed = self.change(uuid, least_count=1)
+        self.assertEqual((3, 1), (changed['count'], changed['least_count']))
+        self.boots(uuid)
+        self.assertIn('cannot be changed any more',
+                      self.change(uuid, code=409, count=4))
+        self.change(uuid, name='still')
+
+    def test_what_was_right_once_may_stay(self):
+        uuid = self.create()['id']
+        backlog.change(self.db, uuid, model.OPEN, base.NOW,
+                       class_name='bronze', not_after=base.NOW)
+        self.change(uuid, name='other')
+
+    def test_one_that_is_over(self):
+        uuid = self.create()['id']
+        self.becomes(uuid, model.DONE)
+        self.assertIn('is done', self.change(uuid, code=409, name='x'))
+
+    def test_one_that_is_started_meanwhile(self):
+        uuid = self.create()['id']
+        found = backlog.get(self.db, uuid)
+        self.boots(uuid)
+        with self.assertRaises(exceptions.WrongState):
+            self.services.intake.change(found, {'count': 2})
+
+
+class TestCancel(BacklogTestCase):
+
+    def test_one_that_waits(self):
+        uuid = self.create()['id']
+        self.delete(f'{PATH}/{uuid}')
+        shown = self.show(uuid)
+        self.assertEqual(('cancelled', 'Cancelled by a user.'),
+                         (shown['status'], shown['reason']))
+        self.assertEqual({}, self.trusts.made)
+        self.assertEqual('', backlog.get(self.db, uuid).trust_id)
+        self.delete(f'{PATH}/{uuid}', code=409)
+
+    def test_by_others(self):
+        uuid = self.create()['id']
+        self.delete(f'{PATH}/{uuid}', 'v:p')
+        self.delete(f'{PATH}/{self.create()["id"]}', ADMIN)
+
+    def test_servers_are_for_the_engine_to_delete(self):
+        for query, ends in (('', False), ('?servers=true', True),
+                            ('?servers=false', False)):
+            uuid = self.create()['id']
+            self.boots(uuid)
+            self.becomes(uuid, model.ACTIVE)
+            self.delete(f'{PATH}/{uuid}{query}')
+            kept = backlog.get(self.db, uuid)
+            self.assertEqual((model.CANCELLED, ends, ends),
+                             (kept.state, kept.ends_servers,
+                              kept.trust_id in self.trusts.made))
+
+    def test_one_of_which_nova_was_asked(self):
+        uuid = self.create()['id']
+        self.boots(uuid)
+        self.delete(f'{PATH}/{uuid}')
+        # It finds out what has become of it.
+        self.assertEqual(1, len(self.trusts.made))
+
+    def test_keystone_is_away(self):
+        uuid = self.create()['id']
+        self.trusts.fails['delete'] = trusts.KeystoneError('away')
+        self.delete(f'{PATH}/{uuid}')
+        self.assertIn(backlog.get(self.db, uuid).trust_id, self.trusts.made)
+
+    def test_one_that_changes_meanwhile(self):
+        uuid = self.create()['id']
+        found = backlog.get(self.db, uuid)
+        self.boots(uuid)
+        self.services.intake.cancel(found)
+        self.assertEqual(model.CANCELLED, backlog.get(self.db, uuid).state)
+        self.becomes(uuid, model.FAILED)
+        with self.assertRaises(exceptions.WrongState):
+            self.services.intake.cancel(found)

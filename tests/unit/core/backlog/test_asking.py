@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What may be asked of a request that waits.
+
+tests.unit.api.test_backlog has what users see of it.
+"""
+
+import datetime
+import unittest
+
+from nova_preempt.core.backlog import asking
+
+NOW = datetime.datetime(2026, 1, 1, 12)
+LATER = NOW + datetime.timedelta(hours=1)
+
+
+class TestCounts(unittest.TestCase):
+
+    def test_whatever_is_given(self):
+        for count, least, server, expected in (
+                (None, None, {}, (1, 1)),
+                (4, None, {}, (4, 4)),
+                (4, 2, {}, (4, 2)),
+                (None, 3, {}, (3, 3)),
+                (None, None, {'min_count': 2}, (2, 2)),
+                (None, None, {'max_count': 5}, (5, 1)),
+                (None, None, {'min_count': '2', 'max_count': '5'}, (5, 2)),
+                (4, None, {'min_count': 2, 'max_count': 5}, (4, 2)),
+                (4, 1, {'min_count': 2, 'max_count': 5}, (4, 1))):
+            found = asking.counts(count, least, server, 5)
+            self.assertEqual(expected, (found.most, found.least))
+
+    def test_refused(self):
+        for field, count, least, server in (
+                ('count', 6, None, {}),
+                ('body.server.max_count', None, None, {'max_count': 6}),
+                ('body.server.max_count', None, None, {'max_count': []}),
+                ('body.server.min_count', None, None, {'min_count': 'two'}),
+                ('body.server.min_count', None, None, {'min_count': '-1'}),
+                ('least_count', 2, 3, {}),
+                ('body.server.min_count', 2, None, {'min_count': 3})):
+            with self.assertRaises(asking.Refused) as caught:
+                asking.counts(count, least, server, 5)
+            self.assertEqual(field, caught.exception.field)
+
+
+class TestFlavors(unittest.TestCase):
+
+    def test_in_order_of_preference(self):
+        self.assertEqual(('b', 'a'), asking.flavors(['b', 'a'], {}))
+        self.assertEqual(('7',), asking.flavors(None, {'flavorRef': 7}))
+        self.assertEqual(('b', 'a'),
+                         asking.flavors(['b', 'a'], {'flavorRef': 'a'}))
+
+    def test_refused(self):
+        for wanted, server in ((None, {}), ([], {}), (['a', 'a'], {}),
+                               (['a'], {'flavorRef': 'b'})):
+            with self.assertRaises(asking.Refused):
+                asking.flavors(wanted, server)
+
+
+class TestServer(unittest.TestCase):
+
+    def test_what_several_cannot_share(self):
+        for server in ({'hostname': 'a'}, {'networks': [{'port': 'a'}]},
+                       {'networks': [{'uuid': 'n'}, {'fixed_ip': 'a'}]}):
+            asking.check_server(server, 1)
+            with self.assertRaises(asking.Refused):
+                asking.check_server(server, 2)
+        for server in ({}, {'networks': 'auto'}, {'networks': ['nonsense']},
+                       {'networks': [{'uuid': 'n'}]}):
+            asking.check_server(server, 2)
+
+    def test_where_it_starts_from(self):
+        for expected, server in (
+                (True, {}), (True, {'imageRef': ''}),
+                (False, {'imageRef': 'i'}),
+                (True, {'imageRef': 'i', 'block_device_mapping_v2': [
+                    {'boot_index': '0', 'destination_type': 'volume'}]}),
+                (False, {'imageRef': 'i', 'block_device_mapping_v2': [
+                    {'boot_index': 0, 'destination_type': 'local'},
+                    {'boot_index': 1, 'destination_type': 'volume'}]})):
+            self.assertEqual(expected, asking.starts_from_volume(server))
+
+
+class TestWishes(unittest.TestCase):
+
+    def refused(self, values, changed=None):
+        try:
+            asking.check_wishes(values, NOW, ('gold',), changed)
+        except asking.Refused as exc:
+            return exc.field
+        return None
+
+    def test_refused(self):
+        for field, values in (
+                (None, {}),
+                (None, {'class_name': 'gold', 'comes_back': True,
+                        'back_until': LATER, 'most_returns': 1,
+                        'not_before': NOW, 'not_after': LATER}),
+                # It may start at once.
+                (None, {'not_before': NOW - datetime.timedelta(days=1)}),
+                ('class', {'class_name': 'silver'}),
+                ('not_after', {'not_after': NOW}),
+                ('not_after', {'not_before': LATER, 'not_after': LATER}),
+                ('back_until', {'comes_back': True, 'back_until': NOW}),
+                ('back_until', {'back_until': LATER}),
+                ('most_returns', {'most_returns': 1, 'comes_back': False})):
+            self.assertEqual(field, self.refused(values))
+
+    def test_what_was_right_once(self):
+        old = {'class_name': 'silver', 'not_after': NOW}
+        self.assertIsNone(self.refused(old, ('name',)))
+        self.assertEqual('not_after', self.refused(old, ('not_after',)))
+
+    def test_no_class_at_all(self):
+        with self.assertRaises(asking.Refused) as caught:
+            asking.check_wishes({'class_name': 'gold'}, NOW, ())
+        self.assertIn('nor any other', str(caught.exception))
+
+
+class TestLimit(unittest.TestCase):
+
+    def test_limit(self):
+        for refused, used, allowed in ((False, 1, 2), (True, 2, 2),
+                                       (True, 3, 2), (False, 9, -1),
+                                       (True, 0, 0)):
+            self.assertEqual(refused, bool(asking.check_limit(used, allowed)))
+
+
+if __name__ == '__main__':
+    unittest.main()
