@@ -18,8 +18,10 @@
 #
 # A step is mode:phase of a plugin, or "configure" or "start", what DevStack
 # itself does in between: write nova.conf and placement.conf, start nova's
-# services. $ROOT is a directory in which everything happens, $REPO the
-# repository. With $DEVSTACK_DIR it is DevStack that does it, else a stand-in.
+# services. After "load:", no phase, it may be a function of the plugin. $ROOT
+# is a directory in which everything happens, $REPO the repository. With
+# $DEVSTACK_DIR it is DevStack that does it, else a stand-in. $SITE is a file
+# of what is otherwise where it happens.
 
 # shellcheck disable=SC1090,SC1091,SC2034  # the files of DevStack and what they use
 
@@ -98,6 +100,10 @@ NOVA_API_PASTE_INI=$NOVA_CONF_DIR/api-paste.ini
 NOVA_UWSGI_CONF=$NOVA_CONF_DIR/nova-api-uwsgi.ini
 NOVA_METADATA_UWSGI_CONF=$NOVA_CONF_DIR/nova-metadata-uwsgi.ini
 PLACEMENT_CONF=$ROOT/etc/placement/placement.conf
+
+if [[ -n "$SITE" ]]; then
+    source "$SITE"
+fi
 
 function configure {
     create_nova_conf

@@ -36,7 +36,8 @@ class TestUp(unittest.TestCase):
     def up(self, port_base=None, private=False, computes=None):
         with contextlib.redirect_stdout(io.StringIO()):
             command._up(self.layout, argparse.Namespace(
-                port_base=port_base, private=private, computes=computes))
+                port_base=port_base, private=private, computes=computes,
+                devstack=False))
         layout = self.started.call_args.args[0]
         layout.save()
         return layout.settings

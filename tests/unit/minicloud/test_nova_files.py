@@ -12,6 +12,7 @@
 """Nova's configuration, of which ours is the fragment of the guide."""
 
 import configparser
+import dataclasses
 import pathlib
 import tempfile
 import unittest
@@ -52,6 +53,32 @@ class TestNovaFiles(unittest.TestCase):
         self.assertIn('PreemptibleFilter,ReservationFilter',
                       conf['filter_scheduler']['enabled_filters'])
         self.assertEqual('true', conf['reservation']['enabled'])
+
+    def test_what_the_plugin_of_devstack_writes_is_the_same(self):
+        nova_files.write(self.layout)
+        ours = self._read('nova.conf')
+        layout = dataclasses.replace(
+            self.layout, settings=dataclasses.replace(
+                self.layout.settings, devstack=True))
+        placement = self.layout.etc / 'placement' / 'placement.conf'
+        placement.parent.mkdir()
+        for _again in range(2):
+            nova_files.write(layout)
+            theirs = self._read('nova.conf')
+            self.assertEqual(set(ours), set(theirs))
+            for section in ('preemption', 'preemption_database',
+                            'preemption_engine'):
+                wanted = dict(ours[section])
+                if section == 'preemption':
+                    # For it DevStack says which, and we do not.
+                    wanted['interface'] = 'public'
+                self.assertEqual(wanted, dict(theirs[section]))
+            self.assertEqual('True', theirs['reservation']['enabled'])
+            self.assertIn('DifferentHostFilter,PreemptibleFilter,'
+                          'ReservationFilter',
+                          theirs['filter_scheduler']['enabled_filters'])
+            self.assertIn('allocation_conflict_retry_count = 1',
+                          placement.read_text())
 
     def test_a_fragment_that_has_changed_is_told(self):
         fragment = self.layout.directory / 'fragment'
