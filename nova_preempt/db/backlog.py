@@ -291,7 +291,11 @@ def _fetch(session, query):
 @functools.lru_cache(maxsize=1024)
 def _alternatives(text):
     """Most requests have those of others, as the same object."""
-    return tuple(model.Alternative(**item) for item in json.loads(text))
+    return tuple(
+        model.Alternative(**{
+            **item, **{name: tuple(item.get(name, ()))
+                       for name in ('required', 'forbidden')}})
+        for item in json.loads(text))
 
 
 def _request(row, boots, servers):

@@ -44,6 +44,8 @@ class BacklogRequest(models.Base):
     class_name = sa.Column(sa.String(64), nullable=False, default='')
     # JSON: {time, reputation, cores, redundancy}; NULL where it has none.
     priorities = sa.Column(sa.Text)
+    ladder = sa.Column(sa.String(64), nullable=False, default='')
+    apart = sa.Column(sa.Boolean, nullable=False, default=False)
     not_before = sa.Column(sa.DateTime)
     not_after = sa.Column(sa.DateTime)
     longest_wait_s = sa.Column(sa.BigInteger)

@@ -58,6 +58,7 @@ class Alternative:
     """A flavor that would do, as it was when the request was made.
 
     ``run_s`` is how long a server of it runs at most, if that is known.
+    ``required`` and ``forbidden`` are traits of the host.
     """
 
     flavor_id: str
@@ -65,6 +66,8 @@ class Alternative:
     resources: Resources
     preemptible: bool = False
     run_s: int | None = None
+    required: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,7 +113,11 @@ class Request:
         {"server": {...}, "os:scheduler_hints": {...}}
     :ivar compute_version: the microversion of Nova that it is meant for
     :ivar least_count: so many start together, or none does
-    :ivar alternatives: in order of preference
+    :ivar alternatives: in order of preference; the rungs of its ladder, where
+        it has one
+    :ivar ladder: the name of flavors of which one is chosen by its priorities
+        when its turn comes; '' where the user has chosen
+    :ivar apart: whether no two of its servers are on the same host
     :ivar not_after: it is not started later
     :ivar longest_wait_s: the same, counted from when it was made
     :ivar comes_back: whether it waits again once it was evicted
@@ -135,6 +142,8 @@ class Request:
     name: str = ""
     class_name: str = ""
     priorities: Priorities | None = None
+    ladder: str = ""
+    apart: bool = False
     not_before: datetime.datetime | None = None
     not_after: datetime.datetime | None = None
     longest_wait_s: int | None = None

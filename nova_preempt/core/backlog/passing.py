@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import Pace
@@ -35,8 +35,10 @@ from nova_preempt.core.model import Resources
 
 # Why a request waits.
 ROOM = "room"  # no host has room now
+NO_HOST = "no_host"  # none has what it asks for beside room
 TOO_LARGE = "too_large"  # none would have if it were empty
 WINDOW = "window"  # it is not to start yet
+LADDER = "ladder"  # its share of the idle cores is less than any flavor has
 RETRY = "retry"  # Nova has refused; it is tried again later
 TURN = "turn"  # others are started first
 
@@ -94,20 +96,55 @@ class Pass:
     held: tuple[str, ...] = ()
 
 
+class Ladders(Protocol):
+    """Which flavors come into question, see ``ladders.py``."""
+
+    def alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]:
+        """Return them in order of preference."""
+
+    def start(
+        self,
+        request: model.Request,
+        alternative: model.Alternative,
+        count: int,
+    ) -> None:
+        """Servers of a request start."""
+
+
+class _AsAsked:
+    def alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]:
+        return request.alternatives
+
+    def start(
+        self,
+        request: model.Request,
+        alternative: model.Alternative,
+        count: int,
+    ) -> None:
+        pass
+
+
 def decide(
     ranked: Sequence[model.Request],
     rooms: Iterable[Room],
     now: datetime.datetime,
     options: Options,
     pace: Pace | None = None,
+    ladders: Ladders | None = None,
 ) -> Pass:
     """Decide who starts.
 
     :param ranked: those with servers to start, in order
     :param now: naive, in UTC
     :param pace: at which others were placed lately
+    :param ladders: chooses among the flavors of a request; by default all
+        that the user named come into question
     """
-    one = _Pass(Ledger(rooms), now, options)
+    one = _Pass(Ledger(rooms), ladders or _AsAsked(), now, options)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
     for request in ranked:
@@ -132,7 +169,7 @@ def _estimate_s(
     now: datetime.datetime,
     pace: Pace | None,
 ) -> int | None:
-    if pace is None or waits_for["code"] == TOO_LARGE:
+    if pace is None or waits_for["code"] in (NO_HOST, TOO_LARGE):
         return None
     wait_s = pace.wait_s(
         {name: ahead[name] for name in request.alternatives[0].resources}
@@ -153,11 +190,16 @@ class _Pass:
     """A pass that is under way."""
 
     def __init__(
-        self, ledger: Ledger, now: datetime.datetime, options: Options
+        self,
+        ledger: Ledger,
+        ladders: Ladders,
+        now: datetime.datetime,
+        options: Options,
     ) -> None:
         self.starts: list[Start] = []
         self.held: list[str] = []
         self._ledger = ledger
+        self._ladders = ladders
         self._now = now
         self._options = options
         self._of_project: dict[str, int] = {}
@@ -200,15 +242,29 @@ class _Pass:
     def _find(self, request: model.Request) -> Start | None:
         """Take room for as many of its servers as there is room for."""
         missing = model.missing(request)
-        for alternative in request.alternatives:
-            count = self._ledger.count(alternative, missing)
+        for alternative in self._ladders.alternatives(request):
+            count = self._ledger.count(
+                alternative, missing, request.apart
+            )
             if count >= _least(request):
-                self._ledger.take(alternative, count)
+                self._ledger.take(alternative, count, request.apart)
+                self._ladders.start(request, alternative, count)
                 return Start(request.uuid, alternative.flavor_id, count)
         return None
 
     def _has_no_room(self, request: model.Request) -> Mapping[str, Any]:
+        if not self._ladders.alternatives(request):
+            return {
+                "code": LADDER,
+                "text": f"Each flavor of the ladder {request.ladder} has more "
+                "cores than it may have now.",
+            }
         lack = self._lack(request)
+        if not lack.suited:
+            return {
+                "code": NO_HOST,
+                "text": "No host has the traits that it asks for.",
+            }
         if not lack.ever:
             return {
                 "code": TOO_LARGE,
@@ -219,7 +275,7 @@ class _Pass:
             text = "There is not room for enough of its servers now."
         if self._is_to_hold(request):
             self.held.append(request.uuid)
-            first = request.alternatives[0]
+            first = self._ladders.alternatives(request)[0]
             in_s = self._ledger.hold(first, _least(request))
             text += " Hosts are kept free for it"
             text += "." if in_s is None else f": it can start in {in_s} s."
@@ -232,9 +288,10 @@ class _Pass:
 
     def _lack(self, request: model.Request) -> Lack:
         """As it was when the first of its kind was looked at."""
-        key = tuple(map(kind, request.alternatives))
+        wanted = self._ladders.alternatives(request)
+        key = tuple(map(kind, wanted))
         if key not in self._lacks:
-            found = [self._ledger.lack(item) for item in request.alternatives]
+            found = [self._ledger.lack(item) for item in wanted]
             self._lacks[key] = next(
                 (item for item in found if item.ever), found[0]
             )

@@ -43,6 +43,7 @@ class Room:
         that may end had ended; never less
     :param capacity: what an empty one has
     :param ends: of its servers, as far as they are known
+    :param traits: of the host
     """
 
     host: str
@@ -50,6 +51,19 @@ class Room:
     reclaimable: Resources
     capacity: Resources
     ends: tuple[End, ...] = ()
+    traits: frozenset[str] = frozenset()
+
+    def is_for(self, alternative: model.Alternative) -> bool:
+        """Whether it has, and lacks, the traits that are asked for."""
+        return self.traits.issuperset(
+            alternative.required
+        ) and self.traits.isdisjoint(alternative.forbidden)
+
+    def is_large_enough(self, alternative: model.Alternative) -> bool:
+        """Whether an empty host would do."""
+        return self.is_for(alternative) and capacity.fits(
+            alternative.resources, self.capacity
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,11 +73,13 @@ class Lack:
     :param amounts: what the host lacks that is nearest to having room
     :param hosts: how many hosts lack each of the classes
     :param ever: whether an empty host would have room
+    :param suited: how many hosts have the traits that are asked for
     """
 
     amounts: Resources
     hosts: Mapping[str, int]
     ever: bool
+    suited: int
 
 
 class Ledger:
@@ -84,22 +100,31 @@ class Ledger:
         self._held: dict[int, tuple[int | None, Resources]] = {}
         self._next: dict[Kind, int] = {}
 
-    def count(self, alternative: model.Alternative, most: int) -> int:
-        """Return how many such servers find room, no more than ``most``."""
+    def count(
+        self, alternative: model.Alternative, most: int, apart: bool = False
+    ) -> int:
+        """Return how many such servers find room, no more than ``most``.
+
+        :param apart: no two on the same host
+        """
         found, number = 0, self._first(alternative)
         while found < most and number < len(self._rooms):
-            found += self._times(number, alternative, most - found)
+            left = 1 if apart else most - found
+            found += self._times(number, alternative, left)
             number += 1
         return found
 
-    def take(self, alternative: model.Alternative, count: int) -> None:
+    def take(
+        self, alternative: model.Alternative, count: int, apart: bool = False
+    ) -> None:
         """Give their room away, on the first hosts that have it.
 
         :raises ValueError: there is none
         """
         number = self._first(alternative)
         while count and number < len(self._rooms):
-            times = self._times(number, alternative, count)
+            left = 1 if apart else count
+            times = self._times(number, alternative, left)
             if times:
                 self._take(number, alternative, times)
             count -= times
@@ -120,7 +145,7 @@ class Ledger:
         large = [
             number
             for number, room in enumerate(self._rooms)
-            if capacity.fits(wanted, room.capacity)
+            if room.is_large_enough(alternative)
             and number not in self._held
         ]
         large.sort(key=lambda number: self._far(number, alternative))
@@ -136,19 +161,23 @@ class Ledger:
 
     def lack(self, alternative: model.Alternative) -> Lack:
         """Say why no host has room for a server."""
-        wanted = alternative.resources
-        hosts = dict.fromkeys(sorted(wanted), 0)
+        hosts = dict.fromkeys(sorted(alternative.resources), 0)
         nearest: tuple[tuple[int, str], Resources] | None = None
-        ever = False
+        ever, suited = False, 0
         for number, room in enumerate(self._rooms):
-            ever = ever or capacity.fits(wanted, room.capacity)
+            if not room.is_for(alternative):
+                continue
+            suited += 1
             lack = self._lack(number, alternative)
             for name in lack:
                 hosts[name] += 1
-            if lack and capacity.fits(wanted, room.capacity):
+            if not room.is_large_enough(alternative):
+                continue
+            ever = True
+            if lack:
                 here = self._far(number, alternative), lack
                 nearest = min(nearest or here, here, key=lambda item: item[0])
-        return Lack(nearest[1] if nearest else {}, hosts, ever)
+        return Lack(nearest[1] if nearest else {}, hosts, ever, suited)
 
     # -- one host ----------------------------------------------------------
 
@@ -162,6 +191,8 @@ class Ledger:
     def _times(
         self, number: int, alternative: model.Alternative, most: int
     ) -> int:
+        if not self._rooms[number].is_for(alternative):
+            return 0
         left = self._view(number, alternative)
         if number in self._held:
             in_s, kept = self._held[number]
@@ -240,7 +271,13 @@ class Ledger:
         return number
 
 
-Kind = tuple[bool, int | None, tuple[tuple[str, int], ...]]
+Kind = tuple[
+    bool,
+    int | None,
+    tuple[str, ...],
+    tuple[str, ...],
+    tuple[tuple[str, int], ...],
+]
 
 
 def kind(alternative: model.Alternative) -> Kind:
@@ -248,5 +285,7 @@ def kind(alternative: model.Alternative) -> Kind:
     return (
         alternative.preemptible,
         alternative.run_s,
+        alternative.required,
+        alternative.forbidden,
         tuple(sorted(alternative.resources.items())),
     )

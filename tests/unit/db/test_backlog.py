@@ -39,7 +39,8 @@ def request(uuid='r1', **changes):
         'compute_version': '2.90', 'count': 3, 'least_count': 1,
         'alternatives': (
             model.Alternative('f1', 'big', {'VCPU': 2, 'MEMORY_MB': 2048}),
-            model.Alternative('f2', 'spot', {'VCPU': 1}, True)),
+            model.Alternative('f2', 'spot', {'VCPU': 1}, True, 60,
+                              ('CUSTOM_A', 'CUSTOM_B'), ('CUSTOM_C',))),
         'created_at': NOW, 'updated_at': NOW, 'waits_since': NOW}
     return model.Request(**{**values, **changes})
 
@@ -73,7 +74,8 @@ class TestSQLite(unittest.TestCase):
     def test_it_is_read_as_it_was_written(self):
         full = request(
             'r2', name='batch', class_name='gold',
-            priorities=model.Priorities(3, 2, 1, 1), not_before=NOW,
+            priorities=model.Priorities(3, 2, 1, 1), ladder='web',
+            apart=True, not_before=NOW,
             not_after=LATER, longest_wait_s=60, comes_back=True,
             back_until=LATER, most_returns=3, reason='why',
             waits_for={'code': 'room', 'lacks': {'VCPU': 2}}, position=7,

@@ -44,6 +44,8 @@ def upgrade():
         sa.Column('updated_at', sa.DateTime, nullable=False),
         sa.Column('class_name', sa.String(64), nullable=False),
         sa.Column('priorities', sa.Text),
+        sa.Column('ladder', sa.String(64), nullable=False),
+        sa.Column('apart', sa.Boolean, nullable=False),
         sa.Column('not_before', sa.DateTime),
         sa.Column('not_after', sa.DateTime),
         sa.Column('longest_wait_s', sa.BigInteger),

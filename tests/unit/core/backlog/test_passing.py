@@ -114,7 +114,7 @@ class TestDecide(unittest.TestCase):
 
     def test_no_hosts_and_no_requests(self):
         self.assertEqual(passing.Pass((), {}), decide([], []))
-        self.assertEqual({'r1': 'too_large'},
+        self.assertEqual({'r1': 'no_host'},
                          codes(decide([base.request()], [])))
 
 

@@ -11,6 +11,7 @@
 # under the License.
 """What is left of the rooms of hosts."""
 
+import dataclasses
 import unittest
 
 from nova_preempt.core.backlog import room
@@ -74,18 +75,58 @@ class TestLack(unittest.TestCase):
         ledger = room.Ledger([host('a', 1), host('b', 2), host('c', 3),
                               host('d', 3, capacity=3)])
         found = ledger.lack(vcpus(4))
-        self.assertEqual(room.Lack({'VCPU': 1}, {'VCPU': 4}, True), found)
+        self.assertEqual(room.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
 
     def test_no_host_is_large_enough(self):
         found = room.Ledger([host('a', 1)]).lack(vcpus(9))
-        self.assertEqual(room.Lack({}, {'VCPU': 1}, False), found)
-        self.assertEqual(room.Lack({}, {'VCPU': 0}, False),
+        self.assertEqual(room.Lack({}, {'VCPU': 1}, False, 1), found)
+        self.assertEqual(room.Lack({}, {'VCPU': 0}, False, 0),
                          room.Ledger([]).lack(vcpus(1)))
 
     def test_a_class_that_no_host_has(self):
         found = room.Ledger([host('a', 1)]).lack(
             base.alternative(VCPU=1, VGPU=1))
-        self.assertEqual(room.Lack({}, {'VCPU': 0, 'VGPU': 1}, False), found)
+        self.assertEqual(
+            room.Lack({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
+
+
+class TestTraits(unittest.TestCase):
+
+    ROOMS = [dataclasses.replace(host('a', 4), traits=frozenset('XY')),
+             dataclasses.replace(host('b', 4), traits=frozenset('X')), host(
+                 'c', 8)]
+
+    def alternative(self, required='', forbidden=''):
+        return dataclasses.replace(vcpus(1), required=tuple(required),
+                                   forbidden=tuple(forbidden))
+
+    def test_only_hosts_with_them(self):
+        for wanted, expected in ((('XY',), 4), (('X',), 8), (('X', 'Y'), 4),
+                                 (('', 'X'), 8), (('Z',), 0)):
+            with self.subTest(wanted):
+                self.assertEqual(expected, room.Ledger(self.ROOMS).count(
+                    self.alternative(*wanted), 99))
+
+    def test_lack_and_hold(self):
+        ledger = room.Ledger(self.ROOMS)
+        large = dataclasses.replace(vcpus(8), required=('X',))
+        self.assertEqual(room.Lack({'VCPU': 4}, {'VCPU': 2}, True, 2),
+                         ledger.lack(large))
+        self.assertEqual(room.Lack({}, {'VCPU': 0}, False, 0),
+                         ledger.lack(self.alternative('Z')))
+        ledger.hold(large, 1)                            # a
+        self.assertEqual(4, ledger.count(self.alternative('X'), 99))
+
+
+class TestApart(unittest.TestCase):
+
+    def test_one_a_host(self):
+        ledger = room.Ledger([host('a', 4), host('b', 4), host('c', 0)])
+        self.assertEqual(2, ledger.count(vcpus(2), 9, apart=True))
+        ledger.take(vcpus(3), 2, apart=True)
+        self.assertEqual(2, ledger.count(vcpus(1), 9))
+        with self.assertRaises(ValueError):
+            ledger.take(vcpus(1), 3, apart=True)
 
 
 class TestHold(unittest.TestCase):

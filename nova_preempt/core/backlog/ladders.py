@@ -1,0 +1,112 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which flavor of a ladder a request gets when its turn comes.
+
+The number of cores follows from what is idle and from who else waits (see
+``core/classes/sla.py``); a ladder has a flavor for each number, or for some
+of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.classes import sla
+from nova_preempt.core.model import Resources
+
+#: The hosts of a category, by the traits that its flavors ask for.
+_Category = tuple[tuple[str, ...], tuple[str, ...]]
+
+_NONE = model.Priorities()
+
+
+class Ladders:
+    """Chooses among rungs; what is started counts from then on.
+
+    :param rooms: of all hosts
+    :param waiting: all requests that wait, those without a ladder, too
+    """
+
+    def __init__(
+        self, rooms: Sequence[Room], waiting: Iterable[model.Request]
+    ) -> None:
+        self._rooms = rooms
+        smallest = min((_cores(room.capacity) for room in rooms), default=0)
+        self._limits = sla.bounds(max(1, smallest))
+        self._idle: dict[_Category, int] = {}
+        self._of_all: dict[_Category, int] = {}
+        for request in waiting:
+            if request.ladder:
+                key = _category(request)
+                self._of_all[key] = (
+                    self._of_all.get(key, 0) + _priorities(request).cores
+                )
+
+    def alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]:
+        """Return the one rung for it now; () if all have too many cores.
+
+        Where it has no ladder: what its user has chosen.
+        """
+        if not request.ladder:
+            return request.alternatives
+        cores = sla.cores(
+            _priorities(request).cores,
+            self._of_all[_category(request)],
+            self._idle_cores(request),
+            self._limits,
+        )
+        of = {item.name: item for item in request.alternatives}
+        name = sla.rung(
+            {name: _cores(item.resources) for name, item in of.items()}, cores
+        )
+        return () if name is None else (of[name],)
+
+    def start(
+        self,
+        request: model.Request,
+        alternative: model.Alternative,
+        count: int,
+    ) -> None:
+        """Servers of a request start, which waits no more."""
+        if request.ladder:
+            key = _category(request)
+            self._idle[key] -= _cores(alternative.resources) * count
+            self._of_all[key] -= _priorities(request).cores
+
+    def _idle_cores(self, request: model.Request) -> int:
+        """Of all hosts of its category, less what has started there."""
+        key = _category(request)
+        if key not in self._idle:
+            first = request.alternatives[0]
+            self._idle[key] = sum(
+                max(0, _cores(room.free))
+                for room in self._rooms
+                if room.is_for(first)
+            )
+        return self._idle[key]
+
+
+def _priorities(request: model.Request) -> model.Priorities:
+    return request.priorities or _NONE
+
+
+def _category(request: model.Request) -> _Category:
+    first = request.alternatives[0]
+    return first.required, first.forbidden
+
+
+def _cores(resources: Resources) -> int:
+    return resources.get("VCPU", 0) + resources.get("PCPU", 0)
