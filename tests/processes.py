@@ -33,8 +33,7 @@ def run(function, *args, environment=None):
 
     :param function: of a module, for it is found by its name
     """
-    context = multiprocessing.get_context('forkserver')
-    context.set_forkserver_preload(list(PRELOAD))
+    context = _context()
     with tempfile.TemporaryDirectory() as folder:
         out, err = (pathlib.Path(folder, name) for name in ('out', 'err'))
         # Read when the first process starts.
@@ -50,6 +49,16 @@ def run(function, *args, environment=None):
 def run_main(module, *argv, **kwargs):
     """Return what running the main() of a module does."""
     return run(_main, module, argv, **kwargs)
+
+
+def _context():
+    # Where eventlet has patched this process a socket passes no file on, which
+    # a server of forks would need: each process then imports Nova anew.
+    if 'forkserver' not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context('spawn')
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload(list(PRELOAD))
+    return context
 
 
 def _call(function, args, environment, out, err):

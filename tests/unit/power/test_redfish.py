@@ -132,6 +132,8 @@ class ControllerTestCase(base.PowerTestCase):
         self.site = base.Site()
         self.system = {
             'Id': '1', 'PowerState': 'On',
+            # Which sushy wants to know up to the one of 2025.2.
+            'Boot': {},
             'Actions': {'#ComputerSystem.Reset': {
                 'target': RESET, 'ResetType@Redfish.AllowableValues': [
                     'On', 'ForceOff', 'GracefulShutdown']}},

@@ -31,9 +31,10 @@ class TestGuide(base.SdkTestCase):
         ended = self.add('d', 'p', [('p-spot', 'p', 'spot')])
         self.enterContext(mock.patch.object(
             self.engine, 'simulate', lambda *arguments, **values: ended))
+        # Not in "auth", where openstacksdk 4.4.0 overlooks the token.
         (self.directory / 'clouds.yaml').write_text(json.dumps({'clouds': {
-            name: {'auth_type': 'admin_token',
-                   'auth': {'endpoint': f'{self.url}/v1', 'token': token}}
+            name: {'auth_type': 'admin_token', 'token': token,
+                   'auth': {'endpoint': f'{self.url}/v1'}}
             for name, token in (('mycloud', 'u:p'),
                                 ('mycloud-admin', 'admin:z'))}}))
 
