@@ -160,7 +160,7 @@ def net_flows(
     scores = _scores(rows, criteria)
     weights = sum(criterion.weight for criterion in criteria)
     return Flows(
-        tuple(scores.tolist()),
+        tuple(map(int, scores)),
         max(1, len(rows) - 1) * weights * _common_span(criteria),
     )
 
@@ -186,7 +186,7 @@ def ordered(
     # Few are submitted in the same microsecond: uuids are compared there only.
     flows, times = flows[order], times[order]
     differ = (flows[1:] != flows[:-1]) | (times[1:] != times[:-1])
-    borders = [0, *(numpy.flatnonzero(differ) + 1).tolist(), len(pool)]
+    borders = [0, *map(int, numpy.flatnonzero(differ) + 1), len(pool)]
     for start, end in itertools.pairwise(borders):
         if end - start > 1:
             found[start:end] = sorted(
