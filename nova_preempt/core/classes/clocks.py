@@ -31,17 +31,18 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 import enum
 import fractions
-import functools
+import itertools
+import operator
 
 
 class Kind(enum.IntEnum):
-    """What has happened, in the order in which it counts in one instant."""
+    """What has happened; one follows the other, round and round."""
 
-    EVICTED = 1  # it gave way, and waits again
-    QUEUED = 2
-    ALLOCATING = 3  # it has a host, and does not run there yet
-    RUNNING = 4
-    ENDED = 5  # for good
+    QUEUED = 0
+    ALLOCATING = 1  # it has a host, and does not run there yet
+    RUNNING = 2
+    EVICTED = 3  # it gave way, and waits again
+    ENDED = 4  # for good
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -153,6 +154,30 @@ class Mark:
 _NOTHING = Mark()
 
 
+def _fold(events: Iterable[Event], mark: Mark) -> Mark:
+    """Return where a request stands after events, which are ascending.
+
+    What is told of the same instant is taken in the order in which it can
+    have happened after what was before.
+    """
+    for _, instant in itertools.groupby(
+        events, key=operator.attrgetter("at_us")
+    ):
+        before = Kind.EVICTED if mark.kind is None else mark.kind
+        for event in sorted(
+            instant, key=lambda event: _distance(before, event.kind)
+        ):
+            mark = mark.after(event)
+    return mark
+
+
+def _distance(before: Kind, after: Kind) -> int:
+    """Return how many steps of the round lie between; the end is last."""
+    if after is Kind.ENDED:
+        return len(Kind)
+    return (after - before - 1) % Kind.ENDED
+
+
 class Clocks:
     """Those of one request; never changed.
 
@@ -167,7 +192,7 @@ class Clocks:
     ) -> None:
         self.events = tuple(sorted(set(events)))
         self._base = base
-        self._mark = functools.reduce(Mark.after, self.events, base)
+        self._mark = _fold(self.events, base)
 
     # -- what is asked ----------------------------------------------------
 
@@ -218,10 +243,7 @@ class Clocks:
     def _one(self, event: Event) -> Clocks:
         if self._base.kind is not None and event.at_us <= self._base.last_us:
             return self
-        if self.events and event <= self.events[-1]:
-            place = bisect.bisect_left(self.events, event)
-            if self.events[place] == event:
-                return self
+        if self.events and event.at_us <= self.events[-1].at_us:
             return Clocks((*self.events, event), self._base)
         # It is the latest, as they mostly are: go on from where it stands.
         clocks = Clocks.__new__(Clocks)
@@ -253,10 +275,9 @@ class Clocks:
         place = bisect.bisect_right(
             self.events, until_us, key=lambda event: event.at_us
         )
-        base = functools.reduce(
-            Mark.after, self.events[:place], self._base
+        return Clocks(
+            self.events[place:], _fold(self.events[:place], self._base)
         )
-        return Clocks(self.events[place:], base)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Clocks):

@@ -34,8 +34,8 @@ Two ways to choose victims on a host:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from nova_preempt.core import capacity
 from nova_preempt.core.classes.margin import Classes
@@ -117,6 +117,7 @@ Key = TypeVar("Key")
 def reprieve(
     victims: Sequence[tuple[Standing, Mapping[Key, int]]],
     missing: Mapping[Key, int],
+    order: Callable[[Standing], Any] = lambda standing: standing.order,
 ) -> tuple[Standing, ...] | None:
     """Return who gives way on a host, None if not even all make room.
 
@@ -124,13 +125,14 @@ def reprieve(
 
     :param victims: who may be preempted, and what the end of each frees
     :param missing: what has to be freed
+    :param order: of the most precious is the smallest
     """
     freed = capacity.total(amounts for _, amounts in victims)
     if not capacity.fits(missing, freed):
         return None
     chosen = []
     for standing, amounts in sorted(
-        victims, key=lambda victim: victim[0].order
+        victims, key=lambda victim: order(victim[0])
     ):
         rest = capacity.less(freed, amounts)
         if capacity.fits(missing, rest):

@@ -106,12 +106,26 @@ class TestClocks(unittest.TestCase):
         self.assertEqual(0, Clocks().ran_us(10**15))
         self.assertFalse(Clocks().has_gap)
 
-    def test_of_an_instant_the_way_to_a_host_counts_last(self) -> None:
-        clocks = Clocks(
-            (*LIFE[:4], Event(1113, Kind.QUEUED), Event(1113, Kind.ALLOCATING))
-        )
-        self.assertEqual(Kind.ALLOCATING, clocks.kind)
-        self.assertFalse(clocks.has_gap)
+    def test_of_an_instant_all_is_taken_as_it_can_have_been(self) -> None:
+        for known, kinds, last in (
+            # It gave way, and was allocated again at once.
+            (3, (Kind.EVICTED, Kind.ALLOCATING), Kind.ALLOCATING),
+            (3, (Kind.EVICTED, Kind.ALLOCATING, Kind.RUNNING), Kind.RUNNING),
+            (3, (Kind.EVICTED, Kind.QUEUED), Kind.QUEUED),
+            # It had just come to run, and gave way.
+            (2, (Kind.RUNNING, Kind.EVICTED), Kind.EVICTED),
+            (2, (Kind.RUNNING, Kind.EVICTED, Kind.ALLOCATING),
+             Kind.ALLOCATING),
+            (1, (Kind.ALLOCATING, Kind.RUNNING), Kind.RUNNING),
+            (0, (Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING), Kind.RUNNING),
+            (3, (Kind.ENDED, Kind.EVICTED), Kind.ENDED),
+        ):
+            for order in itertools.permutations(kinds):
+                clocks = Clocks(LIFE[:known]).applied(
+                    *(Event(2000, kind) for kind in order)
+                )
+                self.assertEqual(last, clocks.kind, order)
+                self.assertFalse(clocks.has_gap, order)
 
 
 class TestEvents(unittest.TestCase):
