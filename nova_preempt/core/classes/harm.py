@@ -57,15 +57,10 @@ def levels(classes: Classes, standing: Standing) -> Levels:
     smaller is better.
     """
     margin_us = _within_horizon(standing.margin // classes.scale)
-    return (
-        *(
-            -margin_us
-            if margin_us < 0 and qos.name == standing.qos.name
-            else 0
-            for qos in classes
-        ),
-        HORIZON_US - margin_us,
-    )
+    costs = [0] * len(classes)
+    if margin_us < 0:
+        costs[classes.rank(standing.qos)] = -margin_us
+    return (*costs, HORIZON_US - margin_us)
 
 
 def _within_horizon(margin_us: int) -> int:
@@ -130,13 +125,14 @@ def reprieve(
     freed = capacity.total(amounts for _, amounts in victims)
     if not capacity.fits(missing, freed):
         return None
+    spare = capacity.less(freed, missing)
     chosen = []
     for standing, amounts in sorted(
         victims, key=lambda victim: order(victim[0])
     ):
-        rest = capacity.less(freed, amounts)
-        if capacity.fits(missing, rest):
-            freed = rest
+        needed = {key: amounts.get(key, 0) for key in missing}
+        if capacity.fits(needed, spare):
+            spare = capacity.less(spare, needed)
         else:
             chosen.append(standing)
     return tuple(sorted(chosen, key=lambda standing: standing.uuid))

@@ -29,17 +29,17 @@ import dataclasses
 import fractions
 import functools
 import operator
-from typing import Any, Protocol, TypeAlias
+from typing import TypeAlias
 
 from nova_preempt.core import capacity
-from nova_preempt.core import victims as searches
-from nova_preempt.core.classes import harm
-from nova_preempt.core.classes import margin
+from nova_preempt.core import ordering
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.margin import Classes
 from nova_preempt.core.classes.margin import QosClass
-from nova_preempt.core.classes.margin import Standing
-from nova_preempt.core.model import Candidate, Resources
+from nova_preempt.core.classes.rules import Held
+from nova_preempt.core.classes.rules import Key
+from nova_preempt.core.classes.rules import Rule
+from nova_preempt.core.model import Resources
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,106 +82,6 @@ class Placement:
     victims: tuple[str, ...] = ()
 
 
-#: Smaller is better.
-Key: TypeAlias = tuple[Any, ...]
-#: Who may be preempted, and what it uses.
-Held: TypeAlias = tuple[Standing, Resources]
-
-
-class Rule(Protocol):
-    """What schedulers differ in."""
-
-    def order(self, standing: Standing) -> Key:
-        """What waiting requests are sorted by; no two have the same."""
-
-    def may_preempt(self, one: Standing, other: Standing) -> bool:
-        """Tell whether a request may end another; a strict order."""
-
-    def victims(
-        self, held: Sequence[Held], missing: Resources
-    ) -> Sequence[Standing] | None:
-        """Return who gives way on a host, None if not all make room."""
-
-    def cost(self, victims: Iterable[Standing]) -> Key:
-        """Return what hosts are compared by."""
-
-
-@dataclasses.dataclass(frozen=True)
-class ByPromise:
-    """Whoever is nearest to a broken promise is next.
-
-    ``exact``: the best victims of a host, and the host where they are best,
-    by the same cost; else the published way to choose, see harm.py.
-    """
-
-    classes: Classes
-    exact: bool = True
-
-    def order(self, standing: Standing) -> Key:
-        return standing.order
-
-    def may_preempt(self, one: Standing, other: Standing) -> bool:
-        return margin.may_preempt(one, other)
-
-    def victims(
-        self, held: Sequence[Held], missing: Resources
-    ) -> Sequence[Standing] | None:
-        if not self.exact:
-            return harm.reprieve(held, missing)
-        found = searches.cheapest_victims(
-            (
-                Candidate(
-                    standing.uuid,
-                    resources,
-                    harm.folded(self.classes, standing),
-                )
-                for standing, resources in held
-            ),
-            missing,
-        )
-        if found is None:
-            return None
-        standings = {standing.uuid: standing for standing, _ in held}
-        return [standings[each.uuid] for each in found.victims]
-
-    def cost(self, victims: Iterable[Standing]) -> Key:
-        if self.exact:
-            return (sum(harm.folded(self.classes, each) for each in victims),)
-        return harm.published(self.classes, victims)
-
-
-@dataclasses.dataclass(frozen=True)
-class ByPriority:
-    """The more important class first, whatever was promised.
-
-    The last that came ends first, and that host is best where the fewest of
-    the most important class end.
-    """
-
-    classes: Classes
-
-    def order(self, standing: Standing) -> Key:
-        return (
-            standing.qos.importance,
-            standing.admitted_us,
-            standing.uuid,
-        )
-
-    def may_preempt(self, one: Standing, other: Standing) -> bool:
-        return one.qos.importance < other.qos.importance
-
-    def victims(
-        self, held: Sequence[Held], missing: Resources
-    ) -> Sequence[Standing] | None:
-        return harm.reprieve(held, missing, self.order)
-
-    def cost(self, victims: Iterable[Standing]) -> Key:
-        numbers = dict.fromkeys((qos.importance for qos in self.classes), 0)
-        for standing in victims:
-            numbers[standing.qos.importance] += 1
-        return tuple(numbers.values())
-
-
 def one_round(
     waiting: Collection[Claimant],
     hosts: Collection[RoundHost],
@@ -203,8 +103,8 @@ def one_round(
     requests, H hosts and k claimants on each.
     """
 
-    def stand(claimant: Claimant) -> Standing:
-        return classes.stand(
+    def hold(claimant: Claimant) -> Held:
+        standing = classes.stand(
             claimant.uuid,
             claimant.qos,
             claimant.clocks,
@@ -212,28 +112,26 @@ def one_round(
             claimant.overhead_us,
             claimant.group,
         )
+        return Held(standing, claimant.resources, rule)
 
     there = [
-        _Host(host, [(stand(each), each.resources) for each in host.claimants])
+        _Host(host, map(hold, host.claimants))
         for host in sorted(hosts, key=operator.attrgetter("uuid"))
     ]
     queue = sorted(
-        ((stand(each), each.resources) for each in waiting),
-        key=lambda held: rule.order(held[0]),
+        map(hold, waiting), key=lambda held: rule.order(held.standing)
     )
     placed = []
-    for standing, resources in queue:
-        found = _roomiest(there, resources) or _cheapest(
-            there, standing, resources, rule
-        )
+    for one in queue:
+        found = _roomiest(there, one) or _cheapest(there, one)
         if found is not None:
             host, victims = found
-            host.replace(victims, (standing, resources))
+            host.replace(victims, one)
             placed.append(
                 Placement(
-                    standing.uuid,
+                    one.standing.uuid,
                     host.uuid,
-                    tuple(sorted(each.uuid for each in victims)),
+                    tuple(sorted(each.standing.uuid for each in victims)),
                 )
             )
     return tuple(placed)
@@ -242,23 +140,22 @@ def one_round(
 class _Host:
     """A host during a pass."""
 
-    def __init__(self, host: RoundHost, held: list[Held]) -> None:
+    def __init__(self, host: RoundHost, held: Iterable[Held]) -> None:
         self.uuid = host.uuid
-        self.held = {standing.uuid: (standing, resources)
-                     for standing, resources in held}
+        self.held = {each.standing.uuid: each for each in held}
         self._capacity = host.capacity
         self.free = capacity.less(
             host.capacity,
-            capacity.total(resources for _, resources in held),
+            capacity.total(each.resources for each in self.held.values()),
         )
 
-    def replace(self, victims: Iterable[Standing], newcomer: Held) -> None:
+    def replace(self, victims: Iterable[Held], newcomer: Held) -> None:
         """Put somebody here, in the place of others."""
         for victim in victims:
-            _, resources = self.held.pop(victim.uuid)
-            self.free = capacity.total((self.free, resources))
-        self.held[newcomer[0].uuid] = newcomer
-        self.free = capacity.less(self.free, newcomer[1])
+            del self.held[victim.standing.uuid]
+            self.free = capacity.total((self.free, victim.resources))
+        self.held[newcomer.standing.uuid] = newcomer
+        self.free = capacity.less(self.free, newcomer.resources)
 
     def score(
         self, resources: Resources, freed: Iterable[Resources] = ()
@@ -266,6 +163,15 @@ class _Host:
         """Return how well a request would fit here."""
         free = capacity.total((self.free, *freed))
         return allocation_score(resources, free, self._capacity)
+
+    def preemptible(self, one: Held) -> list[Held]:
+        """Return who may be preempted for a request."""
+        may_preempt, standing = one.rule.may_preempt, one.standing
+        return [
+            each
+            for each in self.held.values()
+            if may_preempt(standing, each.standing)
+        ]
 
 
 def allocation_score(
@@ -301,48 +207,44 @@ def _score(amounts: tuple[tuple[int, int, int], ...]) -> fractions.Fraction:
     return 5 * (mean + 1 - (max(left) - min(left)))
 
 
-_Found: TypeAlias = "tuple[_Host, Sequence[Standing]] | None"
+_Found: TypeAlias = "tuple[_Host, Sequence[Held]] | None"
 
 
-def _roomiest(hosts: Iterable[_Host], resources: Resources) -> _Found:
+def _roomiest(hosts: Iterable[_Host], one: Held) -> _Found:
     """Return the best of the hosts with room."""
     best = max(
-        (host for host in hosts if capacity.fits(resources, host.free)),
-        key=lambda host: host.score(resources),
+        (host for host in hosts if capacity.fits(one.resources, host.free)),
+        key=lambda host: host.score(one.resources),
         default=None,
     )
     return None if best is None else (best, ())
 
 
-def _cheapest(
-    hosts: Iterable[_Host],
-    standing: Standing,
-    resources: Resources,
-    rule: Rule,
-) -> _Found:
+def _cheapest(hosts: Iterable[_Host], one: Held) -> _Found:
     """Return the best of the hosts where others may end."""
-    best: tuple[Key, _Host, Sequence[Standing]] | None = None
-    for host in hosts:
-        held = [
-            each
-            for each in host.held.values()
-            if rule.may_preempt(standing, each[0])
-        ]
-        if not held:
-            continue
-        missing = _missing(resources, host.free)
-        victims = rule.victims(held, missing)
+    preemptible: dict[str, list[Held]] = {}
+
+    def bound(host: _Host) -> Key | None:
+        held = preemptible[host.uuid] = host.preemptible(one)
+        return (one.rule.floor(held),) if held else None
+
+    def exact(host: _Host) -> tuple[Key, Sequence[Held]] | None:
+        missing = _missing(one.resources, host.free)
+        victims = one.rule.victims(preemptible[host.uuid], missing)
         if victims is None:
-            continue
-        freed = [host.held[each.uuid][1] for each in victims]
+            return None
+        freed = [each.resources for each in victims]
         key = (
-            rule.cost(victims),
+            one.rule.cost(victims),
             len(victims),
-            -host.score(resources, freed),
+            -host.score(one.resources, freed),
+            host.uuid,
         )
-        if best is None or key < best[0]:
-            best = (key, host, victims)
-    return None if best is None else best[1:]
+        return key, victims
+
+    for _, host, victims in ordering.ascending(hosts, bound, exact):
+        return host, victims
+    return None
 
 
 def _missing(resources: Resources, free: Mapping[str, int]) -> Resources:

@@ -1,0 +1,170 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What schedulers of classes differ in: who is next, and who ends for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+import functools
+from typing import Any, Protocol, TypeAlias
+
+from nova_preempt.core import victims as searches
+from nova_preempt.core.classes import harm
+from nova_preempt.core.classes import margin
+from nova_preempt.core.classes.margin import Classes
+from nova_preempt.core.classes.margin import Standing
+from nova_preempt.core.model import Candidate, Resources
+
+#: Smaller is better.
+Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """Who has a host, or is to get one, during a pass."""
+
+    standing: Standing
+    resources: Resources
+    rule: Rule
+
+    @functools.cached_property
+    def price(self) -> int:
+        """What its end costs, asked for once."""
+        return self.rule.price(self.standing)
+
+
+class Rule(Protocol):
+    """What schedulers differ in."""
+
+    def price(self, standing: Standing) -> int:
+        """Return the cost of one victim, 0 if it is not one to be added."""
+
+    def order(self, standing: Standing) -> Key:
+        """What waiting requests are sorted by; no two have the same."""
+
+    def may_preempt(self, one: Standing, other: Standing) -> bool:
+        """Tell whether a request may end another; a strict order."""
+
+    def victims(
+        self, held: Sequence[Held], missing: Resources
+    ) -> Sequence[Held] | None:
+        """Return who gives way on a host, None if not all make room."""
+
+    def cost(self, victims: Iterable[Held]) -> Key:
+        """Return what hosts are compared by."""
+
+    def floor(self, held: Sequence[Held]) -> Key:
+        """Return what one or more of these cost at least, () if unknown."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ByPromise:
+    """Whoever is nearest to a broken promise is next.
+
+    ``exact``: the best victims of a host, and the host where they are best,
+    by the same cost; else the published way to choose, see harm.py.
+    """
+
+    classes: Classes
+    exact: bool = True
+
+    def price(self, standing: Standing) -> int:
+        return harm.folded(self.classes, standing)
+
+    def order(self, standing: Standing) -> Key:
+        return standing.order
+
+    def may_preempt(self, one: Standing, other: Standing) -> bool:
+        return margin.may_preempt(one, other)
+
+    def victims(
+        self, held: Sequence[Held], missing: Resources
+    ) -> Sequence[Held] | None:
+        if not self.exact:
+            return _reprieve(held, missing, self.order)
+        found = searches.cheapest_victims(
+            (
+                Candidate(each.standing.uuid, each.resources, each.price)
+                for each in held
+            ),
+            missing,
+        )
+        if found is None:
+            return None
+        chosen = {each.uuid for each in found.victims}
+        return [each for each in held if each.standing.uuid in chosen]
+
+    def cost(self, victims: Iterable[Held]) -> Key:
+        if self.exact:
+            return (sum(each.price for each in victims),)
+        return harm.published(
+            self.classes, (each.standing for each in victims)
+        )
+
+    def floor(self, held: Sequence[Held]) -> Key:
+        if self.exact:
+            return (min(each.price for each in held),)
+        return ()
+
+
+@dataclasses.dataclass(frozen=True)
+class ByPriority:
+    """The more important class first, whatever was promised.
+
+    The last that came ends first, and that host is best where the fewest of
+    the most important class end.
+    """
+
+    classes: Classes
+
+    def price(self, standing: Standing) -> int:
+        return 0
+
+    def order(self, standing: Standing) -> Key:
+        return (
+            standing.qos.importance,
+            standing.admitted_us,
+            standing.uuid,
+        )
+
+    def may_preempt(self, one: Standing, other: Standing) -> bool:
+        return one.qos.importance < other.qos.importance
+
+    def victims(
+        self, held: Sequence[Held], missing: Resources
+    ) -> Sequence[Held] | None:
+        return _reprieve(held, missing, self.order)
+
+    def cost(self, victims: Iterable[Held]) -> Key:
+        numbers = [0] * len(self.classes)
+        for each in victims:
+            numbers[self.classes.rank(each.standing.qos)] += 1
+        return tuple(numbers)
+
+    def floor(self, held: Sequence[Held]) -> Key:
+        return ()
+
+
+def _reprieve(
+    held: Sequence[Held],
+    missing: Resources,
+    order: Callable[[Standing], Key],
+) -> Sequence[Held] | None:
+    found = harm.reprieve(
+        [(each.standing, each.resources) for each in held], missing, order
+    )
+    if found is None:
+        return None
+    chosen = {each.uuid for each in found}
+    return [each for each in held if each.standing.uuid in chosen]

@@ -1,0 +1,277 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What becomes of promised availabilities, event by event.
+
+The experiments of M. Carvalho et al. (JISA 11, 2020): requests come, all at
+most once, to hosts that have not room for all of them, and the very passes of
+core.classes decide who runs. Time jumps from event to event. Whoever has given
+way, and gets a host again, is a while on its way; how long is drawn from a
+sample. Equal seeds give equal results.
+"""
+
+import collections
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import fractions
+import heapq
+import itertools
+import random
+
+from nova_preempt.core.classes import margin
+from nova_preempt.core.classes import measures
+from nova_preempt.core.classes import rounds
+from nova_preempt.core.classes import rules
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.model import SECOND, Resources
+
+#: {seconds it took to get a container back to a host: how often}, as they
+#: measured it.
+CONTAINERS_S = {1: 28, 2: 1400, 3: 754, 4: 35, 5: 6, 6: 3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrival:
+    """A request comes.
+
+    ``life_us``: how long it is there, None for ever.
+    """
+
+    at_us: int
+    uuid: str
+    class_name: str
+    resources: Resources
+    life_us: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What happens.
+
+    ``hosts``: {uuid: what each has}. ``rule``: a core.classes.rules.Rule.
+    ``period_us``: how long after a pass there is another one, if nothing
+    happens. ``overheads_s``: {seconds to get back to a host: how often}.
+    """
+
+    classes: margin.Classes
+    rule: rules.Rule
+    hosts: Mapping[str, Resources]
+    arrivals: Sequence[Arrival]
+    until_us: int
+    period_us: int = 30 * SECOND
+    overheads_s: Mapping[int, int] = dataclasses.field(
+        default_factory=lambda: CONTAINERS_S)
+
+    @property
+    def mean_overhead_us(self):
+        """What is expected of each."""
+        count = sum(self.overheads_s.values())
+        return SECOND * sum(seconds * often for seconds, often
+                            in self.overheads_s.items()) // count
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What has become of it.
+
+    ``availabilities``: {class: that of its requests, in order of arrival}.
+    """
+
+    availabilities: Mapping[str, Sequence[fractions.Fraction]]
+    preemptions: int
+    passes: int
+
+    def mean(self, class_name):
+        found = self.availabilities[class_name]
+        return float(sum(found) / len(found))
+
+    def range(self, class_name):
+        """The least and the largest availability of a class."""
+        found = self.availabilities[class_name]
+        return float(min(found)), float(max(found))
+
+    def gini(self, class_name):
+        """How unequal they are."""
+        return float(measures.gini(self.availabilities[class_name]))
+
+
+def run(experiment: Experiment, seed: int) -> Outcome:
+    """Let it happen.
+
+    :param seed: of the overheads
+    """
+    return _Run(experiment, random.Random(seed)).run()
+
+
+class _Run:
+
+    def __init__(self, experiment, chance):
+        self.experiment = experiment
+        self.waiting = {}                      # uuid: Claimant
+        self.hosts = {uuid: {} for uuid in experiment.hosts}
+        self.claimants = {}
+        self.preemptions = 0
+        self.passes = 0
+        self._sample = Sample(experiment.overheads_s, chance)
+        self._events = []
+        self._serial = itertools.count()
+        self._wants_pass = False
+
+    def run(self):
+        for arrival in self.experiment.arrivals:
+            self._at(arrival.at_us, self._arrive, arrival)
+        while self._events and self._events[0][0] <= self.experiment.until_us:
+            now_us = self._events[0][0]
+            # One pass for all that happens at a time.
+            while self._events and self._events[0][0] == now_us:
+                _, _, happen, argument = heapq.heappop(self._events)
+                happen(now_us, argument)
+            if self._wants_pass:
+                self._pass(now_us)
+        return self._outcome()
+
+    def _at(self, at_us, happen, argument):
+        heapq.heappush(self._events,
+                       (at_us, next(self._serial), happen, argument))
+
+    def _note(self, uuid, at_us, kind):
+        claimant = self.claimants[uuid]
+        claimant = self.claimants[uuid] = dataclasses.replace(
+            claimant, clocks=claimant.clocks.applied(Event(at_us, kind)))
+        return claimant
+
+    def _arrive(self, now_us, arrival):
+        self.claimants[arrival.uuid] = rounds.Claimant(
+            arrival.uuid, self.experiment.classes.find(arrival.class_name),
+            Clocks((Event(now_us, Kind.QUEUED),)), arrival.resources,
+            self.experiment.mean_overhead_us)
+        self.waiting[arrival.uuid] = None
+        if arrival.life_us is not None:
+            self._at(now_us + arrival.life_us, self._end, arrival.uuid)
+        self._wants_pass = True
+
+    def _end(self, now_us, uuid):
+        self._note(uuid, now_us, Kind.ENDED)
+        self.waiting.pop(uuid, None)
+        for there in self.hosts.values():
+            there.pop(uuid, None)
+        self._wants_pass = True
+
+    def _period_is_over(self, now_us, number):
+        if number == self.passes:
+            self._wants_pass = True
+
+    def _arrived_at_host(self, now_us, uuid_and_stay):
+        uuid, host, stay = uuid_and_stay
+        if self.hosts[host].get(uuid) == stay:
+            self._note(uuid, now_us, Kind.RUNNING)
+
+    def _pass(self, now_us):
+        self._wants_pass = False
+        self.passes += 1
+        placed = rounds.one_round(
+            [self.claimants[uuid] for uuid in self.waiting],
+            [rounds.RoundHost(uuid, has, tuple(
+                self.claimants[each] for each in self.hosts[uuid]))
+             for uuid, has in self.experiment.hosts.items()],
+            self.experiment.classes, self.experiment.rule, now_us)
+        for placement in placed:
+            for victim in placement.victims:
+                del self.hosts[placement.host][victim]
+                self._note(victim, now_us, Kind.EVICTED)
+                self.waiting[victim] = None
+                self.preemptions += 1
+            self._allocate(now_us, placement)
+        self._at(now_us + self.experiment.period_us, self._period_is_over,
+                 self.passes)
+
+    def _allocate(self, now_us, placement):
+        uuid = placement.uuid
+        del self.waiting[uuid]
+        is_first = self.claimants[uuid].clocks.kind is Kind.QUEUED
+        stay = self.hosts[placement.host][uuid] = next(self._serial)
+        self._note(uuid, now_us, Kind.ALLOCATING)
+        if is_first:
+            self._note(uuid, now_us, Kind.RUNNING)
+        else:
+            self._at(now_us + self._sample.draw_us(), self._arrived_at_host,
+                     (uuid, placement.host, stay))
+
+    def _outcome(self):
+        found = collections.defaultdict(list)
+        for claimant in self.claimants.values():
+            times = claimant.clocks.at(self.experiment.until_us)
+            found[claimant.qos.name].append(times.availability)
+        return Outcome(dict(found), self.preemptions, self.passes)
+
+
+class Sample:
+    """Overheads as they were measured."""
+
+    def __init__(self, often: Mapping[int, int], chance: random.Random):
+        self._seconds = list(often)
+        self._weights = list(often.values())
+        self._chance = chance
+
+    def draw_us(self):
+        """One of them, in microseconds."""
+        (seconds,) = self._chance.choices(self._seconds, self._weights)
+        return seconds * SECOND
+
+
+#: The published classes, and their shares of what comes.
+PUBLISHED = (('gold', fractions.Fraction(1)),
+             ('silver', fractions.Fraction(9, 10)),
+             ('bronze', fractions.Fraction(1, 2)))
+
+
+def published_classes(safety_margin_s=30, least_run_s=0):
+    """Gold, silver and bronze."""
+    return margin.Classes(*(
+        margin.QosClass(name, importance, availability, safety_margin_s,
+                        least_run_s=least_run_s)
+        for importance, (name, availability) in enumerate(PUBLISHED, start=1)))
+
+
+def validation(counts: Mapping[str, int], seed: int, *,
+               rule: Callable = rules.ByPromise,
+               classes: margin.Classes | None = None,
+               **options) -> Experiment:
+    """One of the two experiments that the published simulator is held against.
+
+    An hour on 20 hosts with room for ten each. One request comes each second,
+    in random order, and stays.
+
+    :param counts: {class: how many requests of it}; 80 gold, 80 silver and 96
+        bronze ones, or 221 silver ones
+    :param seed: of the order
+    :param rule: makes the rule of the classes
+    :param options: of Experiment
+    """
+    classes = classes or published_classes()
+    names = [name for name in counts for _ in range(counts[name])]
+    random.Random(seed).shuffle(names)
+    return Experiment(
+        classes, rule(classes),
+        # Thousandths of a core, and of a gigabyte.
+        {f'{number:02}': {'CPU': 3750, 'MEMORY': 3750}
+         for number in range(20)},
+        [Arrival(number * SECOND, f'{number:03}', name,
+                 {'CPU': 375, 'MEMORY': 375})
+         for number, name in enumerate(names)],
+        3600 * SECOND, **options)
+
+
+#: The counts of the two.
+VALIDATION_1 = {'gold': 80, 'silver': 80, 'bronze': 96}
+VALIDATION_2 = {'silver': 221}

@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Promised availabilities with ten seeds, and both ways to choose victims."""
+
+from nova_preempt.core.classes import rules
+from tests.unit.simulator import test_availability
+from tests.unit.simulator.test_availability import REPRIEVE
+from tests.unit.simulator.test_availability import SERVERS
+from tests.unit.simulator.test_availability import run
+
+SEEDS = range(10)
+
+
+class TestValidation(test_availability.Ranges):
+
+    def each(self, check, *args, **kwargs):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                check(run(*args, seed=seed, **kwargs))
+
+    def test_002_v1q(self):
+        for rule in (rules.ByPromise, REPRIEVE):
+            self.each(self.assert_002_v1q, test_availability.VALIDATION_1,
+                      rule=rule)
+
+    def test_002_v1p(self):
+        self.each(self.assert_002_v1p, test_availability.VALIDATION_1,
+                  rule=rules.ByPriority)
+
+    def test_002_v2q(self):
+        for rule in (rules.ByPromise, REPRIEVE):
+            self.each(self.assert_002_v2q, test_availability.VALIDATION_2,
+                      rule=rule)
+
+    def test_002_v2p(self):
+        self.each(self.assert_002_v2p, test_availability.VALIDATION_2,
+                  rule=rules.ByPriority)
+
+    def test_002_vm(self):
+        self.each(self.assert_002_vm, test_availability.VALIDATION_1,
+                  **SERVERS)
