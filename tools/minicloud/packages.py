@@ -34,5 +34,8 @@ def install(names, log):
                *names]
     if os.geteuid() or not shutil.which('apt-get'):
         raise steps.StepFailed(f'missing, as root: {" ".join(command)}')
-    steps.call(command, {**os.environ, 'DEBIAN_FRONTEND': 'noninteractive'},
-               log)
+    env = {**os.environ, 'DEBIAN_FRONTEND': 'noninteractive'}
+    # A machine that is new knows no packages. What one that reaches nobody
+    # knows may do.
+    steps.call(['apt-get', 'update'], env, log, good=range(256))
+    steps.call(command, env, log)
