@@ -102,6 +102,30 @@ RESERVATIONS_LATE = prometheus_client.Histogram(
     'nova_preempt_reservation_late_seconds',
     'How late reservations start and end.', ['event'], buckets=_SECONDS)
 
+BACKLOG_REQUESTS = prometheus_client.Gauge(
+    'nova_preempt_backlog_requests',
+    'Requests of the backlog that are open, as the engine that acts sees '
+    'them.', ['state'])
+BACKLOG_CHANGES = prometheus_client.Counter(
+    'nova_preempt_backlog_changes',
+    'Requests of the backlog that came into a state.', ['state'])
+BACKLOG_STARTS = prometheus_client.Counter(
+    'nova_preempt_backlog_starts',
+    'Boots for requests of the backlog, by how Nova has taken them.',
+    ['answer'])
+BACKLOG_WAITS = prometheus_client.Histogram(
+    'nova_preempt_backlog_wait_seconds',
+    'How long requests of the backlog have waited until Nova was asked.',
+    buckets=(10, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86400,
+             3 * 86400, 7 * 86400))
+BACKLOG_STEP = prometheus_client.Histogram(
+    'nova_preempt_backlog_step_seconds',
+    'Duration of the parts of a look at the backlog.', ['part'],
+    buckets=_SECONDS)
+BACKLOG_TRUSTS = prometheus_client.Gauge(
+    'nova_preempt_backlog_trusts_left',
+    'Closed requests of the backlog whose trust could not be deleted yet.')
+
 
 def serve(port, address, report=None):
     """Serve them at http://address:port/metrics, unless the port is 0.

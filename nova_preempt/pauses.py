@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 _MAX_AGE_S = 1.0
 
 _NAMES = {db.PREEMPTION: 'Preemption', db.RESERVATIONS: 'Reservations',
-          db.POWER: 'Power control'}
+          db.POWER: 'Power control', db.BACKLOG: 'The backlog'}
 
 
 class Pauses:

@@ -186,7 +186,8 @@ OPERATIONS = (
               'List what is stopped for now', pauses.list_pauses,
               pauses.PAUSES_ANSWER, since='1.2'),
     Operation('PUT', '/v1/pauses/{what}', 'pause',
-              'Stop preemption, reservations or power control for now',
+              'Stop preemption, reservations, power control or the backlog '
+              'for now',
               pauses.pause, pauses.PAUSE_ANSWER, body=pauses.PAUSE,
               path_parameters=pauses.PATH, since='1.2'),
     Operation('DELETE', '/v1/pauses/{what}', 'resume',

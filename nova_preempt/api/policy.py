@@ -125,8 +125,8 @@ _DOCUMENTED = [
     _rule(PAUSE_LIST, ADMIN, 'See what is paused, why, and who asked for it.',
           'GET', '/v1/pauses'),
     _rule(PAUSE, ADMIN,
-          'Stop preemption, reservations or power control at once, and go on '
-          'with them.', 'PUT', '/v1/pauses/{what}'),
+          'Stop preemption, reservations, power control or the backlog at '
+          'once, and go on with them.', 'PUT', '/v1/pauses/{what}'),
     _rule(RESERVATION_LIST, READER, 'List reservations of the project.',
           'GET', '/v1/reservations'),
     _rule(RESERVATION_SHOW, READER, 'Show a reservation of the project.',

@@ -154,16 +154,15 @@ class Intake:
             if backlog.change(self._db, request.uuid, (request.state,),
                               self._now(), state=model.CANCELLED,
                               reason=reason, ends_servers=ends_servers):
-                self._end_trust(request, ends_servers)
+                self._end_trust(request)
                 return
             request = backlog.get(self._db, request.uuid)
         raise exceptions.WrongState(
             f'Request {request.uuid} changes all the time; try again.')
 
-    def _end_trust(self, request, ends_servers):
-        """Delete the trust, unless the engine still needs it for that."""
-        if request.state == model.PLACING or (
-                ends_servers and asking.is_started(request)):
+    def _end_trust(self, request):
+        """Delete the trust, unless the engine may need it to clear up."""
+        if asking.is_started(request):
             return
         try:
             self._trusts.delete(request.trust_id)

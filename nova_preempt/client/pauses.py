@@ -16,7 +16,7 @@ from osc_lib.command import command
 from nova_preempt.client import common
 
 # As nova_preempt.db.pauses has them, which clients need not have.
-WHAT = ('preemption', 'reservations', 'power')
+WHAT = ('preemption', 'reservations', 'power', 'backlog')
 ALL = 'all'
 
 _COLUMNS = ('What', 'Since', 'Reason', 'User', 'Project', 'Request')
@@ -29,7 +29,8 @@ def _add_what(parser):
         help='preemption: no server ends to make room, at its maximum run '
              'time, for headroom or as a simulation; reservations: none '
              'begins or ends, and no host is emptied; power: no host is '
-             'switched on or off. Default: all of them')
+             'switched on or off; backlog: no request that waits is started. '
+             'Default: all of them')
 
 
 def _chosen(args):

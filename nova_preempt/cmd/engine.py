@@ -35,6 +35,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import metrics
 from nova_preempt import rpc
+from nova_preempt.backlog import service as backlog_service
 from nova_preempt.cloud import nova_api
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
@@ -66,11 +67,13 @@ def get_cells():
 
 
 def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
-                sight=lambda: ''):
+                sight=lambda: '', trusts=None, **backlog):
     """A nova_preempt.engine.service.Engine.
 
     :param driver: switches hosts; by default what [energy] says
     :param sight: returns why the engine cannot tell whether hosts are up
+    :param trusts: by default those of Keystone
+    :param backlog: see nova_preempt.backlog.service.Backlog
     """
     found = parts.Parts(conf, conf.host, report.report_client_singleton,
                         cells, clock)
@@ -87,7 +90,8 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
         found, options, inventory, leadership,
         lambda ends: lifecycle.Lifecycle(
             conf, process, clients, found.known, ends, inventory, sight),
-        power=power)
+        power=power, backlog=backlog_service.Backlog(
+            conf, process, found.known, inventory, trusts, **backlog))
 
 
 def make_server(conf, engine):

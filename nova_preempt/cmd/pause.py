@@ -27,8 +27,8 @@ _ALL = 'all'
 def add_parsers(groups):
     """Add "pause", "resume" and "pauses"."""
     pause = groups.add_parser(
-        'pause', help='stop preemption, reservations and power control at '
-        'once, in all schedulers and engines')
+        'pause', help='stop preemption, reservations, power control and the '
+        'backlog at once, in all schedulers and engines')
     pause.add_argument('--reason', required=True, metavar='TEXT',
                        help='for those who ask why nothing happens')
     pause.set_defaults(run=_pause)

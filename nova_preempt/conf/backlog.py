@@ -85,6 +85,71 @@ for each request that has servers.
         help='A YAML file with the classes that requests may name, see the '
              'documentation of service classes. Empty, the default: there '
              'are none, and a request that names one is refused.'),
+    cfg.IntOpt(
+        'starts_per_pass',
+        default=100,
+        min=1,
+        mutable=True,
+        help='How many requests are started in one look of the engine. Nova '
+             'takes about a second for each, and eight are asked for at the '
+             'same time: with a hundred, the default, the next look is not '
+             'late by more than a quarter of a minute.'),
+    cfg.IntOpt(
+        'starts_per_pass_and_project',
+        default=25,
+        min=1,
+        mutable=True,
+        help='How many of them are of one project. A quarter of '
+             '``starts_per_pass``, the default, leaves room in each look for '
+             'others.'),
+    cfg.IntOpt(
+        'hold_after_s',
+        default=3600,
+        min=0,
+        mutable=True,
+        help='How long a request has waited, in seconds, before hosts are '
+             'kept free for it: smaller ones would take what becomes free '
+             'there for ever. An hour, the default, lets most pass first.'),
+    cfg.IntOpt(
+        'most_holds',
+        default=10,
+        min=0,
+        mutable=True,
+        help='For how many requests hosts are kept free at the same time. '
+             'What is kept is idle until it is enough: ten, the default, are '
+             'few beside the hosts of a cloud. 0 keeps none, and a large '
+             'request may wait for ever.'),
+    cfg.IntOpt(
+        'ask_timeout_s',
+        default=60,
+        min=1,
+        mutable=True,
+        help="""
+How long the answer of Nova's API to a boot is waited for, in seconds.
+
+What has not been answered may still have arrived, so for three times as long
+the servers are looked for by their tag before the request is tried again. A
+minute, the default, is what load balancers usually wait for Nova; more than
+that must not pass there.
+"""),
+    cfg.IntOpt(
+        'build_timeout_s',
+        default=3600,
+        min=0,
+        mutable=True,
+        help='How long a server of a request may take to be built, in '
+             'seconds, before it is deleted and started anew. An hour, the '
+             'default, is longer than large images take. 0 waits for any '
+             'time.'),
+    cfg.IntOpt(
+        'retry_interval_s',
+        default=30,
+        min=1,
+        mutable=True,
+        help='How long after Nova had no host, or no quota, for a request it '
+             'is asked again, in seconds. The pause doubles each time up to '
+             'ten minutes. Half a minute, the default, is about as long as a '
+             'server takes to leave.'),
 ]
 
 

@@ -27,8 +27,9 @@ from nova_preempt.db import retries
 PREEMPTION = 'preemption'
 RESERVATIONS = 'reservations'
 POWER = 'power'
+BACKLOG = 'backlog'
 #: What can be paused.
-ALL = (PREEMPTION, RESERVATIONS, POWER)
+ALL = (PREEMPTION, RESERVATIONS, POWER, BACKLOG)
 
 _PAUSES = models.Pause.__table__
 

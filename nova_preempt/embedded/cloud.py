@@ -49,6 +49,7 @@ from nova_preempt.embedded import driver
 from nova_preempt.embedded import economy
 from nova_preempt.embedded import fixtures as embedded_fixtures
 from nova_preempt.embedded import options as defaults
+from nova_preempt.embedded import trusts
 from nova_preempt.reservation import leases
 
 nova_preempt.conf.register_opts(CONF)
@@ -114,6 +115,8 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self.useFixture(embedded_fixtures.ConcurrentCells())
         super().setUp()
         self.useFixture(embedded_fixtures.TokenAuth())
+        #: What makes trusts for the API, and is given to the engine.
+        self.trusts = trusts.EmbeddedTrusts(lambda: CONF.preemption.endpoint)
         self._quieten()
 
     def start_service(self, name, host=None, cell_name=None, **kwargs):

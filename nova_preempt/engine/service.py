@@ -120,10 +120,12 @@ class Engine:
     :param make_lifecycle: given the nova_preempt.engine.evictions.Evictions
         of this engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
     :param power: a nova_preempt.power.service.Power
+    :param backlog: a nova_preempt.backlog.service.Backlog
     """
 
     def __init__(self, parts, options, inventory, leadership,
-                 make_lifecycle, monotonic=time.monotonic, power=None):
+                 make_lifecycle, monotonic=time.monotonic, power=None,
+                 backlog=None):
         self.parts = parts
         self.inventory = inventory
         self._leadership = leadership
@@ -134,6 +136,7 @@ class Engine:
             process, handover, clients.placement, known.budgets,
             options.threads)
         self.power = power
+        self.backlog = backlog
         self.lifecycle = make_lifecycle(self.evictions)
         self._punctual = (
             timer.TimedTask('inventory', inventory.keep,
@@ -143,7 +146,8 @@ class Engine:
             self._make_punctual('reservations: chores', self._unless_paused(
                 self.lifecycle.reconciler.run)),
             *(self._make_punctual(name, work)
-              for name, work in (power.works if power else ())))
+              for part in (power, backlog) if part
+              for name, work in part.works))
         old = expiry.Expiry(process, known.servers, clients.nova,
                             self.evictions)
         cleaner = janitor.Janitor(
@@ -190,8 +194,9 @@ class Engine:
         self._leadership.close()
         self.evictions.close()
         self.lifecycle.close()
-        if self.power:
-            self.power.close()
+        for part in (self.power, self.backlog):
+            if part:
+                part.close()
 
     def run_once(self):
         """Every task whose time has come, if it is this engine's turn."""

@@ -130,11 +130,12 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         self.scheduler_service = self.start_service('scheduler', host=host)
         self.clock = lambda: self.now
 
-    def start_engine(self):
+    def start_engine(self, **backlog):
         """An engine that does what it is told to: run_once()."""
         engine = cmd_engine.make_engine(
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
-            lambda: self.now)
+            lambda: self.now, trusts=self.trusts, **backlog)
+        self.addCleanup(engine.backlog.close)
         self.addCleanup(engine.evictions.close)
         self.addCleanup(engine._leadership.close)
         self.addCleanup(engine.parts.process.close)

@@ -24,6 +24,8 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
+from nova_preempt.backlog import notifications as backlog_events
+from nova_preempt.core.backlog import model
 from nova_preempt.db import decisions
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.handover import notifications
@@ -61,6 +63,14 @@ RESERVATION = rows.Reservation(
     hosts=tuple(rows.Assignment(
         host, NOW, NOW + datetime.timedelta(hours=8), rows.READY)
         for host in ('host-A', 'host-B')))
+
+
+REQUEST = model.Request(
+    uuid='4e1c9a77-0d5b-4b0e-8a36-2f9d6c81b5e0', name='render',
+    project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
+    user_id='0a2b9d1e64f7438fb15c7de20639a874', trust_id='a secret', body={},
+    compute_version='2.90', count=2, least_count=2, alternatives=(),
+    created_at=NOW, updated_at=NOW, class_name='gold')
 
 
 class SamplesTestCase(testtools.TestCase):
@@ -152,12 +162,32 @@ class TestReservations(SamplesTestCase):
         self.assert_sample()
 
 
+class TestBacklog(SamplesTestCase):
+
+    make_events = backlog_events.RequestNotifications
+
+    def test_active(self):
+        self.events.changed(dataclasses.replace(
+            REQUEST, state=model.ACTIVE, servers=tuple(
+                model.OwnServer(uuid, 1, model.RUNNING, NOW)
+                for uuid in (DECISION.server_uuid, VICTIM.server_uuid))),
+            model.PLACING)
+        self.assert_sample()
+
+    def test_failed(self):
+        self.events.changed(dataclasses.replace(
+            REQUEST, state=model.FAILED,
+            reason='Image 7d9f could not be found.'), model.PLACING)
+        self.assert_sample()
+
+
 class TestAll(testtools.TestCase):
 
     def test_no_other_samples(self):
         self.assertEqual(
-            [*(f'preemption-{event}' for event in (
-                'end', 'error', 'notice', 'restored', 'start')),
+            ['backlog-active', 'backlog-failed',
+             *(f'preemption-{event}' for event in (
+                 'end', 'error', 'notice', 'restored', 'start')),
              *(f'reservation-{event}' for event in (
                  'before_end', 'degraded', 'end', 'error', 'start'))],
             sorted(path.stem for path in SAMPLES.iterdir()))

@@ -90,6 +90,23 @@ class Verdict:
         )
 
 
+def after(request: model.Request, verdict: Verdict) -> model.Request:
+    """Return the request as a verdict leaves it."""
+    servers = {
+        item.uuid: item
+        for item in (*request.servers, *verdict.servers)
+        if item.uuid not in verdict.forgotten
+    }
+    boots = {item.number: item for item in (*request.boots, *verdict.boots)}
+    return dataclasses.replace(
+        request,
+        state=verdict.state,
+        **verdict.values,
+        servers=tuple(servers.values()),
+        boots=tuple(boots[number] for number in sorted(boots)),
+    )
+
+
 class Taken(enum.Enum):
     """How Nova has taken a boot."""
 

@@ -83,7 +83,8 @@ def closing(
 ) -> tuple[Verdict, bool]:
     """Say what is to be cleared up of a closed request.
 
-    What was on its way when it was closed is deleted, what runs stays.
+    What was on its way when it was closed is deleted. What runs stays, unless
+    who has cancelled it wants that to end, too.
 
     :returns: (Verdict, whether nothing more may come)
     """
@@ -91,9 +92,11 @@ def closing(
     one = _Judgement(request, there, {}, now, options)
     one.look_at_servers(stop=True)
     one.look_at_boots()
+    if request.ends_servers:
+        one.end_all()
     verdict = one.verdict(request.state)
     ended = {boot.number: boot.state for boot in verdict.boots}
-    return verdict, not verdict.deletes and not any(
+    return verdict, not (request.ends_servers and there) and not any(
         ended.get(boot.number, boot.state) in servers.OPEN_BOOTS
         for boot in request.boots
     ) and not any(
@@ -154,6 +157,12 @@ class _Judgement:
                 ended.append(uuid)
             self._set(uuid, state)
         self._end(ended)
+
+    def end_all(self) -> None:
+        """Let all end that are there."""
+        for uuid in sorted(self._there):
+            if uuid not in self._deletes:
+                self._delete(self._there[uuid])
 
     def _set(self, uuid: str, state: str) -> None:
         known = self.servers.get(uuid)

@@ -125,7 +125,7 @@ def sought_servers(request: model.Request) -> list[str]:
         model.ERROR,
         model.UNPLACED,
     )
-    if request.state in model.CLOSED:
+    if request.state in model.CLOSED and not request.ends_servers:
         states = model.BUILDING, model.UNPLACED
     return [item.uuid for item in request.servers if item.state in states]
 

@@ -120,7 +120,7 @@ class Proxy(proxy.Proxy):
     def pause(self, what, reason):
         """Stop something; the Pause.
 
-        :param what: preemption, reservations or power
+        :param what: preemption, reservations, power or backlog
         :param reason: for those who ask why nothing happens
         """
         return self._change(_preemption.Pause, what, {'reason': reason})

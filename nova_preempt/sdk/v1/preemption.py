@@ -134,7 +134,7 @@ class Pause(_base.Resource):
     allow_delete = True
     commit_method = 'PUT'
 
-    #: preemption, reservations or power.
+    #: preemption, reservations, power or backlog.
     what = resource.Body('what', alternate_id=True)
     since = resource.Body('since')
     reason = resource.Body('reason')

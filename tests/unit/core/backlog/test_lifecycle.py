@@ -61,17 +61,6 @@ def judge(request, *sights, now=base.NOW, **victims):
     return lifecycle.judge(request, sights, victims, now, OPTIONS)
 
 
-def after(request, verdict):
-    """The request as the verdict leaves it."""
-    found = {item.uuid: item for item in (*request.servers,
-                                          *verdict.servers)
-             if item.uuid not in verdict.forgotten}
-    boots = {item.number: item for item in (*request.boots, *verdict.boots)}
-    return dataclasses.replace(
-        request, state=verdict.state, **verdict.values,
-        servers=tuple(found.values()), boots=tuple(boots.values()))
-
-
 class TestPlacing(unittest.TestCase):
 
     def test_built(self):
@@ -93,7 +82,8 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual(model.PLACING, verdict.state)
         self.assertEqual({'s0': model.RUNNING, 'x': model.BUILDING}, {
             item.uuid: item.state for item in verdict.servers})
-        verdict = judge(after(request, verdict), sight('s0'), sight('x'))
+        verdict = judge(answers.after(request, verdict), sight('s0'),
+                        sight('x'))
         self.assertEqual(model.ACTIVE, verdict.state)
 
     def test_no_host(self):
@@ -110,14 +100,14 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual([model.IN_VAIN], [
             item.state for item in verdict.boots])
         # Deleted until it is gone, and then forgotten.
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         self.assertEqual(('s0',), judge(request, fault).deletes)
         self.assertEqual((), judge(request, sight(
             's0', 'error', fault=NO_HOST, deleting=True)).deletes)
         verdict = judge(request)
         self.assertEqual((model.WAITING, ('s0',)),
                          (verdict.state, verdict.forgotten))
-        self.assertEqual((), after(request, verdict).servers)
+        self.assertEqual((), answers.after(request, verdict).servers)
 
     def test_what_is_for_now(self):
         for fault in (
@@ -142,7 +132,7 @@ class TestPlacing(unittest.TestCase):
         verdict = judge(request, sight('s0'), broken)
         self.assertEqual((model.PARTLY_ACTIVE, 'broken'),
                          (verdict.state, verdict.values['reason']))
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         self.assertEqual(0, model.missing(request))
         # Once its owner has deleted that one all is as it can be.
         self.assertEqual(model.ACTIVE, judge(request, sight('s0')).state)
@@ -177,7 +167,7 @@ class TestWithoutAnAnswer(unittest.TestCase):
         self.assertEqual((model.WAITING, [model.LOST]), (
             verdict.state, [item.state for item in verdict.boots]))
         self.assertEqual('no_answer', verdict.values['waits_for']['code'])
-        self.assertEqual(2, model.missing(after(request, verdict)))
+        self.assertEqual(2, model.missing(answers.after(request, verdict)))
 
     def test_all_are_there(self):
         verdict = judge(self.request(1), sight('a'), sight('b', 'building'))
@@ -192,10 +182,10 @@ class TestWithoutAnAnswer(unittest.TestCase):
         self.assertEqual((model.PLACING, ()), (verdict.state, verdict.boots))
         # No more will come: what lacks is asked for again.
         later = base.NOW + datetime.timedelta(seconds=100)
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         verdict = judge(request, sight('a'), now=later)
         self.assertEqual(model.PARTLY_ACTIVE, verdict.state)
-        self.assertEqual(1, model.missing(after(request, verdict)))
+        self.assertEqual(1, model.missing(answers.after(request, verdict)))
 
     def test_comes_after_it_was_given_up(self):
         request = base.request(boots=(
@@ -229,7 +219,7 @@ class TestRunning(unittest.TestCase):
         request = running(model.RUNNING, model.RUNNING)
         verdict = judge(request, sight('s0'))
         self.assertEqual(model.ACTIVE, verdict.state)
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         self.assertEqual(0, model.missing(request))
         for gone in ((), (sight('s0', 'soft-delete'),)):
             verdict = judge(request, *gone)
@@ -242,7 +232,7 @@ class TestRunning(unittest.TestCase):
             request, sight('s0')).state)
         verdict = judge(request)
         self.assertEqual(model.WAITING, verdict.state)
-        self.assertEqual(2, model.missing(after(request, verdict)))
+        self.assertEqual(2, model.missing(answers.after(request, verdict)))
 
 
 class TestGaveWay(unittest.TestCase):
@@ -260,7 +250,7 @@ class TestGaveWay(unittest.TestCase):
                 request, shelved, sight('s1', vm_state), s0=status,
                 s1=status)
             self.assertEqual(model.EVICTED, verdict.state)
-            request_then = after(request, verdict)
+            request_then = answers.after(request, verdict)
             self.assertEqual([], lifecycle.startable(
                 [request_then], base.NOW))
             # It comes back by itself.
@@ -277,7 +267,7 @@ class TestGaveWay(unittest.TestCase):
         self.assertEqual((2, base.NOW, 0), tuple(
             verdict.values[name]
             for name in ('returns', 'waits_since', 'tries')))
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         self.assertEqual([request],
                          lifecycle.startable([request], base.NOW))
         # A look later nothing more has happened.
@@ -288,7 +278,7 @@ class TestGaveWay(unittest.TestCase):
         request = running(model.RUNNING, model.RUNNING, comes_back=True,
                           not_after=base.ago(60))
         verdict = judge(request, sight('s0'), s1=victim_status.GONE)
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         self.assertEqual((model.PARTLY_ACTIVE, 1),
                          (request.state, model.missing(request)))
         self.assertEqual([request],
@@ -310,7 +300,7 @@ class TestGaveWay(unittest.TestCase):
     def test_until_when_it_comes_back(self):
         until = base.NOW + datetime.timedelta(seconds=60)
         request = running(model.RUNNING, comes_back=True, back_until=until)
-        request = after(request, judge(request, s0=victim_status.GONE))
+        request = answers.after(request, judge(request, s0=victim_status.GONE))
         self.assertEqual(model.EVICTED, request.state)
         verdict = judge(request, now=until)
         self.assertEqual(
@@ -341,13 +331,27 @@ class TestClosing(unittest.TestCase):
         verdict, is_clear = self.closing(request, sight('s1', 'building'))
         self.assertEqual((('s1',), False, model.CANCELLED),
                          (verdict.deletes, is_clear, verdict.state))
-        request = after(request, verdict)
+        request = answers.after(request, verdict)
         verdict, is_clear = self.closing(request)
         self.assertEqual(((), True), (verdict.deletes, is_clear))
         # What runs stays as it was.
         self.assertEqual([('s0', model.RUNNING)], [
             (item.uuid, item.state)
-            for item in after(request, verdict).servers])
+            for item in answers.after(request, verdict).servers])
+
+    def test_all_is_deleted_if_that_is_wanted(self):
+        request = dataclasses.replace(
+            running(model.RUNNING, model.AWAY, ends_servers=True),
+            state=model.CANCELLED)
+        verdict, is_clear = self.closing(
+            request, sight('s0'), sight('s1', 'stopped'))
+        self.assertEqual((('s0', 's1'), False), (verdict.deletes, is_clear))
+        verdict, is_clear = self.closing(request, sight('s0', deleting=True))
+        self.assertEqual(((), False), (verdict.deletes, is_clear))
+        verdict, is_clear = self.closing(answers.after(request, verdict))
+        self.assertTrue(is_clear)
+        self.assertEqual([model.GONE], [
+            item.state for item in verdict.servers])
 
     def test_what_may_still_come_is_waited_for(self):
         request = placing(state=model.ASKING, age_s=100)

@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The options of an operator as the rules take them."""
+
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import passing
+
+# So much longer than Nova's answer is waited for something may be under way.
+_PATIENCE = 3
+
+
+def lifecycle(options):
+    """A core.backlog.answers.Options.
+
+    :param options: [backlog] of the configuration
+    """
+    return answers.Options(
+        undecided_s=_PATIENCE * options.ask_timeout_s,
+        building_s=options.build_timeout_s,
+        retry_s=options.retry_interval_s)
+
+
+def passes(options):
+    """A core.backlog.passing.Options, of the same."""
+    return passing.Options(
+        most_starts=options.starts_per_pass,
+        most_of_project=options.starts_per_pass_and_project,
+        hold_after_s=options.hold_after_s,
+        most_holds=options.most_holds)

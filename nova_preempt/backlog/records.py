@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Writing down what has become of requests, and telling it."""
+
+import dataclasses
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog as db
+
+LOG = logging.getLogger(__name__)
+
+
+class Records:
+    """Writes verdicts down, once.
+
+    :param database: a nova_preempt.db.Database
+    :param tell: called with a changed core Request and its former state
+    """
+
+    def __init__(self, database, tell):
+        self._database = database
+        self._tell = tell
+
+    def record(self, request, verdict, now):
+        """Write down what has become of a request.
+
+        :param verdict: a core.backlog.answers.Verdict
+        :returns: whether it was as it is known here, and is changed now
+        """
+        if not verdict.changes(request):
+            return True
+        if not db.record(self._database, request.uuid, (request.state,), now,
+                         verdict):
+            LOG.info('Request %s has been changed by somebody else.',
+                     request.uuid)
+            return False
+        if verdict.state != request.state:
+            self._told(dataclasses.replace(
+                answers.after(request, verdict), updated_at=now),
+                request.state)
+        return True
+
+    def begin(self, request, boot):
+        """Write down that Nova will be asked.
+
+        :returns: the Request as it is now, None if somebody was faster
+        """
+        if not db.begin_boot(self._database, request.uuid, (request.state,),
+                             boot):
+            return None
+        since = request.waits_since or request.created_at
+        metrics.BACKLOG_WAITS.observe((boot.asked_at - since).total_seconds())
+        begun = dataclasses.replace(
+            request, state=model.PLACING, reason='',
+            updated_at=boot.asked_at, boots=(*request.boots, boot))
+        self._told(begun, request.state)
+        return begun
+
+    def _told(self, request, old_state):
+        metrics.BACKLOG_CHANGES.labels(request.state).inc()
+        LOG.info('Request %(uuid)s of project %(project)s is %(state)s, no '
+                 'longer %(old)s%(reason)s',
+                 {'uuid': request.uuid, 'project': request.project_id,
+                  'state': request.state, 'old': old_state,
+                  'reason': f': {request.reason}' if request.reason else '.'})
+        self._tell(request, old_state)

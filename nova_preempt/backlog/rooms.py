@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The room there is for what waits, by what Placement shows."""
+
+
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import room as core
+
+# States of servers that hold something.
+_USING = (model.BUILDING, model.RUNNING)
+
+
+class Rooms:
+    """Tells what is free.
+
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param clock: returns now, timezone-aware
+    :param kept: returns the names of hosts that are kept for others
+    """
+
+    def __init__(self, inventory, known, clock, kept=frozenset):
+        self._inventory = inventory
+        self._known = known
+        self._clock = clock
+        self._kept = kept
+
+    def all(self):
+        """[core Room] of the hosts where Nova may place servers.
+
+        :raises NovaError, PlacementError: nobody knows
+        """
+        rooms = self._inventory.rooms()
+        policy, now = self._known.policy(), self._clock()
+        by_node = self._known.servers.by_node()
+        kept = self._kept()
+        return [_room(host.name, provider, {
+                    uuid for uuid, server
+                    in by_node.get(host.name, {}).items()
+                    if policy.may_give_way(server, now)})
+                for host, provider in rooms if host.name not in kept]
+
+
+def _room(name, provider, leaving):
+    """A core Room.
+
+    :param leaving: uuids of servers that may be made to end
+    """
+    free = {resource_class: provider.free(resource_class)
+            for resource_class in provider.inventories}
+    return core.Room(
+        name, free,
+        capacity.total((free, *(
+            provider.allocations[uuid] for uuid in leaving
+            if uuid in provider.allocations))),
+        {resource_class: inventory.capacity for resource_class, inventory
+         in provider.inventories.items()})
+
+
+def shares(requests, rooms):
+    """A core Shares: what the servers of requests use of the rooms."""
+    used = {}
+    for request in requests:
+        sizes = {item.flavor_id: item.resources
+                 for item in request.alternatives}
+        flavors = {boot.number: boot.flavor_id for boot in request.boots}
+        used.setdefault(request.project_id, []).extend(
+            sizes.get(flavors.get(server.boot), {})
+            for server in request.servers if server.state in _USING)
+    return order.Shares(
+        {project: capacity.total(each) for project, each in used.items()},
+        capacity.total(room.capacity for room in rooms))

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What nova-preempt-engine has of the backlog, put together."""
+
+import concurrent.futures
+import functools
+
+from nova import exception
+
+from nova_preempt import metrics
+from nova_preempt.backlog import following
+from nova_preempt.backlog import notifications
+from nova_preempt.backlog import passes
+from nova_preempt.backlog import records
+from nova_preempt.backlog import rooms
+from nova_preempt.backlog import sight
+from nova_preempt.backlog import starting
+from nova_preempt.backlog import users
+from nova_preempt.cloud import trusts as cloud_trusts
+from nova_preempt.cloud import user_nova
+from nova_preempt.conf import backlog as conf_backlog
+from nova_preempt.db import pauses
+
+
+class Backlog:
+    """Tasks of the engine.
+
+    :param conf: nova.conf.CONF
+    :param process: a nova_preempt.handover.process.Process
+    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param trusts: by default those of Keystone
+    :param make_nova: see users.Users
+    :param kept: see rooms.Rooms
+    :ivar works: [(name, function)], see nova_preempt.engine.timer
+    :raises InvalidConfiguration: there is no such order
+    """
+
+    def __init__(self, conf, process, known, inventory, trusts=None,
+                 make_nova=user_nova.UserNova, kept=frozenset):
+        self._options = options = conf[conf_backlog.GROUP]
+        self._pauses = process.pauses
+        self._clock = process.clock
+        # One, so that what happened first is told first.
+        self._telling = concurrent.futures.ThreadPoolExecutor(
+            1, thread_name_prefix='backlog-events')
+        tell = notifications.RequestNotifications(
+            conf, conf.host, self._telling.submit)
+        written = records.Records(process.db, tell.changed)
+        acting = users.Users(conf, trusts or cloud_trusts.Trusts(conf),
+                             make_nova)
+        self._following = following.Following(
+            options, process.db, sight.Eyes(process.decisions), acting,
+            written)
+        self._passes = passes.Passes(
+            options, process.db,
+            rooms.Rooms(inventory, known, process.clock, kept),
+            starting.Starting(options, acting, written, self._now),
+            functools.cache(lambda: _load_order(options.order)))
+        if options.enabled:
+            # What is wrong is to be known at once.
+            self._passes.ranking()
+        self.works = [('backlog', self._run)]
+
+    def _now(self):
+        """Naive, in UTC and in whole seconds, as the database has it."""
+        return self._clock().replace(tzinfo=None, microsecond=0)
+
+    def _run(self):
+        if self._options.enabled:
+            self.step()
+        return self._options.pass_interval_s
+
+    def step(self):
+        """Look at all requests, and start what can start."""
+        now = self._now()
+        with metrics.BACKLOG_STEP.labels('follow').time():
+            requests = self._following.follow(now)
+        with metrics.BACKLOG_STEP.labels('close').time():
+            self._following.close(now)
+        if not self._pauses.why(pauses.BACKLOG):
+            self._passes.run(requests, now)
+
+    def close(self):
+        """Tell what is still to be told, unless the bus is away."""
+        self._telling.shutdown(wait=False)
+
+
+def _load_order(name):
+    try:
+        return passes.load_order(name)
+    except ValueError as exc:
+        raise exception.InvalidConfiguration(str(exc)) from exc

@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What Nova has of the servers of requests."""
+
+import collections
+import dataclasses
+
+from nova_preempt.cloud import tagged
+from nova_preempt.core.backlog import servers as core
+
+_DELETING = ('deleting', 'soft-deleting')
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What was seen of one request.
+
+    :ivar sights: core.backlog.servers.Sight of its servers
+    :ivar victims: {uuid: status} of those that have given way
+    """
+
+    sights: tuple = ()
+    victims: dict = dataclasses.field(default_factory=dict)
+
+
+class Eyes:
+    """Looks at the servers of many requests at once.
+
+    :param decisions: a nova_preempt.db.Decisions
+    :param find: see nova_preempt.cloud.tagged.find
+    """
+
+    def __init__(self, decisions, find=tagged.find):
+        self._decisions = decisions
+        self._find = find
+
+    def look(self, requests, now):
+        """{uuid: Seen} of these requests.
+
+        Without those of which something may be where nobody can look.
+
+        :param requests: core Requests
+        """
+        tags = {item.uuid: core.sought_tags(item, now) for item in requests}
+        uuids = {item.uuid: core.sought_servers(item) for item in requests}
+        found = self._find(
+            [tag for some in tags.values() for tag in some],
+            [uuid for some in uuids.values() for uuid in some])
+        by_request = self._by_request(requests, found.servers)
+        asked = {
+            uuid for item in requests for uuid in uuids[item.uuid]
+            if core.may_have_given_way(by_request[item.uuid].get(uuid))}
+        victims = self._decisions.get_statuses(asked) if asked else {}
+        return {
+            item.uuid: Seen(
+                tuple(by_request[item.uuid].values()),
+                {uuid: victims[uuid] for uuid in uuids[item.uuid]
+                 if uuid in victims})
+            for item in requests
+            if (found.is_whole or not tags[item.uuid])
+            and not found.unsure.intersection(uuids[item.uuid])}
+
+    @staticmethod
+    def _by_request(requests, found):
+        """{uuid of the request: {uuid of the server: Sight}}."""
+        owners = {server.uuid: (item.uuid, server.boot)
+                  for item in requests for server in item.servers}
+        projects = {item.uuid: item.project_id for item in requests}
+        seen = collections.defaultdict(dict)
+        for server in found.values():
+            owner = owners.get(server.uuid) or _owner(server, projects)
+            if owner is not None:
+                uuid, boot = owner
+                seen[uuid][server.uuid] = core.Sight(
+                    server.uuid, boot, server.vm_state, server.fault,
+                    server.task_state in _DELETING)
+        return seen
+
+
+def _owner(server, projects):
+    """(uuid of the request, number of the boot) by the tags of a server.
+
+    Anybody may give a server of theirs any tag.
+    """
+    for text in server.tags:
+        owner = core.untag(text)
+        if owner and projects.get(owner[0]) == server.project_id:
+            return owner
+    return None

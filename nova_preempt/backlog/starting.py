@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Starting requests: Nova is asked for servers in the name of their users."""
+
+import copy
+import threading
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.backlog import options as backlog_options
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import parallel
+from nova_preempt.cloud import trusts as api
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import servers
+
+LOG = logging.getLogger(__name__)
+
+
+class Starting:
+    """Boots what a pass has decided.
+
+    :param options: [backlog] of the configuration
+    :param users: a nova_preempt.backlog.users.Users
+    :param records: a nova_preempt.backlog.records.Records
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, options, users, records, clock):
+        self._options = options
+        self._users = users
+        self._records = records
+        self._clock = clock
+
+    def start(self, starts, requests):
+        """Carry starts out, several at a time.
+
+        :param starts: core.backlog.passing.Start, the next one first
+        :param requests: {uuid: core Request}
+        """
+        # Where one finds nobody to ask the others would, too.
+        away = threading.Event()
+
+        def start(item):
+            if not away.is_set() and not self._start(
+                    item, requests[item.uuid]):
+                away.set()
+
+        parallel.call(start, starts)
+
+    def _start(self, start, request):
+        """Ask for the servers; returns whether there was somebody to ask."""
+        try:
+            nova = self._users.nova(request)
+        except api.TrustGone as exc:
+            self._give_up(request, str(exc))
+            return True
+        except (api.KeystoneError, nova_api.NovaError) as exc:
+            LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
+                        {'uuid': request.uuid, 'exc': exc})
+            return False
+        boot = servers.next_boot(request, start.flavor_id, start.count,
+                                 self._clock())
+        begun = self._records.begin(request, boot)
+        if begun is not None:
+            self._ask(nova, request, begun, boot)
+        return True
+
+    def _give_up(self, request, text):
+        now = self._clock()
+        self._records.record(request, answers.refuse(
+            request, text, now, backlog_options.lifecycle(self._options)),
+            now)
+
+    def _ask(self, nova, request, begun, boot):
+        reply = nova.create(body_of(request, boot), request.compute_version)
+        how = answers.taken(reply.status, reply.kind, reply.text,
+                            request.tries)
+        metrics.BACKLOG_STARTS.labels(how.value).inc()
+        if how is answers.Taken.UNKNOWN:
+            LOG.warning('Whether Nova makes the servers of request %(uuid)s '
+                        'will be seen: %(text)s',
+                        {'uuid': request.uuid, 'text': reply.text})
+        now = self._clock()
+        self._records.record(begun, answers.answered(
+            request, boot, how, reply.text, reply.server_uuid, now,
+            backlog_options.lifecycle(self._options)), now)
+
+
+def body_of(request, boot):
+    """The user's body for a boot: all or none of its servers."""
+    body = copy.deepcopy(dict(request.body))
+    server = body['server']
+    server.update(flavorRef=boot.flavor_id, min_count=boot.count,
+                  max_count=boot.count,
+                  tags=[*server.get('tags', ()), boot.tag])
+    return body
