@@ -15,6 +15,7 @@ from collections.abc import Callable
 import dataclasses
 
 from nova_preempt.api import backlog
+from nova_preempt.api import backlog_numbers
 from nova_preempt.api import backlog_schemas
 from nova_preempt.api import energy
 from nova_preempt.api import energy_schemas
@@ -237,4 +238,12 @@ OPERATIONS = (
               backlog.delete_request, None,
               query=backlog_schemas.DELETE_QUERY, success=204,
               path_parameters=_REQUEST_ID, errors=(409,), since='1.3'),
+    Operation('GET', '/v1/requests-statistics', 'requests_statistics',
+              'Show numbers of requests, and how long they waited',
+              backlog_numbers.statistics, backlog_numbers.STATISTICS_ANSWER,
+              query=backlog_numbers.STATISTICS_QUERY, since='1.3'),
+    Operation('GET', '/v1/requests-report', 'requests_report',
+              'Show how much the requests of each class ran over time',
+              backlog_numbers.report, backlog_numbers.REPORT_ANSWER,
+              query=backlog_numbers.REPORT_QUERY, since='1.3'),
 )

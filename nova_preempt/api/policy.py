@@ -33,6 +33,7 @@ BACKLOG_CREATE = 'preemption:request:create'
 BACKLOG_DELETE = 'preemption:request:delete'
 BACKLOG_LIST = 'preemption:request:list'
 BACKLOG_SHOW = 'preemption:request:show'
+BACKLOG_STATISTICS = 'preemption:request:statistics'
 BACKLOG_UPDATE = 'preemption:request:update'
 EXPLAIN = 'preemption:explain'
 EXPLAIN_DETAILS = 'preemption:explain:details'
@@ -171,11 +172,15 @@ _DOCUMENTED = [
     _rule(BACKLOG_SHOW, READER, 'Show a request of the project.',
           'GET', _REQUEST),
     _rule(BACKLOG_ALL_PROJECTS, ADMIN,
-          'See, change and cancel requests of all projects; list by project.',
+          'See, count, change and cancel requests of all projects; list by '
+          'project.',
           'GET', '/v1/requests'),
     _rule(BACKLOG_CREATE, MEMBER,
           'Leave a request for servers, which are started in the name of '
           'who does.', 'POST', '/v1/requests'),
+    _rule(BACKLOG_STATISTICS, READER,
+          'See how requests of the project fare.',
+          'GET', '/v1/requests-statistics'),
     _rule(BACKLOG_UPDATE, MEMBER, 'Change a request of the project.',
           'PATCH', _REQUEST),
     _rule(BACKLOG_DELETE, MEMBER,

@@ -14,6 +14,8 @@
 
 import datetime
 
+from oslo_utils import timeutils
+
 from nova_preempt import exceptions
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
@@ -22,6 +24,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
+from tests.unit.db import test_backlog
 
 ADMIN = 'admin:z'
 PATH = '/v1/requests'
@@ -500,3 +503,76 @@ class TestCancel(BacklogTestCase):
         self.becomes(uuid, model.FAILED)
         with self.assertRaises(exceptions.WrongState):
             self.services.intake.cancel(found)
+
+
+class TestNumbers(BacklogTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now = timeutils.utcnow().replace(microsecond=0)
+
+    def add(self, uuid, *changes, **values):
+        """A request with a history: (hours ago, state)."""
+        times = [self.now - datetime.timedelta(hours=hours)
+                 for hours, _state in changes]
+        backlog.create(self.db, test_backlog.request(
+            uuid, created_at=times[0], updated_at=times[0],
+            **{'project_id': 'p', **values}))
+        for at, (_hours, state) in zip(times[1:], changes[1:], strict=True):
+            backlog.change(self.db, uuid, model.STATES, at, state=state)
+
+    def test_statistics(self):
+        self.add('r1', (3, 'waiting'), (2, 'active'), class_name='gold')
+        self.add('r2', (9, 'waiting'), (2, 'active'), (1, 'done'))
+        self.add('r3', (50, 'waiting'), (40, 'active'))
+        self.add('r4', (1, 'waiting'), project_id='q')
+        found = self.get('/v1/requests-statistics')['requests_statistics']
+        self.assertEqual(24, found['hours'])
+        self.assertEqual({
+            'requests': 3, 'requests_by_status': {'active': 2, 'done': 1},
+            'started': 2, 'started_per_hour': 2 / 24,
+            'median_wait_s': 3600, 'p95_wait_s': 7 * 3600}, found['total'])
+        self.assertEqual(['', 'gold'], [
+            item['class'] for item in found['classes']])
+        self.assertEqual(
+            (1, 3600), (found['classes'][1]['started'],
+                        found['classes'][1]['median_wait_s']))
+        found = self.get('/v1/requests-statistics?hours=100', ADMIN)
+        total = found['requests_statistics']['total']
+        self.assertEqual((4, 3, 1), (
+            total['requests'], total['started'],
+            total['requests_by_status']['waiting']))
+
+    def test_none(self):
+        total = self.get('/v1/requests-statistics')[
+            'requests_statistics']['total']
+        self.assertEqual((0, None), (total['requests'],
+                                     total['median_wait_s']))
+        self.assertEqual([], self.get('/v1/requests-report')[
+            'requests_report']['classes'])
+
+    def test_report(self):
+        self.add('r1', (90, 'waiting'), (80, 'active'), (75, 'evicted'),
+                 (50, 'done'), class_name='gold')
+        self.add('r2', (500, 'waiting'), (400, 'active'), (300, 'done'))
+        self.add('r3', (90, 'waiting'), project_id='q')
+        since = in_hours(-100)
+        found = self.get(f'/v1/requests-report?since={since}')[
+            'requests_report']
+        self.assertEqual(since, found['since'])
+        gold, = found['classes']
+        self.assertEqual(
+            ('gold', 1, 5 / 40, 5 * 3600, 35 * 3600, 100), (
+                gold['class'], gold['requests'], gold['availability'],
+                gold['running_s'], gold['waiting_s'], len(gold['series'])))
+        self.assertEqual({0.0, 1.0, None}, {
+            item['availability'] for item in gold['series']
+            if item['availability'] in (0, 1, None)})
+        found = self.get(f'/v1/requests-report?since={since}', ADMIN)
+        self.assertEqual(2, len(found['requests_report']['classes']))
+
+    def test_nonsense(self):
+        for query in (f'since={in_hours(1)}', 'since=2000-01-01T00:00:00Z',
+                      'until=0001-01-01T00:00:00Z'):
+            self.get(f'/v1/requests-report?{query}', code=400)
+        self.get('/v1/requests-statistics?hours=0', code=400)

@@ -1,0 +1,209 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the history of requests tells: how long they waited, how much they ran.
+
+A request waits from when it is queued until servers of it run, however often
+Nova was asked meanwhile. How much it ran is counted by the clocks of
+``core/classes/clocks.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import dataclasses
+import datetime
+import itertools
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import clocks
+
+#: What a change to a state tells the clocks.
+KINDS: Mapping[str, clocks.Kind] = {
+    model.WAITING: clocks.Kind.QUEUED,
+    model.PLACING: clocks.Kind.ALLOCATING,
+    model.ACTIVE: clocks.Kind.RUNNING,
+    model.PARTLY_ACTIVE: clocks.Kind.RUNNING,
+    model.EVICTED: clocks.Kind.EVICTED,
+    **dict.fromkeys(model.CLOSED, clocks.Kind.ENDED),
+}
+_RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
+_US = datetime.timedelta(microseconds=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class History:
+    """The changes of one request, the oldest first."""
+
+    changes: Sequence[model.Change]
+    class_name: str = ""
+    not_before: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waits:
+    """How long requests waited that have started; None of no request."""
+
+    started: int
+    median_s: int | None
+    p95_s: int | None
+
+
+def waits(
+    histories: Iterable[History], since: datetime.datetime
+) -> Mapping[str, Waits]:
+    """Return the Waits of each class that ended since then.
+
+    The time before ``not_before`` is none in which it waits.
+    """
+    found: dict[str, list[int]] = {}
+    for history in histories:
+        for wait_s in _waits_s(history, since):
+            found.setdefault(history.class_name, []).append(wait_s)
+    return {name: summary(values) for name, values in found.items()}
+
+
+def _waits_s(history: History, since: datetime.datetime) -> Iterator[int]:
+    queued: datetime.datetime | None = None
+    for change in history.changes:
+        if change.state == model.WAITING and queued is None:
+            queued = _not_before(change.at, history)
+        elif change.state in _RUNS and queued is not None:
+            if change.at >= since:
+                yield max(0, (change.at - queued) // _second())
+            queued = None
+        elif change.state == model.EVICTED:
+            queued = None
+
+
+def _second() -> datetime.timedelta:
+    return datetime.timedelta(seconds=1)
+
+
+def _not_before(at: datetime.datetime, history: History) -> datetime.datetime:
+    return max(at, history.not_before or at)
+
+
+def summary(values_s: Iterable[int]) -> Waits:
+    """Return median and 95th percentile, both by the nearest rank."""
+    ordered = sorted(values_s)
+    if not ordered:
+        return Waits(0, None, None)
+    return Waits(len(ordered), _ranked(ordered, 50), _ranked(ordered, 95))
+
+
+def _ranked(ordered: Sequence[int], percent: int) -> int:
+    return ordered[-(-len(ordered) * percent // 100) - 1]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Course:
+    """How much the requests of a class ran, all in all and part by part."""
+
+    requests: int
+    total: clocks.Times
+    parts: Sequence[clocks.Times]
+
+
+def courses(
+    histories: Iterable[History],
+    since: datetime.datetime,
+    until: datetime.datetime,
+    parts: int,
+) -> Mapping[str, Course]:
+    """Return the Course of each class between two times.
+
+    Linear in the number of changes, whatever the number of ``parts``, which
+    are of the same length but for a microsecond.
+    """
+    found: dict[str, _Sums] = {}
+    length_us = (until - since) // _US
+    for history in histories:
+        spans = [
+            (kind, start, end)
+            for kind, start, end in _spans(history, since, until)
+            if end > start
+        ]
+        if not spans:
+            continue
+        sums = found.setdefault(
+            history.class_name, _Sums(length_us, max(1, parts))
+        )
+        sums.requests += 1
+        for span in spans:
+            sums.add(*span)
+    return {name: sums.course() for name, sums in found.items()}
+
+
+def _spans(
+    history: History, since: datetime.datetime, until: datetime.datetime
+) -> Iterator[tuple[clocks.Kind, int, int]]:
+    """Go through what it was from when to when, in microseconds since."""
+    ends = [*(change.at for change in history.changes[1:]), until]
+    for change, end in zip(history.changes, ends, strict=False):
+        kind = KINDS[change.state]
+        start = _not_before(change.at, history)
+        if kind is not clocks.Kind.ENDED:
+            yield (
+                kind,
+                (max(start, since) - since) // _US,
+                (min(end, until) - since) // _US,
+            )
+
+
+class _Sums:
+    """Adds spans to parts. ``edges`` has one more than there are parts."""
+
+    def __init__(self, length_us: int, parts: int) -> None:
+        self.requests = 0
+        self._edges = [length_us * n // parts for n in range(parts + 1)]
+        self._length_us = length_us
+        self._pieces: dict[clocks.Kind, list[int]] = {}
+        # By how many more spans cover a part than the one before.
+        self._steps: dict[clocks.Kind, list[int]] = {}
+
+    def add(self, kind: clocks.Kind, start: int, end: int) -> None:
+        size = len(self._edges)
+        pieces = self._pieces.setdefault(kind, [0] * size)
+        steps = self._steps.setdefault(kind, [0] * (size + 1))
+        first, last = self._part(start), self._part(end - 1)
+        if first == last:
+            pieces[first] += end - start
+            return
+        pieces[first] += self._edges[first + 1] - start
+        pieces[last] += end - self._edges[last]
+        steps[first + 1] += 1
+        steps[last] -= 1
+
+    def _part(self, at: int) -> int:
+        """Return the number of the part that has this microsecond."""
+        parts = len(self._edges) - 1
+        number = at * parts // self._length_us
+        while self._edges[number + 1] <= at:
+            number += 1
+        while self._edges[number] > at:
+            number -= 1
+        return number
+
+    def course(self) -> Course:
+        lengths = [b - a for a, b in itertools.pairwise(self._edges)]
+        parts = [clocks.Times()] * len(lengths)
+        total = clocks.Times()
+        for kind, pieces in sorted(self._pieces.items()):
+            covered = itertools.accumulate(self._steps[kind])
+            for number, (piece, times, length) in enumerate(
+                zip(pieces, covered, lengths, strict=False)
+            ):
+                amount = piece + times * length
+                parts[number] = parts[number].later(kind, amount)
+                total = total.later(kind, amount)
+        return Course(self.requests, total, parts)

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the database knows of requests as a whole: numbers, and histories."""
+
+import sqlalchemy as sa
+
+from nova_preempt.core.backlog import history
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog_models
+from nova_preempt.db import reservation_rows
+
+_REQUEST = backlog_models.BacklogRequest
+_CHANGE = backlog_models.BacklogChange
+
+
+def numbers(database, project_id=None):
+    """{class name: {state: number of requests}}.
+
+    :param project_id: of which they are, None for all
+    """
+    query = _of(sa.select(_REQUEST.class_name, _REQUEST.state,
+                          sa.func.count()), project_id)
+    found = {}
+    with database.reader() as session:
+        for class_name, state, number in session.execute(
+                query.group_by(_REQUEST.class_name, _REQUEST.state)):
+            found.setdefault(class_name, {})[state] = number
+    return found
+
+
+def started(database, since, project_id=None):
+    """Go through the core's Histories of those of which servers ran since.
+
+    :param since: a naive UTC time
+    """
+    ran = sa.select(_CHANGE.request_uuid).where(
+        _CHANGE.at >= since,
+        _CHANGE.state.in_((model.ACTIVE, model.PARTLY_ACTIVE))).distinct()
+    return _histories(database, _of(_heads(), project_id).where(
+        _REQUEST.uuid.in_(ran)))
+
+
+def between(database, since, until, project_id=None):
+    """Go through the core's Histories of those open in this time."""
+    return _histories(database, _of(_heads(), project_id).where(
+        _REQUEST.created_at < until,
+        sa.or_(_REQUEST.state.in_(model.OPEN),
+               _REQUEST.updated_at >= since)))
+
+
+def _heads():
+    return sa.select(_REQUEST.uuid, _REQUEST.class_name, _REQUEST.not_before)
+
+
+def _of(query, project_id):
+    return query if project_id is None else query.where(
+        _REQUEST.project_id == project_id)
+
+
+def _histories(database, query):
+    with database.reader() as session:
+        heads = {row.uuid: row for row in session.execute(query)}
+        for uuids in reservation_rows.batches(heads):
+            changes = {}
+            for row in session.execute(
+                    sa.select(_CHANGE.request_uuid, _CHANGE.at,
+                              _CHANGE.state)
+                    .where(_CHANGE.request_uuid.in_(uuids))
+                    .order_by(_CHANGE.id)):
+                changes.setdefault(row.request_uuid, []).append(
+                    model.Change(row.at, row.state))
+            for uuid, found in changes.items():
+                yield history.History(found, heads[uuid].class_name,
+                                      heads[uuid].not_before)

@@ -1,0 +1,143 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the history of requests tells."""
+
+import datetime
+import fractions
+import itertools
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.backlog import history
+from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import clocks
+
+NOW = datetime.datetime(2026, 1, 1, 12)
+
+
+def at(minutes):
+    return NOW + datetime.timedelta(minutes=minutes)
+
+
+def told(*changes, class_name='', not_before=None):
+    """:param changes: (minutes, state)"""
+    return history.History(
+        [model.Change(at(minutes), state) for minutes, state in changes],
+        class_name, not_before)
+
+
+class TestWaits(unittest.TestCase):
+
+    def waits(self, *changes, since=-99, **values):
+        return history.waits([told(*changes, **values)], at(since)).get('')
+
+    def test_until_it_runs_however_often_nova_was_asked(self):
+        self.assertEqual(history.Waits(1, 300, 300), self.waits(
+            (0, 'waiting'), (1, 'placing'), (2, 'waiting'), (4, 'placing'),
+            (5, 'partly_active'), (9, 'active'), (10, 'done')))
+
+    def test_again_after_an_eviction(self):
+        changes = ((0, 'waiting'), (2, 'active'), (10, 'evicted'),
+                   (11, 'waiting'), (15, 'active'))
+        self.assertEqual(history.Waits(2, 120, 240), self.waits(*changes))
+        self.assertEqual(history.Waits(1, 240, 240),
+                         self.waits(*changes, since=10))
+
+    def test_what_is_no_wait(self):
+        for changes in ((), ((0, 'waiting'),),
+                        ((0, 'waiting'), (9, 'cancelled')),
+                        # It was kept, and is not started anew.
+                        ((0, 'evicted'), (9, 'active'))):
+            self.assertIsNone(self.waits(*changes))
+        self.assertEqual(history.Waits(1, 60, 60), self.waits(
+            (0, 'waiting'), (9, 'active'), not_before=at(8)))
+
+    def test_percentiles(self):
+        self.assertEqual(history.Waits(0, None, None), history.summary([]))
+        self.assertEqual(history.Waits(100, 50, 95),
+                         history.summary(range(100, 0, -1)))
+        self.assertEqual(history.Waits(3, 2, 3), history.summary([3, 1, 2]))
+
+    def test_classes(self):
+        found = history.waits([
+            told((0, 'waiting'), (1, 'active'), class_name='gold'),
+            told((0, 'waiting'), (9, 'active'))], NOW)
+        self.assertEqual((60, 540),
+                         (found['gold'].median_s, found[''].median_s))
+
+
+class TestCourses(unittest.TestCase):
+
+    def course(self, *histories, parts=2, since=0, until=20):
+        return history.courses(histories, at(since), at(until), parts)
+
+    def shares(self, *changes, **values):
+        course = self.course(told(*changes), **values)['']
+        return [part.availability for part in course.parts]
+
+    def test_parts(self):
+        half = fractions.Fraction(1, 2)
+        self.assertEqual([half, 1], self.shares(
+            (0, 'waiting'), (5, 'active')))
+        self.assertEqual([half, half], self.shares(
+            (0, 'active'), (5, 'evicted'), (15, 'active')))
+        # It has ended; what it was before the time counts.
+        self.assertEqual([half, 0], self.shares(
+            (-9, 'waiting'), (5, 'active'), (10, 'done')))
+
+    def test_before_its_window_it_need_not_run(self):
+        course = self.course(told((0, 'waiting'), (15, 'active'),
+                                  not_before=at(10)))['']
+        self.assertEqual([0, fractions.Fraction(1, 2)],
+                         [part.availability for part in course.parts])
+        self.assertEqual(0, course.parts[0].total_us)
+
+    def test_classes(self):
+        found = self.course(
+            told((0, 'active'), class_name='gold'),
+            told((0, 'waiting'), class_name='gold'),
+            told((0, 'waiting')),
+            told((-9, 'waiting'), (-5, 'done'), class_name='old'),
+            told((30, 'waiting'), class_name='new'))
+        self.assertEqual({'gold', ''}, set(found))
+        self.assertEqual((2, fractions.Fraction(1, 2)), (
+            found['gold'].requests, found['gold'].total.availability))
+
+    @hypothesis.given(
+        st.lists(st.tuples(st.integers(0, 40), st.sampled_from(
+            model.STATES)), max_size=8), st.integers(1, 7))
+    def test_parts_are_what_the_clocks_show(self, changes, parts):
+        changes = sorted(changes, key=lambda item: item[0])
+        found = self.course(told(*changes), parts=parts, since=7, until=31)
+        edges = [at(7), at(31)]
+        expected = clocks.Times()
+        for (start, state), end in itertools.zip_longest(
+                changes, [minutes for minutes, _state in changes[1:]]):
+            end = at(31 if end is None else end)
+            elapsed = (min(end, edges[1]) - max(at(start), edges[0]))
+            if elapsed > datetime.timedelta():
+                expected = expected.later(
+                    history.KINDS[state],
+                    elapsed // datetime.timedelta(microseconds=1))
+        total = found[''].total if found else clocks.Times()
+        self.assertEqual(expected, total)
+        if found:
+            self.assertEqual(total.running_us, sum(
+                part.running_us for part in found[''].parts))
+            self.assertEqual(parts, len(found[''].parts))
+
+
+if __name__ == '__main__':
+    unittest.main()
