@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The trace of Alibaba's cluster of 2018.
+
+The tables container_meta (8 columns) and batch_task (9), which is told apart
+by that. A processor is 100, memory is in hundredths of a machine's.
+"""
+
+from nova_preempt.simulator.traces import lines
+from nova_preempt.simulator.traces import model
+
+_COLUMNS = {7: 8, 8: 9}        # by the number of commas
+_CORE = 100.0
+_WHOLE = 100.0
+
+
+class Reader(lines.LineReader):
+    """Reads either table; a container is there to the end of the trace."""
+
+    def __init__(self, scale):
+        super().__init__(scale)
+        self._containers = set()
+
+    def parse(self, line):
+        count = _COLUMNS.get(line.count(','))
+        if count is None:
+            raise ValueError(f'it has {line.count(",") + 1} columns; '
+                             'container_meta has 8, batch_task 9')
+        cells = lines.cells(line, count)
+        return self._container(cells) if count == 8 else self._task(cells)
+
+    def _container(self, cells):
+        id = model.text(cells[0], 'container_id')
+        at_us = model.microseconds(cells[2], 'time_stamp')
+        resources = self._resources(cells[5], 'cpu_request', cells[7],
+                                    'mem_size')
+        if id in self._containers:
+            # There is a line for each change of it.
+            return ()
+        if not resources:
+            return self.skip('no resources')
+        self._containers.add(id)
+        return (model.Boot(at_us, id, resources, '', 'container', None,
+                           model.text(cells[3], 'app_du', True)),)
+
+    def _task(self, cells):
+        job = model.text(cells[2], 'job_name')
+        name = f'{job}.{model.text(cells[0], "task_name")}'
+        if not cells[5] or not cells[6]:
+            return self.skip('did not run')
+        start_us = model.microseconds(cells[5], 'start_time')
+        end_us = model.microseconds(cells[6], 'end_time')
+        count = model.whole(cells[1] or '1', 'instance_num', 1,
+                            model.MOST_SERVERS)
+        resources = self._resources(cells[7], 'plan_cpu', cells[8],
+                                    'plan_mem')
+        if not start_us or end_us <= start_us:
+            # 0 stands for what is not known.
+            return self.skip('did not run')
+        if not resources:
+            return self.skip('no resources')
+        return (model.Boot(start_us, f'{name}.{nth}', resources, '', 'batch',
+                           end_us - start_us) for nth in range(count))
+
+    def _resources(self, cpu, cpu_name, memory, memory_name):
+        cores = model.number(cpu or '0', cpu_name) / _CORE
+        share = model.number(memory or '0', memory_name, most=_WHOLE) / _WHOLE
+        found = self.scale.resources(0, share)
+        if cores:
+            found['VCPU'] = model.up(cores)
+        return found

@@ -1,0 +1,136 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The traces of Azure: vmtable of 2017 and 2019, and the one for packing."""
+
+import collections
+import contextlib
+import pathlib
+import sqlite3
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.traces import lines
+from nova_preempt.simulator.traces import model
+
+_MB_A_GB = 1024
+_DAY = 86400 * SECOND
+
+# The last buckets have no end; this is what those who published them take.
+_CORES = {'>24': '30'}
+_MEMORY_GB = {'>64': '70'}
+
+
+class TableReader(lines.LineReader):
+    """Reads vmtable.csv of either year: their columns are the same.
+
+    The class is the category of the server, in small letters.
+    """
+
+    def parse(self, line):
+        cells = lines.cells(line, 11)
+        created_us = model.microseconds(cells[3], 'vmcreated')
+        deleted_us = model.microseconds(cells[4], 'vmdeleted')
+        if deleted_us < created_us:
+            raise ValueError(f'it is deleted ({cells[4]}) before it is '
+                             f'created ({cells[3]})')
+        cores = cells[9].strip()
+        memory = cells[10].strip()
+        return (model.Boot(
+            created_us, model.text(cells[0], 'vmid'), {
+                'VCPU': model.whole(_CORES.get(cores, cores),
+                                    'vmcorecount', 1),
+                'MEMORY_MB': model.up(_MB_A_GB * model.number(
+                    _MEMORY_GB.get(memory, memory), 'vmmemory',
+                    most=float(2**20)))},
+            '', model.text(cells[8], 'vmcategory').lower(),
+            deleted_us - created_us,
+            model.text(cells[1], 'subscriptionid', True)),)
+
+
+_QUERY = """
+SELECT vm.vmId, vm.tenantId, vm.priority, vm.starttime, vm.endtime,
+       vmType.core, vmType.memory, vmType.hdd, vmType.ssd
+  FROM vm LEFT JOIN vmType ON vmType.rowid = (
+       SELECT one.rowid FROM vmType AS one WHERE one.vmTypeId = vm.vmTypeId
+        ORDER BY one.machineId, one.rowid LIMIT 1)
+ ORDER BY max(vm.starttime, 0), vm.vmId
+"""
+
+_CLASSES = {0: 'normal', 1: 'preemptible'}
+
+
+class PackingReader:
+    """Reads the SQLite database of the trace for packing, of 2020.
+
+    A type of servers is a share of each of several machines; that of the
+    first machine counts. What was there before the trace is asked for as it
+    begins.
+
+    :ivar skipped: {why: how many} servers are left out
+    """
+
+    in_order = True               # the database sees to it
+
+    def __init__(self, scale):
+        self._scale = scale
+        self.skipped = collections.Counter()
+
+    def read(self, path):
+        """Yield the events.
+
+        :raises TraceError: something is wrong with it
+        """
+        if not pathlib.Path(path).is_file():
+            raise model.TraceError(f'{path}: no such file')
+        uri = pathlib.Path(path).absolute().as_uri() + '?mode=ro'
+        try:
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as base:
+                for row in base.execute(_QUERY):
+                    yield from self._server(path, row)
+        except (sqlite3.Error, UnicodeDecodeError) as exc:
+            raise model.TraceError(f'{path}: {exc}') from None
+
+    def _server(self, path, row):
+        try:
+            yield from self._parse(*row)
+        except ValueError as exc:
+            raise model.TraceError(f'{path}, vmId {row[0]!r:.50}: {exc}'
+                                   ) from None
+
+    def _parse(self, id, tenant, priority, start, end, core, memory, hdd,
+               ssd):
+        if priority not in _CLASSES:
+            raise ValueError(f'priority is {priority!r:.50}; it must be 0 or '
+                             '1')
+        if core is None:
+            self.skipped['of no known type'] += 1
+            return
+        start_us = _days(start, 'starttime')
+        end_us = None if end is None else _days(end, 'endtime')
+        if end_us is not None and end_us < start_us:
+            raise ValueError(f'it ends ({end}) before it starts ({start})')
+        if end_us is not None and end_us < 0:
+            self.skipped['before the trace'] += 1
+            return
+        start_us = max(0, start_us)
+        shares = [model.number(0 if share is None else share, name, most=1.0)
+                  for share, name in ((core, 'core'), (memory, 'memory'),
+                                      (hdd, 'hdd'), (ssd, 'ssd'))]
+        yield model.Boot(
+            start_us, str(id), self._scale.resources(
+                shares[0], shares[1], max(shares[2:])), '',
+            _CLASSES[priority],
+            None if end_us is None else end_us - start_us, str(tenant))
+
+
+def _days(value, name):
+    most = model.LATEST_US / _DAY
+    return round(model.number(value, name, -most, most) * _DAY)

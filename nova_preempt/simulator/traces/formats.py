@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The formats by name, and events in order of time."""
+
+from collections.abc import Callable, Iterable, Iterator
+import dataclasses
+import heapq
+import itertools
+import operator
+import pickle
+import tempfile
+from typing import Any
+
+from nova_preempt.simulator.traces import alibaba
+from nova_preempt.simulator.traces import azure
+from nova_preempt.simulator.traces import google
+from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import native
+from nova_preempt.simulator.traces import swf
+
+Event = model.Boot | model.End
+
+#: So many events are put in order in memory.
+_CHUNK = 100_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Format:
+    """A format.
+
+    :param reader: makes one, given a Scale; it has ``read(path)`` and
+        ``skipped``
+    :param in_order: whether its events come in order of time
+    """
+
+    title: str
+    reader: Callable[[model.Scale], Any]
+    in_order: bool = True
+
+
+FORMATS = {
+    'json': Format('JSON lines', native.Reader),
+    'swf': Format('Standard Workload Format', swf.Reader),
+    'google2011': Format('Google 2011, task_events', google.Reader2011),
+    'google2019': Format('Google 2019, instance events as JSON lines',
+                         google.Reader2019),
+    'azure': Format('Azure 2017 or 2019, vmtable', azure.TableReader, False),
+    'azure-packing': Format('Azure 2020 for packing, SQLite',
+                            azure.PackingReader),
+    'alibaba2018': Format('Alibaba 2018, container_meta or batch_task',
+                          alibaba.Reader, False),
+}
+
+_ENDINGS = {'.swf': 'swf', '.sqlite': 'azure-packing',
+            '.jsonl': 'json', '.json': 'json'}
+
+
+def guess(path: str) -> str:
+    """Return the name of the format by the end of a file's name, '' if that
+    says nothing."""
+    plain = path.removesuffix('.gz')
+    return next((name for ending, name in _ENDINGS.items()
+                 if plain.endswith(ending)), '')
+
+
+class Trace:
+    """One or several files of a format, as one trace.
+
+    :param name: of FORMATS
+    :param paths: in order
+    :param sort: put all of them in order, even if the format says they are
+    :ivar skipped: {why: how many} records say nothing of a server
+    """
+
+    def __init__(self, name: str, paths: Iterable[str],
+                 scale: model.Scale | None = None,
+                 sort: bool = False) -> None:
+        self._paths = list(paths)
+        self._format = FORMATS[name]
+        self._sort = sort or not self._format.in_order
+        self._reader = self._format.reader(scale or model.Scale())
+        self._reader.in_order = not self._sort
+        self.skipped = self._reader.skipped
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield the events in order of time.
+
+        :raises TraceError: something is wrong with a file
+        """
+        events = itertools.chain.from_iterable(
+            map(self._reader.read, self._paths))
+        return in_order(events) if self._sort else events
+
+
+def in_order(events: Iterable[Event], chunk: int = _CHUNK
+             ) -> Iterator[Event]:
+    """Yield events in order of time; equal ones as they come.
+
+    In memory are ``chunk`` of them; the others are in temporary files.
+    """
+    key = operator.attrgetter('at_us')
+    events = iter(events)
+    runs = []
+    while part := sorted(itertools.islice(events, chunk), key=key):
+        if not runs and len(part) < chunk:
+            return iter(part)
+        runs.append(_put_away(part))
+    return heapq.merge(*runs, key=key)
+
+
+def _put_away(part):
+    """Write events to a temporary file; return what reads them."""
+    stream = tempfile.TemporaryFile()  # noqa: SIM115, _read() closes it
+    for event in part:
+        pickle.dump(event, stream, pickle.HIGHEST_PROTOCOL)
+    stream.seek(0)
+    return _read(stream, len(part))
+
+
+def _read(stream, count):
+    with stream:
+        for _ in range(count):
+            yield pickle.load(stream)

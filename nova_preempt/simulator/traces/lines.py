@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Lines of files, compressed or not, and what is wrong with them."""
+
+import collections
+from collections.abc import Callable, Iterable, Iterator
+import csv
+import gzip
+import zlib
+
+from nova_preempt.simulator.traces import model
+
+#: In bytes. No trace that we know of has lines of a tenth of it.
+LONGEST_LINE = 2**20
+
+
+def lines(path: str) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, text without its end) of each line.
+
+    :param path: of a file, a compressed one if its name ends in .gz
+    :raises TraceError: it cannot be read
+    """
+    number = 0
+    try:
+        with (gzip.open(path, 'rb') if str(path).endswith('.gz')
+              else open(path, 'rb')) as stream:
+            while line := stream.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    raise ValueError(
+                        f'it is longer than {LONGEST_LINE} bytes')
+                yield number, line.decode('utf-8').rstrip('\r\n')
+    except UnicodeDecodeError as exc:
+        raise error(path, number, f'not UTF-8: {exc.reason}') from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
+        raise error(path, number + 1, f'it cannot be unpacked: {exc}'
+                    ) from None
+    except OSError as exc:
+        raise model.TraceError(f'{path}: {exc.strerror or exc}') from None
+    except ValueError as exc:
+        raise error(path, number, exc) from None
+
+
+def error(path, number, why) -> model.TraceError:
+    """Return what to raise about a line."""
+    return model.TraceError(f'{path}, line {number}: {why}')
+
+
+def cells(line: str, count: int) -> list[str]:
+    """Return those of a line of comma-separated values.
+
+    :raises ValueError: there are not so many
+    """
+    try:
+        found = next(csv.reader([line], strict=True), [])
+    except csv.Error as exc:
+        raise ValueError(str(exc)) from None
+    if len(found) != count:
+        raise ValueError(f'it has {len(found)} columns instead of {count}')
+    return found
+
+
+class LineReader:
+    """Reads a format that has something in each line.
+
+    :ivar in_order: whether what is not in order of time is refused
+    :ivar skipped: {why: how many} records say nothing of a server
+    """
+
+    def __init__(self, scale: model.Scale) -> None:
+        self.scale = scale
+        self.in_order = False
+        self._last_us = 0
+        self.skipped: collections.Counter[str] = collections.Counter()
+
+    def parse(self, line: str) -> Iterable[model.Boot | model.End]:
+        """Return the events of a line.
+
+        :raises ValueError: something is wrong with it
+        """
+        raise NotImplementedError
+
+    def read(self, path: str) -> Iterator[model.Boot | model.End]:
+        """Yield the events of a file.
+
+        :raises TraceError: something is wrong with it
+        """
+        for number, line in lines(path):
+            if not line.strip():
+                continue
+            try:
+                for event in self.parse(line):
+                    self._check_order(event)
+                    yield event
+            except ValueError as exc:
+                raise error(path, number, exc) from None
+
+    def _check_order(self, event: model.Boot | model.End) -> None:
+        if self.in_order and event.at_us < self._last_us:
+            raise ValueError(
+                f'{event.id} comes at {event.at_us / 1e6:g} s, after '
+                f'something at {self._last_us / 1e6:g} s: the trace is not '
+                'in order of time, it has to be sorted')
+        self._last_us = event.at_us
+
+    def skip(self, why: str) -> tuple[()]:
+        """Note that a line says nothing of a server."""
+        self.skipped[why] += 1
+        return ()
+
+
+def per_server(
+    boot: Callable[[str, int], model.Boot], id: str, vcpus: int, most: int
+) -> Iterator[model.Boot]:
+    """Yield a job that is larger than a machine as several servers.
+
+    :param boot: makes one, given its id and how many processors it has
+    :param most: processors of a machine
+    :raises ValueError: it would be too many
+    """
+    count = -(-vcpus // most)
+    if count > model.MOST_SERVERS:
+        raise ValueError(f'{id} would be {count} servers; no more than '
+                         f'{model.MOST_SERVERS} are made of one')
+    if count == 1:
+        yield boot(id, vcpus)
+        return
+    for nth in range(count):
+        yield boot(f'{id}.{nth}', min(most, vcpus - nth * most))

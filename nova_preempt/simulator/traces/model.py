@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a trace tells, whichever format it has."""
+
+from collections.abc import Mapping
+import dataclasses
+import re
+
+from nova_preempt.core.model import SECOND
+
+#: No event is later than this: some 300 years.
+LATEST_US = 10**10 * SECOND
+#: No amount of a resource class is larger.
+MOST = 2**31 - 1
+#: No job becomes more servers.
+MOST_SERVERS = 100_000
+
+_NUMBER = re.compile(r'[-+]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,3})?')
+
+
+class TraceError(Exception):
+    """A trace cannot be read; the message says where and why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Boot:
+    """Somebody asks for a server.
+
+    :param at_us: when, from the beginning of the trace
+    :param resources: {resource class: amount}, None where the flavor says it
+    :param flavor: its name, '' for none
+    :param class_name: of the class of service, as the trace calls it
+    :param duration_us: how long it has to run, None until there is an End
+    """
+
+    at_us: int
+    id: str
+    resources: Mapping[str, int] | None = None
+    flavor: str = ''
+    class_name: str = 'normal'
+    duration_us: int | None = None
+    project: str = ''
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class End:
+    """The owner of a server deletes it, whatever has become of it."""
+
+    at_us: int
+    id: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scale:
+    """What a whole machine is, where a trace tells only shares of one.
+
+    A server that asks for more processors than a machine has becomes several.
+    """
+
+    vcpus: int = 64
+    memory_mb: int = 262144
+    disk_gb: int = 2048
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not 0 < value <= MOST:
+                raise ValueError(
+                    f'{field.name} of a machine is {value}; it must be from '
+                    f'1 to {MOST}')
+
+    def resources(self, cpu=0.0, memory=0.0, disk=0.0):
+        """What these shares of a machine are, {class: amount}."""
+        found = {'VCPU': up(cpu * self.vcpus),
+                 'MEMORY_MB': up(memory * self.memory_mb),
+                 'DISK_GB': up(disk * self.disk_gb)}
+        return {name: amount for name, amount in found.items() if amount}
+
+
+def up(value):
+    """The next whole number that is not below; rounding errors are forgiven.
+
+    0.1 * 30 is 3, and not 4.
+    """
+    return -int(-round(value, 6) // 1)
+
+
+def number(value, name, least=0.0, most=float(MOST)):
+    """A finite number within bounds.
+
+    :param value: as it was read: text, or a number
+    :raises ValueError: it is none; the message has its name and the bounds
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if not _NUMBER.fullmatch(text):
+            raise ValueError(f'{name} is {_short(value)}, not a number')
+        found = float(text)
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f'{name} is {_short(value)}, not a number')
+    else:
+        found = value
+    if not least <= found <= most:
+        raise ValueError(
+            f'{name} is {_short(value)}; it must be from {least:g} to '
+            f'{most:g}')
+    return found
+
+
+def whole(value, name, least=0, most=MOST):
+    """The same of a whole number."""
+    if isinstance(value, str) and re.fullmatch('[-+]?[0-9]{1,40}',
+                                               value.strip()):
+        # Not by way of a float, which has 53 bits.
+        value = int(value)
+    found = number(value, name, least, most)
+    if found != int(found):
+        raise ValueError(f'{name} is {_short(value)}, not a whole number')
+    return int(found)
+
+
+def microseconds(value, name, unit=SECOND):
+    """A time or a duration.
+
+    :param unit: so many microseconds is what is read
+    """
+    return round(number(value, name, most=LATEST_US / unit) * unit)
+
+
+def text(value, name, may_be_empty=False, longest=255):
+    """A name."""
+    if not isinstance(value, str) or len(value) > longest or (
+            not value and not may_be_empty):
+        least = 0 if may_be_empty else 1
+        raise ValueError(f'{name} is {_short(value)}, not a text of {least} '
+                         f'to {longest} characters')
+    return value
+
+
+def _short(value):
+    shown = repr(value) if not isinstance(value, int) or (
+        abs(value) < 10**30) else 'a very large number'
+    return shown if len(shown) <= 50 else shown[:47] + '...'

@@ -1,0 +1,130 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Our own format: a JSON object a line.
+
+``{"t": 0.5, "kind": "boot", "id": "one", "flavor": "m1.small", "class":
+"normal", "duration": 3600}``: a server is asked for after half a second, and
+has to run for an hour. ``resources``, {resource class: amount}, may stand for
+a flavor. Without a ``duration`` it runs until ``{"t": 90, "kind": "end",
+"id": "one"}``. ``project`` is its owner. Times are in seconds.
+"""
+
+import json
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.traces import lines
+from nova_preempt.simulator.traces import model
+
+_KEYS = {'boot': {'t', 'kind', 'id', 'flavor', 'resources', 'class',
+                  'duration', 'project'},
+         'end': {'t', 'kind', 'id'}}
+
+
+def load(line):
+    """The object in a line.
+
+    :raises ValueError: there is none
+    """
+    try:
+        found = json.loads(line, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError('too much is nested in it') from None
+    except json.JSONDecodeError as exc:
+        raise ValueError(f'no JSON: {exc.msg} at column {exc.colno}'
+                         ) from None
+    if not isinstance(found, dict):
+        raise ValueError('it is not a JSON object')
+    return found
+
+
+def _no_number(name):
+    raise ValueError(f'{name} is not a number')
+
+
+class Reader(lines.LineReader):
+    """Reads it."""
+
+    def parse(self, line):
+        item = load(line)
+        kind = item.get('kind')
+        if not isinstance(kind, str) or kind not in _KEYS:
+            raise ValueError(f'kind is {kind!r:.50}; it must be "boot" or '
+                             '"end"')
+        unknown = sorted(item.keys() - _KEYS[kind])
+        if unknown:
+            raise ValueError(f'{unknown[0]!r:.50} is not known of kind '
+                             f'"{kind}"')
+        if 't' not in item or 'id' not in item:
+            raise ValueError('"t" and "id" are required')
+        at_us = model.microseconds(item['t'], 't')
+        id = model.text(item['id'], 'id')
+        if kind == 'end':
+            return (model.End(at_us, id),)
+        return (_boot(item, at_us, id),)
+
+
+def _boot(item, at_us, id):
+    flavor = model.text(item.get('flavor', ''), 'flavor', True)
+    resources = item.get('resources')
+    if bool(flavor) == (resources is not None):
+        raise ValueError('there must be either "flavor" or "resources"')
+    duration = item.get('duration')
+    return model.Boot(
+        at_us, id, None if resources is None else _resources(resources),
+        flavor, model.text(item.get('class', 'normal'), 'class'),
+        None if duration is None
+        else model.microseconds(duration, 'duration'),
+        model.text(item.get('project', ''), 'project', True))
+
+
+def _resources(found):
+    if not isinstance(found, dict) or not found:
+        raise ValueError('resources must be {"CLASS": amount, ...}')
+    return {model.text(name, 'a resource class'):
+            model.whole(amount, f'resources of {name:.50}')
+            for name, amount in sorted(found.items())}
+
+
+def dump(event):
+    """The line of an event, without its end."""
+    item = {'t': seconds(event.at_us), 'kind': 'end', 'id': event.id}
+    if isinstance(event, model.Boot):
+        item['kind'] = 'boot'
+        if event.flavor:
+            item['flavor'] = event.flavor
+        else:
+            item['resources'] = dict(sorted(event.resources.items()))
+        item['class'] = event.class_name
+        if event.duration_us is not None:
+            item['duration'] = seconds(event.duration_us)
+        if event.project:
+            item['project'] = event.project
+    return json.dumps(item)
+
+
+def seconds(value_us):
+    """Microseconds in seconds; whole ones as such."""
+    whole, rest = divmod(value_us, SECOND)
+    return value_us / SECOND if rest else whole
+
+
+def write(stream, events):
+    """Write events.
+
+    :param stream: of text
+    :returns: how many there were
+    """
+    count = 0
+    for event in events:
+        stream.write(dump(event) + '\n')
+        count += 1
+    return count

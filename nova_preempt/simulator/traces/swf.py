@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The Standard Workload Format 2.2 of the Parallel Workloads Archive.
+
+18 fields a job, -1 for what is not known. A job with more processors than a
+machine becomes several servers that have nothing to do with each other.
+"""
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.traces import lines
+from nova_preempt.simulator.traces import model
+
+_FIELDS = 18
+_KB_A_MB = 1024
+
+
+class Reader(lines.LineReader):
+    """Reads it."""
+
+    def parse(self, line):
+        if line.lstrip().startswith(';'):
+            return ()
+        fields = line.split()
+        if len(fields) != _FIELDS:
+            raise ValueError(f'it has {len(fields)} fields instead of '
+                             f'{_FIELDS}')
+        job = str(model.whole(fields[0], 'job'))
+        at_us = model.microseconds(fields[1], 'submit time')
+        run_s = _known(fields[3], 'run time', float(10**10))
+        vcpus = int(_known(fields[7], 'requested processors')
+                    or _known(fields[4], 'allocated processors') or 0)
+        if not run_s:
+            return self.skip('did not run')
+        if not vcpus:
+            return self.skip('no processors')
+        memory_kb = (_known(fields[9], 'requested memory', 2.0**41)
+                     or _known(fields[6], 'used memory', 2.0**41) or 0)
+        user = int(_known(fields[11], 'user') or 0)
+        queue = _known(fields[14], 'queue')
+        duration_us = round(run_s * SECOND)
+
+        def boot(id, vcpus):
+            resources = {'VCPU': vcpus}
+            if memory_kb:
+                resources['MEMORY_MB'] = model.up(
+                    memory_kb * vcpus / _KB_A_MB)
+            return model.Boot(
+                at_us, id, resources, '',
+                'queue' if queue is None else f'queue-{int(queue)}',
+                duration_us, f'user-{user}')
+
+        return lines.per_server(boot, job, vcpus, self.scale.vcpus)
+
+
+def _known(text, name, most=float(model.MOST)):
+    """None where it is not."""
+    found = model.number(text, name, -1, most)
+    return None if found < 0 else found
