@@ -117,6 +117,12 @@ class Place:
             # All, for a class before may have failed in here.
             list(pool.map(self.services.start, names))
 
+    def ended(self):
+        """Names of services of ours that have come to an end."""
+        return [name for name in self.services.names()
+                if name.startswith('nova-preempt-')
+                and self.services.state(name) == 'gone']
+
     def verify_command(self):
         return (f'{self.layout.bin("nova-preempt-manage")} --config-file '
                 f'{self.layout.etc}/nova/nova.conf verify --wait 5')
@@ -157,6 +163,7 @@ class CloudTest(unittest.TestCase):
         self.sampler.start()
         self.addCleanup(self._check_samples)
         self.addCleanup(self.verify)
+        self.addCleanup(lambda: self.assertEqual([], self.place.ended()))
 
     def servers_of(self, connection):
         """An outages.Cloud, of the servers of one project."""

@@ -71,6 +71,8 @@ class Faults:
             f'{datetime.datetime.now():%H:%M:%S} {way} {name}\n')
         sys.stdout.flush()
         manager = self._run.place.services
+        self._run.faults += [f'{other} has ended, and nobody has ended it'
+                             for other in self._run.place.ended()]
         self._run.absences.begin()
         try:
             if way == 'freeze':

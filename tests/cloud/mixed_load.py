@@ -212,7 +212,7 @@ class Load:
         sampler_.start()
         watched.start()
         self._play()
-        wrong = self._run.faults + self._settle()
+        wrong = self._settle() + self._run.faults
         sampler_.stop()
         wrong += sampler_.faults + self._clean()
         watched.stop()
@@ -259,6 +259,8 @@ class Load:
     def _settle(self):
         """Texts on what does not."""
         _say('No more load.')
+        self._run.faults += [f'{name} has ended at last'
+                             for name in self._place.ended()]
         for name in self._place.services.names():
             self._place.services.start(name)
         self._cancel()
