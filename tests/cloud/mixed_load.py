@@ -19,7 +19,10 @@ full, one of them reserves hosts and uses them, and once a minute a service
 is killed, stopped or frozen for a while. Placement is read all the time. At
 the end all has to settle: ``nova-preempt-manage verify`` finds nothing, no
 server is in a state that nobody asked for, and once all are deleted nothing
-is left in Placement. Prints that, and how the memory of our processes grew
+is left in Placement. As users do, these delete what is in ERROR (which has to
+be from a time when a service was away), delete again what does not go away,
+and give up what Nova does not build because the request for it was lost with
+a service. Prints that, and how the memory of our processes grew
 that nobody has killed; exits with 1 if something is wrong.
 """
 

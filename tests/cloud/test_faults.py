@@ -13,10 +13,12 @@
 
 One normal server is booted into a full cloud each time, and at some moment
 something happens to a service for a while. However the boot ends, no more
-servers may end than it needs, and all agrees afterwards.
+servers may end than it needs, and all agrees afterwards. The moments are the
+same each time, and others with another CLOUD_SEED in the environment.
 """
 
 import argparse
+import os
 import sys
 
 import outages
@@ -51,8 +53,9 @@ class TestFaults(base.CloudTest):
         outage = {'stop': command(what, name),
                   'start': command(ENDINGS[what], name)}
         rounds = outages.Rounds(self.ours, {name: outage}, argparse.Namespace(
-            seed=f'{what} {name}', spot='spot.half', normal='normal.half',
-            victims=1, verify=self.place.verify_command(),
+            seed=f'{what} {name}{os.environ.get("CLOUD_SEED", "")}',
+            spot='spot.half', normal='normal.half', victims=1,
+            verify=self.place.verify_command(),
             within_s=WITHIN_S, length_s=LENGTH_S, boot_s=BOOT_S))
         result = rounds.play(name)
         sys.stderr.write(f'{what:6} {result}\n')
