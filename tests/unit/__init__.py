@@ -11,13 +11,22 @@
 # under the License.
 
 import os
-
-import hypothesis
+import sys
 
 # Unit tests run in threads with each release of Nova: what would patch the
 # process for eventlet is imported when half of the standard library is there.
-# The functional tests are for eventlet.
-os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+# Functional tests, which borrow from here, have settled it otherwise by then.
+if 'nova.monkey_patch' not in sys.modules:
+    os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+
+    from nova import monkey_patch
+
+    # From 2025.2 on it tells oslo.service, which else assumes eventlet.
+    if hasattr(monkey_patch, 'patch'):
+        monkey_patch.patch()
+
+# isort: split
+import hypothesis
 
 # The same examples everywhere and always, however slow the machine.
 hypothesis.settings.register_profile(

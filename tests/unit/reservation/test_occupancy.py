@@ -85,7 +85,8 @@ class TestOccupancy(testtools.TestCase):
         self.changed['c1'] = [instance('b', deleted=True), instance('d')]
         self.refresh(5)
         self.assertEqual((['a', 'd'], ['c']), (self.on('n1'), self.on('n2')))
-        self.assertEqual(['c1', 'c2'], self.whole)
+        # Cells are read side by side.
+        self.assertCountEqual(['c1', 'c2'], self.whole)
         self.assertEqual([{'n1'}], self.left)
 
     def test_what_was_archived_after_a_pause(self):
