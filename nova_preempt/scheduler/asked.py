@@ -35,7 +35,7 @@ class Asked:
     spec_obj: object
     server_uuids: list
     excluded: frozenset = frozenset()
-    rank: int = policy.NORMAL
+    rank: policy.Rank = policy.NORMAL
     since: float = dataclasses.field(default_factory=time.monotonic)
 
     @functools.cached_property

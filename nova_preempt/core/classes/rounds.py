@@ -36,6 +36,7 @@ from nova_preempt.core import ordering
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.margin import Classes
 from nova_preempt.core.classes.margin import QosClass
+from nova_preempt.core.classes.margin import Standing
 from nova_preempt.core.classes.rules import Held
 from nova_preempt.core.classes.rules import Key
 from nova_preempt.core.classes.rules import Rule
@@ -56,6 +57,17 @@ class Claimant:
     resources: Resources
     overhead_us: int = 0
     group: str = ""
+
+    def stand(self, classes: Classes, now_us: int) -> Standing:
+        """Return where it stands now."""
+        return classes.stand(
+            self.uuid,
+            self.qos,
+            self.clocks,
+            now_us,
+            self.overhead_us,
+            self.group,
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,15 +116,9 @@ def one_round(
     """
 
     def hold(claimant: Claimant) -> Held:
-        standing = classes.stand(
-            claimant.uuid,
-            claimant.qos,
-            claimant.clocks,
-            now_us,
-            claimant.overhead_us,
-            claimant.group,
+        return Held(
+            claimant.stand(classes, now_us), claimant.resources, rule
         )
-        return Held(standing, claimant.resources, rule)
 
     there = [
         _Host(host, map(hold, host.claimants))

@@ -65,7 +65,7 @@ class Cycle:
     :param request: what each server asks for
     :param policy: the operator's
     :param now: aware
-    :param rank: see policy.may_preempt()
+    :param rank: see policy.Rank
     :param excluded: uuids of servers that must not end for it
     :param refusal: why no preemption can serve the request, '' if it may
     :param idle_age_s: how old what is known of hosts that need victims may
@@ -82,7 +82,7 @@ class Cycle:
         request: Request,
         policy: policies.Policy,
         now: datetime.datetime,
-        rank: int = policies.NORMAL,
+        rank: policies.Rank = policies.NORMAL,
         excluded: Collection[str] = (),
         refusal: str = "",
         idle_age_s: float = 0,
@@ -98,7 +98,9 @@ class Cycle:
             cloud, self.search, policy.shortlist, idle_age_s, list_age_s
         )
         self.room = Room(request.groups[0].resources)
-        self._permission = Permission(cloud, rank, refusal)
+        self._permission = Permission(
+            cloud, policy.may_preempt_any(rank), refusal
+        )
         self._ordered = Ordered()
         self._always = policy.always
         self._first: list[str] = []

@@ -82,10 +82,11 @@ class Memo:
     def floors(self, request: Request, policy: Policy) -> Floors | None:
         """Return what such requests cost at least, by host.
 
-        None where nothing is known of how costs change with time.
+        None where nothing is known of how costs change with time, as of
+        promises, which are nearer to being broken or farther from it.
         """
         floor = costs.FLOORS.get(policy.cost)
-        if floor is None:
+        if floor is None or policy.classes is not None:
             return None
         kind = (
             request.kind,

@@ -15,24 +15,25 @@
 from __future__ import annotations
 
 from nova_preempt.core.refusals import Why
-from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.port import Cloud
 
 
 class Permission:
     """Of one request.
 
-    :param rank: see policy.may_preempt()
+    :param may_ask: whether its rank lets it end servers at all
     :ivar refusal: why no preemption can serve it, '' if one may, as far as
         is known
     :ivar why: what kind of refusal that is
     """
 
-    def __init__(self, cloud: Cloud, rank: int, refusal: str = "") -> None:
+    def __init__(
+        self, cloud: Cloud, may_ask: bool, refusal: str = ""
+    ) -> None:
         self.refusal = refusal
         self.why = Why.REQUEST
         self._cloud = cloud
-        self._may_ask = rank > policies.PREEMPTIBLE
+        self._may_ask = may_ask
         self._has_asked = False
 
     def is_refused(self) -> bool:

@@ -124,7 +124,7 @@ class Plan:
 class Search:
     """Finds plans for one request.
 
-    :param rank: of the request, see policy.may_preempt()
+    :param rank: of the request, see policy.Rank
     :param excluded: uuids of servers that must not end for it
     :param memo: what other requests have worked out, None for nothing
     :ivar refusals: {name of a host: why no victims help there}
@@ -136,7 +136,7 @@ class Search:
         request: Request,
         policy: policies.Policy,
         now: datetime.datetime,
-        rank: int = policies.NORMAL,
+        rank: policies.Rank = policies.NORMAL,
         excluded: Collection[str] = (),
         memo: Memo | None = None,
     ) -> None:
@@ -182,7 +182,7 @@ class Search:
     def _may_end_at(self, server: Server, uptime_us: int) -> bool:
         """Tell the same of one that is able to end."""
         return (
-            policies.may_preempt(self._rank, server)
+            self._policy.may_preempt(self._rank, server)
             and server.uuid not in self._excluded
             and self._policy.rules.has_run(server, uptime_us)
             and self._cloud.may_wait(self._policy.notice_s(server))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import dataclasses
 import datetime
+from typing import Any, Protocol
 
 from nova_preempt.core import actions
 from nova_preempt.core import costs
@@ -30,18 +31,34 @@ from nova_preempt.core.model import (
 )
 from nova_preempt.core.notice import NoticeRule
 
-#: The ranks of servers: who has a lower one gives way.
-PREEMPTIBLE = 0
-NORMAL = 1
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rank:
+    """Whom a request may end.
 
-def may_preempt(rank: int, server: Server) -> bool:
-    """Tell whether a request of this rank may end a server.
-
-    A strict order: nobody gives way to an equal, and so never to itself.
+    ``claim``: of a preemptible one, what Policy.classes knows it by; None
+    where it has no class, and then it ends nobody.
     """
-    del server  # All that are known of are preemptible.
-    return rank > PREEMPTIBLE
+
+    is_preemptible: bool
+    claim: object = None
+
+
+PREEMPTIBLE = Rank(is_preemptible=True)
+NORMAL = Rank(is_preemptible=False)
+
+
+class Classes(Protocol):
+    """What promises to preemptible servers add, as they stand at one time."""
+
+    def may_preempt(self, claim: Any, uuid: str) -> bool:
+        """Tell whether a claim is good for the end of a server.
+
+        Part of a strict order: who gave way never preempts back.
+        """
+
+    def cost(self, uuid: str, cost_us: int) -> int:
+        """Return the cost of a server that costs so much otherwise."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +69,7 @@ class Policy:
     hosts that need victims are weighed beside those with room; else only
     where no host has room. ``shortlist``: how many hosts are looked at
     together to begin with. ``preemptions``: {uuid: how often a server has
-    given way before}.
+    given way before}. ``classes``: None where there are none.
     """
 
     rules: eligibility.Rules
@@ -65,6 +82,27 @@ class Policy:
     preemptions: Mapping[str, int] = dataclasses.field(default_factory=dict)
     always: bool = False
     shortlist: int = 10
+    classes: Classes | None = None
+
+    def may_preempt_any(self, rank: Rank) -> bool:
+        """Tell whether a request of this rank may end servers at all."""
+        return not rank.is_preemptible or (
+            rank.claim is not None and self.classes is not None
+        )
+
+    def may_preempt(self, rank: Rank, server: Server) -> bool:
+        """Tell whether a request of this rank may end a preemptible server.
+
+        A strict order: normal ones end all others, and among preemptible ones
+        the classes decide. Nobody gives way to an equal, nor to itself.
+        """
+        if not rank.is_preemptible:
+            return True
+        return (
+            rank.claim is not None
+            and self.classes is not None
+            and self.classes.may_preempt(rank.claim, server.uuid)
+        )
 
     def may_give_way(self, server: Server, now: datetime.datetime) -> bool:
         """Tell whether a server may be a victim of anybody now."""
@@ -103,7 +141,7 @@ class Policy:
         self, server: Server, resources: Resources, uptime_us: int
     ) -> int:
         """Return what it costs at an age, in micro-units."""
-        return costs.total(
+        cost_us = costs.total(
             self.cost,
             PreemptibleServer(
                 server.uuid,
@@ -115,6 +153,9 @@ class Policy:
             ),
             self.cost_options,
         )
+        if self.classes is None:
+            return cost_us
+        return self.classes.cost(server.uuid, cost_us)
 
     def freed(self, server: Server, held: SlotAmounts) -> SlotAmounts:
         """Return what of what a server holds its end frees."""

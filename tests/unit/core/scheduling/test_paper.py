@@ -22,6 +22,7 @@ import unittest
 
 from nova_preempt.core import costs
 from nova_preempt.core.model import SECOND, Request
+from nova_preempt.core.scheduling import policy as policies
 from tests.unit.core import support
 from tests.unit.core.scheduling import world
 
@@ -194,7 +195,7 @@ class TestRules(unittest.TestCase):
         """A preemptible server preempts nobody."""
         found = world.World()
         found.add("h", HOST, {}, {"p": (0, HOST)})
-        self.assertIsNone(found.placed(SIZES["M"], rank=0))
+        self.assertIsNone(found.placed(SIZES["M"], rank=policies.PREEMPTIBLE))
         self.assertEqual([("h", ["p"])], found.placed(SIZES["M"]))
 
     def test_003_c(self) -> None:

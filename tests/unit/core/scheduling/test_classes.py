@@ -1,0 +1,230 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests and servers of classes, as a scheduler decides on them."""
+
+from __future__ import annotations
+
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.classes import promises
+from nova_preempt.core.classes import rounds
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.classes.promises import Promises
+from nova_preempt.core.classes.rounds import Claimant
+from nova_preempt.core.classes.rules import ByPromise
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.tenants import microseconds
+from tests.unit.core.classes.support import CLASSES
+from tests.unit.core.scheduling import world
+from tests.unit.core.support import LAW
+
+NOW_US = microseconds(world.NOW)
+PREEMPTIBLE = policies.PREEMPTIBLE
+
+
+def claimant(uuid: str, name: str, ran_s: int, waited_s: int = 0) -> Claimant:
+    """Return one that has run for so long after it waited for so long."""
+    qos = CLASSES.find(name)
+    assert qos is not None
+    begun_us = NOW_US - ran_s * SECOND
+    events = [Event(begun_us - waited_s * SECOND, Kind.QUEUED)]
+    if ran_s:
+        events += [
+            Event(begun_us, Kind.ALLOCATING), Event(begun_us, Kind.RUNNING)
+        ]
+    return Claimant(uuid, qos, Clocks(events), {"VCPU": 1})
+
+
+class World(world.World):
+    """One whose servers may have classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.claimants: dict[str, Claimant] = {}
+
+    def promise(self, *claimants: Claimant) -> Promises:
+        """Let these have a class."""
+        self.claimants |= {each.uuid: each for each in claimants}
+        found = Promises(CLASSES, self.claimants, NOW_US)
+        self.set(classes=found)
+        return found
+
+    def rank(self, one: Claimant) -> policies.Rank:
+        return policies.Rank(
+            is_preemptible=True,
+            claim=Promises(CLASSES, {}, NOW_US).claim(one),
+        )
+
+
+class TestClasses(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.world = World()
+        for name, spots in (("a", "gs"), ("b", "bt")):
+            self.world.add(
+                name, world.amounts(2),
+                spots={uuid: (1, world.amounts(1)) for uuid in spots},
+            )
+        self.claimants = (
+            claimant("g", "gold", 5000),
+            claimant("s", "silver", 5000, 550),
+            claimant("t", "silver", 5000),
+            claimant("b", "bronze", 5000),
+        )
+
+    def place(
+        self, vcpus: int = 1, **kwargs: object
+    ) -> list[tuple[str, list[str]]] | None:
+        return self.world.placed(
+            world.amounts(vcpus),
+            make_server=lambda uuid, host: world.server(uuid, host.name),
+            **kwargs,
+        )
+
+    def test_who_has_the_most_time_left_ends_for_who_has_none(self) -> None:
+        self.world.promise(*self.claimants)
+        rank = self.world.rank(claimant("new", "silver", 0, 60))
+        self.assertEqual([("b", ["b"])], self.place(rank=rank))
+        # Then the next, and who is near to its promise does not.
+        self.assertEqual(
+            [("b", ["t"])], self.place(rank=rank, excluded=["b", "new"])
+        )
+
+    def test_a_class_does_not_end_who_is_dearer_than_it(self) -> None:
+        self.world.promise(*self.claimants)
+        rank = self.world.rank(claimant("new", "bronze", 0))
+        self.assertIsNone(self.place(rank=rank, excluded=["b", "t"]))
+
+    def test_without_a_class_a_preemptible_request_ends_nobody(self) -> None:
+        self.world.promise(*self.claimants)
+        self.assertIsNone(self.place(rank=PREEMPTIBLE))
+
+    def test_without_classes_a_claim_is_worth_nothing(self) -> None:
+        rank = self.world.rank(claimant("new", "gold", 0, 60))
+        self.assertIsNone(self.place(rank=rank))
+        self.assertFalse(self.world.policy.may_preempt_any(rank))
+        self.assertTrue(self.world.policy.may_preempt_any(policies.NORMAL))
+
+    def test_who_is_not_known_is_left_to_normal_requests(self) -> None:
+        self.world.promise(
+            *(each for each in self.claimants if each.uuid in "g")
+        )
+        rank = self.world.rank(claimant("new", "silver", 0, 60))
+        self.assertIsNone(self.place(rank=rank))
+        self.assertIsNotNone(self.place(rank=policies.NORMAL))
+
+    def test_a_normal_request_chooses_by_promises_first(self) -> None:
+        self.world.promise(*self.claimants)
+        # The dearest otherwise, for nobody else would be harmed less.
+        self.world.costs["b"] = 10**9
+        self.assertEqual(
+            [("b", ["b"])], self.world.placed(world.amounts(1))
+        )
+
+    def test_where_nothing_is_promised_costs_are_what_they_are(self) -> None:
+        before = World()
+        for other in (self.world, before):
+            other.add(
+                "c", world.amounts(2),
+                spots={"x": (5, world.amounts(1)), "y": (4,
+                                                         world.amounts(1))},
+            )
+        self.world.promise(*self.claimants)
+        found = [
+            each for each in self.world.considered(world.amounts(1))
+            if each[0] == "c"
+        ]
+        self.assertEqual(before.considered(world.amounts(1)), found)
+
+    def test_other_costs_break_ties_and_can_be_told(self) -> None:
+        known = Promises(
+            CLASSES, {uuid: claimant(uuid, "gold", 9) for uuid in "xy"},
+            NOW_US,
+        )
+        costs = [known.cost("x", 5), known.cost("y", 7)]
+        self.assertLess(*costs)
+        self.assertEqual(12, promises.other_cost_us(sum(costs)))
+        self.assertEqual(3, promises.other_cost_us(known.cost("z", 3)))
+        # However dear somebody is otherwise, promises come first.
+        self.assertLess(known.cost("z", 2**80), min(costs))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[World, list[rounds.RoundHost]]:
+    """Draw full hosts of servers that all stand differently."""
+    found = World()
+    ran_s = iter(draw(st.permutations(range(20, 6000, 97))))
+    names = iter("abcdefghijklmnop")
+    hosts = []
+    for name in "ABC"[: draw(st.integers(1, 3))]:
+        there = [
+            claimant(
+                next(names),
+                draw(st.sampled_from(("gold", "silver", "bronze"))),
+                next(ran_s),
+                draw(st.sampled_from((0, 0, 50, 500))),
+            )
+            for _ in range(draw(st.integers(1, 4)))
+        ]
+        size = world.amounts(len(there))
+        found.add(
+            name, size, uuid=name,
+            spots={each.uuid: (0, world.amounts(1)) for each in there},
+        )
+        hosts.append(rounds.RoundHost(name, size, tuple(there)))
+        found.promise(*there)
+    return found, hosts
+
+
+class TestLaws(unittest.TestCase):
+    @LAW
+    @hypothesis.given(
+        worlds(), st.sampled_from(("gold", "silver", "bronze")),
+        st.integers(0, 500), st.integers(1, 3),
+    )
+    def test_a_scheduler_decides_as_a_pass_does(
+        self,
+        drawn: tuple[World, list[rounds.RoundHost]],
+        name: str,
+        waited_s: int,
+        vcpus: int,
+    ) -> None:
+        known, hosts = drawn
+        qos = CLASSES.find(name)
+        assert qos is not None
+        one = Claimant(
+            "new", qos,
+            Clocks((Event(NOW_US - waited_s * SECOND, Kind.QUEUED),)),
+            world.amounts(vcpus),
+        )
+        by_pass = [
+            (each.host, list(each.victims))
+            for each in rounds.one_round(
+                [one], hosts, CLASSES, ByPromise(CLASSES), NOW_US
+            )
+        ]
+        by_scheduler = known.placed(
+            world.amounts(vcpus), rank=known.rank(one),
+            make_server=lambda uuid, host: world.server(uuid, host.name),
+        )
+        self.assertEqual(by_pass, by_scheduler or [])
+
+
+if __name__ == "__main__":
+    unittest.main()
