@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What names mean: projects in Keystone, servers and zones in Nova.
+"""What names mean: projects in Keystone, servers and zones in Nova, and so on.
 
 Who asks by a token alone has no catalog: then an id is taken as it is.
 """
@@ -90,6 +90,46 @@ def server_id(command, name):
             'catalog to look for its name.') from None
     return _the_one('server', name, [
         item for item in servers if item['name'] == name])
+
+
+def flavor_id(command, name):
+    """The id of the flavor of this id or name.
+
+    :raises CommandError: there is none
+    """
+    return _id_of(command, 'flavor', name, 'compute', '/flavors')
+
+
+def image_id(command, name):
+    """The same of an image; there may be more than one of a name."""
+    return name if is_uuid(name) else _id_of(
+        command, 'image', name, 'image', '/images', version='2')
+
+
+def network_id(command, name):
+    """The same of a network."""
+    return name if is_uuid(name) else _id_of(
+        command, 'network', name, 'network', '/networks', version='2')
+
+
+def _id_of(command, kind, name, service, path, **options):
+    """By its id, or else among those of its name."""
+    service = _service(command, service, **options)
+    try:
+        found = _get(service, f'{path}/{_quoted(name)}')
+        if found.status_code == 200:
+            found = found.json()
+            # Glance has no name for what it shows.
+            return found.get(kind, found)['id']
+        found = _get(service, f'{path}?name={_quoted(name)}')
+    except _NO_SERVICE:
+        return name
+    if found.status_code == 404:
+        return name     # nothing of that: there is no catalog
+    found.raise_for_status()
+    # Nova lists all flavors, whatever it is asked for.
+    return _the_one(kind, name, [
+        item for item in found.json()[f'{kind}s'] if item['name'] == name])
 
 
 def check_zone(command, name):

@@ -32,30 +32,18 @@ def path(text):
 
 
 def draw(report, file):
-    """Draw a report of the API into a file.
+    """Draw a report of energy into a file.
 
     :raises NoPlot: matplotlib is not installed, or there is nothing to draw
     :raises OSError: the file cannot be written
     """
-    try:
-        import matplotlib.dates
-        import matplotlib.figure
-    except ImportError as exc:
-        raise NoPlot('To plot, matplotlib is needed: pip install '
-                     f'nova-preempt[report] ({exc})') from exc
     series = report['series']
-    if not series:
-        raise NoPlot('There is nothing to plot between '
-                     f'{report["since"]} and {report["until"]}.')
-    # Without pyplot, which would look for a screen.
-    figure = matplotlib.figure.Figure(figsize=(10, 7), layout='constrained')
+    figure = _figure(series, report)
     power, hosts = figure.subplots(2, sharex=True)
-    times = [datetime.datetime.fromisoformat(item['time'])
-             for item in series]
+    times = _times(series)
 
     def values(name):
-        return [float('nan') if item[name] is None else item[name]
-                for item in series]
+        return _known(item[name] for item in series)
 
     power.plot(times, values('watts'), drawstyle='steps-post',
                label='drawn')
@@ -68,12 +56,59 @@ def draw(report, file):
                         ('hosts_asleep', 'asleep')):
         hosts.plot(times, values(name), drawstyle='steps-post', label=label)
     hosts.set_ylabel('hosts')
-    hosts.set_xlabel('time (UTC)')
+    _finish(figure, hosts, (power, hosts), file)
+
+
+def draw_availability(report, file):
+    """Draw how much requests ran, each class a line; raises as draw()."""
+    classes = [item for item in report['classes']
+               if item['availability'] is not None]
+    figure = _figure(classes, report)
+    axes = figure.subplots()
+    for item in classes:
+        # The time of a point is the end of what it is about.
+        axes.plot(_times(item['series']),
+                  _known(point['availability'] for point in item['series']),
+                  drawstyle='steps-pre',
+                  label=f'{item["class"] or "(no class)"}: '
+                        f'{item["availability"]:.1%} of '
+                        f'{item["requests"]} requests')
+    axes.set_ylabel('share of their time that requests ran')
+    _finish(figure, axes, (axes,), file)
+
+
+def _figure(found, report):
+    try:
+        import matplotlib.dates
+        import matplotlib.figure
+    except ImportError as exc:
+        raise NoPlot('To plot, matplotlib is needed: pip install '
+                     f'nova-preempt[report] ({exc})') from exc
+    if not found:
+        raise NoPlot('There is nothing to plot between '
+                     f'{report["since"]} and {report["until"]}.')
+    # Without pyplot, which would look for a screen.
+    return matplotlib.figure.Figure(figsize=(10, 7), layout='constrained')
+
+
+def _times(series):
+    return [datetime.datetime.fromisoformat(item['time'])
+            for item in series]
+
+
+def _known(values):
+    return [float('nan') if value is None else value for value in values]
+
+
+def _finish(figure, lowest, every, file):
+    """Label and write it; times are those of the lowest axes."""
+    import matplotlib.dates
+    lowest.set_xlabel('time (UTC)')
     locator = matplotlib.dates.AutoDateLocator()
-    hosts.xaxis.set_major_locator(locator)
-    hosts.xaxis.set_major_formatter(
+    lowest.xaxis.set_major_locator(locator)
+    lowest.xaxis.set_major_formatter(
         matplotlib.dates.ConciseDateFormatter(locator))
-    for axes in (power, hosts):
+    for axes in every:
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         axes.margins(x=0)

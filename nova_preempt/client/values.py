@@ -21,11 +21,13 @@ import json
 import pathlib
 import re
 
-#: What a preemption, and what a reservation can be.
+#: What a preemption, a reservation and a request that waits can be.
 PREEMPTION_STATUSES = ('intent', 'claimed', 'rolling_back', 'done',
                        'rolled_back', 'aborted', 'refused')
 RESERVATION_STATUSES = ('pending', 'active', 'degraded', 'ended',
                         'cancelled', 'error')
+REQUEST_STATUSES = ('waiting', 'placing', 'active', 'partly_active',
+                    'evicted', 'done', 'failed', 'cancelled', 'expired')
 
 _UNITS_S = {'d': 86400, 'h': 3600, 'm': 60, 's': 1}
 _DURATION = re.compile(r'(?:\d+[dhms])+')

@@ -24,6 +24,8 @@ from openstack import exceptions
 from openstack import proxy
 from openstack import resource
 
+from nova_preempt.sdk.v1 import _backlog
+from nova_preempt.sdk.v1 import backlog as _requests
 from nova_preempt.sdk.v1 import energy as _energy
 from nova_preempt.sdk.v1 import preemption as _preemption
 from nova_preempt.sdk.v1 import reservation as _reservation
@@ -33,12 +35,13 @@ _PREEMPTIONS_OVER = {'done', 'rolled_back', 'aborted', 'refused'}
 _RESERVATIONS_OVER = {'ended', 'cancelled', 'error'}
 
 
-class Proxy(proxy.Proxy):
+class Proxy(_backlog.BacklogMixin, proxy.Proxy):
     """Version 1 of the Preemption API."""
 
     api_version = '1'
 
     _resource_registry = {
+        'backlog_request': _requests.BacklogRequest,
         'energy_host': _energy.EnergyHost,
         'host': _reservation.Host,
         'pause': _preemption.Pause,

@@ -14,6 +14,7 @@
 import json
 from unittest import mock
 
+from nova_preempt.db import backlog
 from nova_preempt.db import pauses
 from nova_preempt.db import reservable
 from tests.unit import test_guide
@@ -41,6 +42,7 @@ class TestGuide(base.SdkTestCase):
     def test_all(self):
         printed = []
         names = {'server_id': make_uuid('p-spot'), 'project_id': 'p',
+                 'image_id': self.reading.image_id,
                  'print': lambda *values: printed.append(values)}
         # Days that are far off, whenever this is run.
         self.conf.set_override('max_advance_s', -1, 'reservation')
@@ -58,6 +60,8 @@ class TestGuide(base.SdkTestCase):
         self.assertTrue(any('hosts' in str(values[0]) for values in printed))
         self.assertEqual('done', names['preemption'].status)
         self.assertEqual({}, pauses.get(self.db))
+        made, = backlog.find(self.db)
+        self.assertEqual((8, 'cancelled'), (made.count, made.state))
         self.assertEqual({'rack': 'r1'},
                          reservable.get_hosts(self.db)['node-3'].extra)
         self.assertEqual(600, names['conn'].preemption.get_reservation(

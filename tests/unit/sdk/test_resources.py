@@ -12,10 +12,13 @@
 
 import unittest
 
+from nova_preempt.api import backlog_numbers
+from nova_preempt.api import backlog_schemas
 from nova_preempt.api import energy_schemas
 from nova_preempt.api import pauses
 from nova_preempt.api import reservation_schemas
 from nova_preempt.api import schemas
+from nova_preempt.sdk.v1 import backlog
 from nova_preempt.sdk.v1 import energy
 from nova_preempt.sdk.v1 import preemption
 from nova_preempt.sdk.v1 import reservation
@@ -36,6 +39,12 @@ RESOURCES = (
      reservation_schemas.HOSTS_QUERY),
     (reservation.Property, reservation_schemas.PROPERTY, None),
     (reservation.ReservationLimits, reservation_schemas.LIMITS_ANSWER, None),
+    (backlog.BacklogRequest, backlog_schemas.REQUEST,
+     backlog_schemas.LIST_QUERY),
+    (backlog.BacklogStatistics, backlog_numbers.STATISTICS_ANSWER,
+     backlog_numbers.STATISTICS_QUERY),
+    (backlog.BacklogReport, backlog_numbers.REPORT_ANSWER,
+     backlog_numbers.REPORT_QUERY),
     (energy.Energy, energy_schemas.ENERGY_ANSWER, None),
     (energy.EnergyReport, energy_schemas.REPORT_ANSWER, None),
     (energy.EnergyHost, energy_schemas.HOSTS_ANSWER, None),

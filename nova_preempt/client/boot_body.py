@@ -1,0 +1,144 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Arguments as of "openstack server create", as Nova's body of a server."""
+
+import argparse
+import base64
+import json
+import pathlib
+
+from osc_lib import exceptions
+
+from nova_preempt.client import common
+from nova_preempt.client import lookup
+
+#: What is in a body of Nova, so that one from a file has no need of it.
+_OPTIONS = ('image', 'network', 'key_name', 'property', 'user_data', 'hint',
+            'security_group', 'availability_zone', 'description', 'tag')
+# Of networks: what Nova chooses itself.
+_CHOICES = ('auto', 'none')
+_KEYS = 'os:scheduler_hints'
+
+
+def add(parser):
+    """Add them."""
+    parser.add_argument('--image', metavar='<image>', help='Name or id')
+    parser.add_argument(
+        '--network', metavar='<network>', action='append',
+        help='Name or id; auto or none; may be given several times (default: '
+             'auto)')
+    parser.add_argument('--key-name', metavar='<key-name>',
+                        help='A key pair of yours')
+    parser.add_argument(
+        '--security-group', metavar='<name>', action='append',
+        help='May be given several times')
+    parser.add_argument('--availability-zone', metavar='<zone>')
+    parser.add_argument('--description', metavar='<text>')
+    parser.add_argument(
+        '--property', metavar='<name=value>', action='append', type=pair,
+        help='Of the servers; may be given several times')
+    parser.add_argument(
+        '--tag', metavar='<tag>', action='append',
+        help='Of the servers; may be given several times')
+    parser.add_argument(
+        '--user-data', metavar='<file>', type=_file,
+        help='What servers find of the metadata service')
+    parser.add_argument(
+        '--hint', metavar='<name=value>', action='append', type=pair,
+        help='For the scheduler; may be given several times')
+    parser.add_argument(
+        '--body', metavar='<file>', type=_json,
+        help="Nova's own body of POST /servers, as JSON, in place of all "
+             'these')
+
+
+def make(command, args):
+    """The body.
+
+    :raises CommandError: something of it is not there
+    """
+    if args.body is not None:
+        both = [name for name in _OPTIONS if getattr(args, name)]
+        if both:
+            raise exceptions.CommandError(
+                f'--{both[0].replace("_", "-")}: that is a part of --body.')
+        return args.body
+    server = common.given(
+        name=args.name,
+        imageRef=args.image and lookup.image_id(command, args.image),
+        networks=_networks(command, args.network or ['auto']),
+        key_name=args.key_name, description=args.description,
+        availability_zone=args.availability_zone, tags=args.tag,
+        security_groups=args.security_group and [
+            {'name': name} for name in args.security_group],
+        metadata=args.property and dict(args.property),
+        user_data=args.user_data)
+    body = {'server': server}
+    if args.hint:
+        body[_KEYS] = _hints(args.hint)
+    return body
+
+
+def _networks(command, names):
+    if len(names) == 1 and names[0] in _CHOICES:
+        return names[0]
+    if set(names) & set(_CHOICES):
+        raise exceptions.CommandError(
+            f'--network: {" and ".join(_CHOICES)} stand alone.')
+    return [{'uuid': lookup.network_id(command, name)} for name in names]
+
+
+def _hints(pairs):
+    """One that is there several times is a list, as in Nova's client."""
+    found = {}
+    for name, value in pairs:
+        if name in found:
+            before = found[name]
+            value = [*(before if isinstance(before, list) else [before]),
+                     value]
+        found[name] = value
+    return found
+
+
+def pair(text):
+    """(name, value) of "name=value"."""
+    name, sign, value = text.partition('=')
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')
+    return name, value
+
+
+def _file(path):
+    """The contents as Nova takes them."""
+    return base64.b64encode(_read(path)).decode()
+
+
+def _json(path):
+    try:
+        found = json.loads(_read(path))
+    except (ValueError, RecursionError) as exc:
+        raise argparse.ArgumentTypeError(
+            f'{path} is not JSON: {exc}') from None
+    if not (isinstance(found, dict)
+            and isinstance(found.get('server'), dict)):
+        raise argparse.ArgumentTypeError(
+            f'{path} has no "server", as the body of POST /servers does')
+    return found
+
+
+def _read(path):
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as exc:
+        raise argparse.ArgumentTypeError(
+            f'{path} cannot be read: {exc}') from None

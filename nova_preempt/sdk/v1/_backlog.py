@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What "conn.preemption" can do about requests that wait."""
+
+from openstack import exceptions
+
+from nova_preempt.sdk.v1 import backlog as _backlog
+
+# What cannot become anything else.
+_OVER = {'done', 'failed', 'cancelled', 'expired'}
+
+
+class BacklogMixin:
+    """A part of _proxy.Proxy."""
+
+    def backlog_requests(self, *, max_items=None, **query):
+        """A generator of BacklogRequests, the newest first.
+
+        :param max_items: as of preemptions
+        :param query: status, user_id; for administrators project_id,
+            all_projects=True
+        :raises InvalidResourceQuery: something else is named
+        """
+        return self._all(_backlog.BacklogRequest, max_items, query)
+
+    def get_backlog_request(self, request):
+        """A BacklogRequest with its history.
+
+        :param request: id, or BacklogRequest
+        """
+        return self._show(_backlog.BacklogRequest, request)
+
+    def find_backlog_request(self, name_or_id, ignore_missing=True):
+        """A BacklogRequest of the project; None if there is none.
+
+        :param ignore_missing: whether None is fine, and no NotFoundException
+        :raises DuplicateResource: there are several of the name
+        """
+        try:
+            return self._find(_backlog.BacklogRequest, name_or_id,
+                              ignore_missing=False)
+        except exceptions.NotFoundException:
+            if ignore_missing:
+                return None
+            raise
+
+    def create_backlog_request(self, **values):
+        """Leave a request for servers; the BacklogRequest.
+
+        :param values: body (of Nova's POST /servers), compute_version,
+            flavors (ids, in order of preference), count, least_count, name,
+            class_name, priorities, not_before, not_after, longest_wait_s,
+            comes_back, back_until, most_returns
+        :raises ForbiddenException: the project has too many, or no trust can
+            be made of the token
+        """
+        return self._create(_backlog.BacklogRequest, **values)
+
+    def update_backlog_request(self, request, **values):
+        """The changed BacklogRequest.
+
+        :param values: those of the above that are neither body, version nor
+            flavors; counts only while no server was started
+        """
+        return self._change(_backlog.BacklogRequest, request, values)
+
+    def cancel_backlog_request(self, request, *, servers=False,
+                               ignore_missing=True):
+        """Give a request up.
+
+        :param servers: whether its servers are deleted, too
+        """
+        try:
+            self._get_resource(_backlog.BacklogRequest, request).cancel(
+                self, servers)
+        except exceptions.NotFoundException:
+            if not ignore_missing:
+                raise
+
+    def wait_for_backlog_request(self, request, status='active', *,
+                                 interval=10, wait=600):
+        """The BacklogRequest once it has this status.
+
+        As wait_for_preemption.
+        """
+        return self._wait(_backlog.BacklogRequest, request, status, _OVER,
+                          interval, wait)
+
+    def get_backlog_statistics(self, **query):
+        """BacklogStatistics.
+
+        :param query: hours, for which waits count; 24 by default
+        """
+        return self._get_resource(
+            _backlog.BacklogStatistics, None).fetch(self, **query)
+
+    def get_backlog_report(self, **query):
+        """A BacklogReport.
+
+        :param query: since, until; the last week by default
+        """
+        return self._get_resource(
+            _backlog.BacklogReport, None).fetch(self, **query)

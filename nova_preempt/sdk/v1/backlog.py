@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests for servers that start when there is room."""
+
+from openstack import exceptions
+from openstack import resource
+
+from nova_preempt.sdk.v1 import _base
+
+
+class BacklogRequest(_base.Resource):
+    """A request for servers that waits until there is room."""
+
+    resource_key = 'request'
+    resources_key = 'requests'
+    base_path = '/requests'
+    _max_microversion = '1.3'
+
+    allow_create = True
+    allow_fetch = True
+    allow_list = True
+    allow_commit = True
+    allow_delete = True
+
+    _query_mapping = resource.QueryParameters(
+        'status', 'user_id', 'project_id',
+        all_projects={'type': _base.flag})
+
+    #: Of Nova's POST /servers, and for which microversion of it.
+    body = resource.Body('body', type=dict)
+    compute_version = resource.Body('compute_version')
+    #: Ids as they are asked for; dicts in answers.
+    flavors = resource.Body('flavors', type=list)
+    count = resource.Body('count')
+    least_count = resource.Body('least_count')
+    #: What can be changed while it is open.
+    name = resource.Body('name')
+    class_name = resource.Body('class')
+    priorities = resource.Body('priorities', type=dict)
+    not_before = resource.Body('not_before')
+    not_after = resource.Body('not_after')
+    longest_wait_s = resource.Body('longest_wait_s')
+    comes_back = resource.Body('comes_back')
+    back_until = resource.Body('back_until')
+    most_returns = resource.Body('most_returns')
+    #: What became of it.
+    project_id = resource.Body('project_id')
+    user_id = resource.Body('user_id')
+    #: waiting, placing, active, partly_active, evicted, done, failed,
+    #: cancelled or expired, and why.
+    status = resource.Body('status')
+    reason = resource.Body('reason')
+    created_at = resource.Body('created_at')
+    updated_at = resource.Body('updated_at')
+    returns = resource.Body('returns')
+    #: While it waits: since when, for what (a dict), in which place, and for
+    #: how much longer, None if nobody knows.
+    waits_since = resource.Body('waits_since')
+    waits_for = resource.Body('waits_for', type=dict)
+    position = resource.Body('position')
+    estimate_s = resource.Body('estimate_s')
+    #: A dict for each.
+    servers = resource.Body('servers', type=list)
+    #: A dict for each change, the oldest first; not in lists.
+    history = resource.Body('history', type=list)
+
+    def cancel(self, session, servers=False):
+        """Give it up.
+
+        :param servers: whether its servers are deleted, too
+        """
+        request = self._prepare_request()
+        exceptions.raise_from_response(session.delete(
+            request.url, params={'servers': 'true'} if servers else {},
+            microversion=self._get_microversion(session)))
+
+
+class BacklogStatistics(_base.Single):
+    """How many requests there are, and how long they waited."""
+
+    resource_key = 'requests_statistics'
+    base_path = '/requests-statistics'
+    _max_microversion = '1.3'
+
+    _query_mapping = resource.QueryParameters(
+        'hours', include_pagination_defaults=False)
+
+    hours = resource.Body('hours')
+    since = resource.Body('since')
+    #: A dict, and one for each class.
+    total = resource.Body('total', type=dict)
+    classes = resource.Body('classes', type=list)
+
+
+class BacklogReport(_base.Single):
+    """How much the requests of each class ran over time."""
+
+    resource_key = 'requests_report'
+    base_path = '/requests-report'
+    _max_microversion = '1.3'
+
+    _query_mapping = resource.QueryParameters(
+        'since', 'until', include_pagination_defaults=False)
+
+    since = resource.Body('since')
+    until = resource.Body('until')
+    #: A dict for each class, with a "series" of points.
+    classes = resource.Body('classes', type=list)

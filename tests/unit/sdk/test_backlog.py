@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests for servers, with openstacksdk."""
+
+from openstack import exceptions
+
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from tests.unit.api import base as api_base
+from tests.unit.sdk import base
+
+
+class TestRequests(base.SdkTestCase):
+
+    microversion = '1.3'
+
+    def create(self, **values):
+        return self.member.create_backlog_request(body={'server': {
+            'name': 'batch', 'imageRef': self.reading.image_id,
+            'networks': 'none'}}, **{'flavors': ['f1'], **values})
+
+    def becomes(self, uuid, state):
+        backlog.change(self.db, uuid, model.STATES, api_base.NOW,
+                       state=state, reason='No valid host.')
+
+    def test_life(self):
+        made = self.create(name='wrf', count=3, least_count=1,
+                           class_name='gold', longest_wait_s=60)
+        self.assertEqual(
+            ('wrf', 'waiting', 3, 'gold', 60, 'big'),
+            (made.name, made.status, made.count, made.class_name,
+             made.longest_wait_s, made.flavors[0]['name']))
+        self.assertEqual(
+            self.get(f'/v1/requests/{made.id}')['request'], made.answer())
+        found, = self.member.backlog_requests(status='waiting')
+        self.assertEqual(made.id, found.id)
+        changed = self.member.update_backlog_request(
+            found, name='b', class_name='', longest_wait_s=None)
+        self.assertEqual(('b', '', None), (
+            changed.name, changed.class_name, changed.longest_wait_s))
+        self.member.cancel_backlog_request(changed)
+        self.assertEqual('cancelled',
+                         self.member.get_backlog_request(made.id).status)
+        self.raised(exceptions.ConflictException,
+                    self.member.cancel_backlog_request, made.id)
+
+    def test_with_its_servers(self):
+        made = self.create()
+        self.member.cancel_backlog_request(made, servers=True)
+        self.assertTrue(backlog.get(self.db, made.id).ends_servers)
+
+    def test_find(self):
+        unknown = api_base.make_uuid('unknown')
+        self.assertIsNone(self.member.find_backlog_request('a'))
+        self.raised(exceptions.NotFoundException,
+                    self.member.find_backlog_request, 'a',
+                    ignore_missing=False)
+        made = self.create(name='a')
+        for name in ('a', made.id):
+            self.assertEqual(made.id,
+                             self.member.find_backlog_request(name).id)
+        self.create(name='a')
+        self.raised(exceptions.DuplicateResource,
+                    self.member.find_backlog_request, 'a')
+        self.member.cancel_backlog_request(unknown)
+        self.raised(exceptions.NotFoundException,
+                    self.member.cancel_backlog_request, unknown,
+                    ignore_missing=False)
+
+    def test_refused(self):
+        self.assertIn('request.count', self.raised(
+            exceptions.BadRequestException, self.create, count=0))
+        self.raised(exceptions.InvalidResourceQuery,
+                    self.member.backlog_requests, name='x')
+
+    def test_wait(self):
+        made = self.create()
+        self.soon(self.becomes, made.id, model.ACTIVE)
+        found = self.member.wait_for_backlog_request(made, interval=0.05,
+                                                     wait=60)
+        self.assertEqual('active', found.status)
+        self.becomes(made.id, model.FAILED)
+        self.raised(exceptions.ResourceFailure,
+                    self.member.wait_for_backlog_request, made,
+                    interval=0.05, wait=60)
+
+    def test_numbers(self):
+        self.create()
+        self.assertEqual(1, self.member.get_backlog_statistics(
+            hours=2).total['requests'])
+        self.assertEqual([], self.member.get_backlog_report(
+            since='2026-01-01T00:00:00Z', until='2026-01-02T00:00:00Z'
+        ).classes)
