@@ -14,10 +14,8 @@
 Reads the same nova.conf as the scheduler. Several may run; one acts.
 """
 
-import os
-
-# As nova-scheduler and nova-conductor do from 2026.2 on.
-os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+# First of all.
+from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
 import signal
 import sys

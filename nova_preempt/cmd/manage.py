@@ -11,10 +11,8 @@
 # under the License.
 """nova-preempt-manage: what an operator does by hand."""
 
-import os
-
-# As nova-scheduler and nova-conductor do from 2026.2 on.
-os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+# First of all.
+from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
 import argparse
 import datetime

@@ -11,13 +11,11 @@
 # under the License.
 """nova-preempt-status: whether this host's schedulers may be started."""
 
+# First of all.
+from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
+
 import difflib
 import functools
-import os
-
-# As nova-scheduler and nova-conductor do from 2026.2 on.
-os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
-
 import sys
 
 from nova import context as nova_context

@@ -10,20 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import os
-import sys
-
-# Unit tests run in threads with each release of Nova: what would patch the
-# process for eventlet is imported when half of the standard library is there.
-# Functional tests, which borrow from here, have settled it otherwise by then.
-if 'nova.monkey_patch' not in sys.modules:
-    os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
-
-    from nova import monkey_patch
-
-    # From 2025.2 on it tells oslo.service, which else assumes eventlet.
-    if hasattr(monkey_patch, 'patch'):
-        monkey_patch.patch()
+# Unit tests run in threads with each release of Nova. Functional tests, which
+# borrow from here, have settled it by then.
+from nova_preempt.cmd import native_threads  # noqa: F401
 
 # isort: split
 import hypothesis
