@@ -21,8 +21,6 @@ Menouer and P. Darmon order requests of several service classes so (LNCS
 No pair is looked at: what an alternative wins follows from how many have
 which value, O(n log n) for a criterion. All numbers are whole, so that no
 rounding can decide.
-
-This is the one module of the core that imports numpy.
 """
 
 from __future__ import annotations

@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Make what places a batch, or say at once what is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+import importlib
+from typing import Protocol
+
+from nova_preempt.core.batch import model
+
+
+class NotInstalled(Exception):
+    """A library is missing that the options need."""
+
+    def __init__(self, library: str, extra: str, needed_by: str) -> None:
+        super().__init__(
+            f"{needed_by} needs {library}, which cannot be imported: install "
+            f"nova-preempt[{extra}]"
+        )
+        self.library = library
+        self.extra = extra
+
+
+class Placer(Protocol):
+    """What places a batch."""
+
+    def place(
+        self,
+        requests: Iterable[model.Request],
+        hosts: Iterable[model.HostState],
+    ) -> model.Result:
+        """Say which request gets which host."""
+
+
+def make(
+    options: model.Options, monotonic: Callable[[], float] | None = None
+) -> Placer:
+    """Return what places batches by these options.
+
+    To be called when a service starts: what is missing is found here.
+
+    :param monotonic: a clock in seconds, by which all solvers of a batch
+        share its time limit. Without one each of them may take all of it.
+    :raises NotInstalled: numpy, scipy or OR-tools is missing
+    """
+    needed = [("numpy", "batch", f"mode {options.mode}")]
+    if options.mode != model.GREEDY:
+        needed.append(("scipy.optimize", "batch", f"mode {options.mode}"))
+    if options.solver == model.ORTOOLS:
+        needed.append((
+            "ortools.graph.python.min_cost_flow", "ortools", "solver ortools"
+        ))
+    for library, extra, needed_by in needed:
+        try:
+            importlib.import_module(library)
+        except ImportError as exc:
+            raise NotInstalled(library, extra, needed_by) from exc
+    from nova_preempt.core.batch import placing
+
+    return placing.Batch(options, monotonic)

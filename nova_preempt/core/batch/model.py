@@ -1,0 +1,268 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a batch is told, and what it answers.
+
+Amounts are whole numbers in the unit of their resource class. Scores are
+whole too, in millionths, so that each solver finds the same best sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+
+from nova_preempt.core import model
+from nova_preempt.core.model import Resources
+
+# Modes.
+ECSCHED = "ecsched"
+EXACT = "exact"
+GREEDY = "greedy"
+MODES = (ECSCHED, EXACT, GREEDY)
+
+# Scores.
+DP = "dp"
+ML = "ml"
+WEIGHTS = "weights"
+SCORES = (DP, ML, WEIGHTS)
+
+# Who is placed where not all can be.
+ORDER = "order"
+COUNT = "count"
+FIRST = (ORDER, COUNT)
+
+# How the flow of a round is found.
+CLASSES = "classes"
+ASSIGNMENT = "assignment"
+ORTOOLS = "ortools"
+SOLVERS = ("auto", CLASSES, ASSIGNMENT, ORTOOLS)
+
+# Which method found what is answered.
+PROGRAM = "program"
+ROUNDS = "rounds"
+FLOW = "flow"
+
+# Why a request was not placed.
+GRANULAR = "granular"  # it is not for a batch
+CONFLICT = "conflict"  # its groups contradict each other
+NO_HOST = "no_host"  # its constraints leave none
+NO_ROOM = "no_room"  # none has room, whatever else is placed
+TAKEN = "taken"  # others have got the room there was
+LEAST = "least"  # fewer fit than have to start together
+ROUND = "round"  # the rounds were over
+
+#: A batch is cut into parts of no more servers than this, whatever is set:
+#: sums of that many scores are exact in the numbers of each solver.
+MOST_AT_ONCE = 8192
+#: A score is no farther from 0.
+MOST_SCORE = 2**40
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Apart:
+    """A group (anti-affinity) of which a host takes no more than ``most``."""
+
+    group: str
+    most: int = 1
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            msg = f"most of group {self.group} is {self.most}, at least 1"
+            raise ValueError(msg)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """Servers of one flavor that somebody waits for.
+
+    :param order: its place among all that wait, the lowest comes first
+    :param server: what one of its servers asks for
+    :param count: so many servers, or fewer if ``least`` is less
+    :param least: so many start together, or none does
+    :param hosts: the names of those that it may be on, None: any
+    :param zone: the availability zone, '' any
+    :param traits: what its host must have
+    :param forbidden: traits that its host must not have
+    :param together: groups (affinity) whose members are all on one host; all
+        members are in the batch, otherwise ``hosts`` has the host of those
+        that run
+    :param apart: groups whose members are not; hosts of members that run
+        are not among ``hosts``
+    :raises ValueError: counts that make no sense
+    """
+
+    uuid: str
+    order: int
+    server: model.Request
+    count: int = 1
+    least: int = 1
+    hosts: frozenset[str] | None = None
+    zone: str = ""
+    traits: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    together: tuple[str, ...] = ()
+    apart: tuple[Apart, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.count:
+            msg = (
+                f"request {self.uuid}: least is {self.least} and count "
+                f"{self.count}, it must be 1 <= least <= count"
+            )
+            raise ValueError(msg)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostState:
+    """What is known of a host: of its root provider, if it is a tree.
+
+    :param free: what nobody uses
+    :param capacity: what an empty one has
+    :param units: what Placement grants of a class at once, where that is not
+        everything; (resource class, inventory) of which the units count
+    :param weight: how good it is by the weights of one-by-one placement, in
+        millionths; what the score "weights" goes by
+    """
+
+    name: str
+    free: Resources
+    capacity: Resources
+    zone: str = ""
+    traits: frozenset[str] = frozenset()
+    units: tuple[tuple[str, model.Inventory], ...] = ()
+    weight: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        host: model.Host,
+        zone: str = "",
+        traits: frozenset[str] = frozenset(),
+        weight: int = 0,
+    ) -> HostState:
+        """Return the state of a host of the model."""
+        root = host.root
+        return cls(
+            host.name,
+            {name: root.free(name) for name in root.inventories},
+            {name: item.capacity for name, item in root.inventories.items()},
+            zone,
+            traits,
+            tuple(
+                (name, dataclasses.replace(
+                    root.inventories[name],
+                    total=0, reserved=0, allocation_ratio=1.0,
+                ))
+                for name in sorted(root.inventories)
+            ),
+            weight,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """How a batch is placed.
+
+    :param mode: "exact": by an integer program, and if that takes too long
+        by rounds or one by one, whichever is better; "ecsched": at most one
+        server on a host in each of some rounds, as published; "greedy": one
+        by one in order, each where the score is best
+    :param score: "dp" or "ml" as published, or "weights" of hosts
+    :param first: where not all can be placed: "order": who is earlier is not
+        left out for who is later; "count": as many servers as possible
+    :param unscheduled_free: ecsched: leaving a request out costs nothing, as
+        printed, so that few good places may be better than many. Otherwise
+        as many as possible are placed in each round.
+    :param solver: of a round: "classes" by classes of requests, the fastest
+        where they are few; "assignment" by scipy; "ortools" by OR-tools;
+        "auto" one of the first two
+    :param rounds: ecsched: so many
+    :param most_at_once: servers; more are placed in parts, one after another
+    :param time_limit_s: exact: of the solver, for all parts together
+    :param gap: exact: the sum of scores may be lower by such a share
+    :raises ValueError: an unknown name, or a number that makes no sense
+    """
+
+    mode: str = EXACT
+    score: str = DP
+    first: str = ORDER
+    unscheduled_free: bool = False
+    solver: str = "auto"
+    rounds: int = 5
+    most_at_once: int = 1000
+    time_limit_s: float = 2.0
+    gap: float = 2e-3
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("mode", MODES),
+            ("score", SCORES),
+            ("first", FIRST),
+            ("solver", SOLVERS),
+        ):
+            if getattr(self, name) not in known:
+                msg = (
+                    f"{name} is {getattr(self, name)!r}, it must be one of "
+                    f"{', '.join(known)}"
+                )
+                raise ValueError(msg)
+        for name, low, high in (
+            ("rounds", 1, 1000),
+            ("most_at_once", 1, MOST_AT_ONCE),
+            ("time_limit_s", 0.001, 3600),
+            ("gap", 0, 1),
+        ):
+            if not low <= getattr(self, name) <= high:
+                msg = (
+                    f"{name} is {getattr(self, name)}, it must be from {low} "
+                    f"to {high}"
+                )
+                raise ValueError(msg)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a request was not placed."""
+
+    code: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """How one part of a batch was placed.
+
+    :param servers: how many were asked for in it
+    :param method: "program", "flow", "rounds" or "greedy"
+    :param optimal: whether nothing better exists, by what ``Options`` asks
+        for and up to its gap
+    """
+
+    servers: int
+    method: str
+    optimal: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """Where requests are placed, and why others are not.
+
+    :param placed: {uuid: {host: how many of its servers}}
+    :param unplaced: by uuid
+    :param score: the sum over all servers of their score when their part
+        (in mode "ecsched": their round) began
+    """
+
+    placed: Mapping[str, Mapping[str, int]]
+    unplaced: Mapping[str, Reason]
+    score: int
+    parts: tuple[Part, ...] = ()

@@ -1,0 +1,385 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The integer program of a batch: how many of each class on each host.
+
+.. code-block:: text
+
+   x[f, j]  servers of class f on host j      s[f]  single ones of class f
+   z[u]     whether unit u of several starts  e[u]  its further servers
+
+   for each f:     sum x[f, j] = s[f] + sum size[u] z[u] + e[u]
+   for each u:     e[u] <= further[u] z[u]
+   for each j, k:  sum demand[f, k] x[f, j] <= free[j, k]
+   for each group: sum members[f] x[f, j] <= most - there[j]
+
+Several servers share a host, in all resource classes at once; that is no flow
+any more. HiGHS solves it by way of scipy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import dataclasses
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+import scipy.sparse
+
+from nova_preempt.core.batch import flow
+from nova_preempt.core.batch.arrays import NO
+from nova_preempt.core.batch.table import Table
+from nova_preempt.core.batch.units import Unit
+from nova_preempt.core.batch.units import Where
+
+Array: TypeAlias = npt.NDArray[Any]
+
+# What scipy says of a search.
+_OPTIMAL, _INFEASIBLE = 0, 2
+
+#: Reduced costs above that are looked at later, and how much more then.
+_FIRST_CUT = 0.01
+_MORE = 4
+#: Sums that are closer are equal: they are of floats.
+_EXACT = 1e-9
+#: HiGHS takes 0 for no limit.
+_SHORTEST_S = 1e-3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What the solver has found.
+
+    :param where: None if it has found nothing
+    :param placed: of each unit
+    :param proven: whether it is the best up to the gap or, where nothing is
+        found, whether there is nothing
+    :param value: of what is minimised
+    :param bound: nothing is below it
+    """
+
+    where: Where | None
+    placed: tuple[bool, ...]
+    proven: bool
+    value: float = np.inf
+    bound: float = -np.inf
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Row:
+    """Units that are counted by one variable."""
+
+    f: int
+    weight: int
+    units: tuple[int, ...]
+    #: the variable without which this one is 0, -1: none
+    base: int = -1
+
+
+class Program:
+    """The program of one part of a batch.
+
+    Only hosts that are among the N best of some class for N servers are in
+    it: an optimum needs no others, since those that a server could move to
+    are never all taken by the N - 1 others.
+
+    :param table: left as it is
+    """
+
+    def __init__(self, table: Table, units: Sequence[Unit]) -> None:
+        self._table = table
+        self._units = units
+        self._rows = _rows(units)
+        wanted = np.zeros(len(table.scores), dtype=np.int64)
+        for unit in units:
+            wanted[unit.f] += unit.size
+        some = np.full_like(table.scores, NO)
+        some[wanted > 0] = table.scores[wanted > 0]
+        columns = flow.worth_it(some, int(wanted.sum()))
+        # Pairs of the same host one after another.
+        j, f = np.nonzero(some[:, columns].T > NO)
+        self._f, self._j = f, columns[j]
+        most = np.array([
+            table.times(number, int(wanted[number]))
+            for number in range(len(wanted))
+        ])
+        self._most = most[self._f, self._j]
+        self._matrix, self._low, self._high = self._constraints(wanted)
+
+    def ask(
+        self,
+        must: Sequence[bool],
+        may: Sequence[bool],
+        time_limit_s: float,
+    ) -> Answer:
+        """Look for any placement.
+
+        :param must: of each unit, whether it has to be placed
+        :param may: whether it may
+        """
+        low, high = self._bounds(must, may)
+        return self._milp(np.zeros(len(low)), low, high, time_limit_s, 1.0)
+
+    def most_servers(self, least: int, time_limit_s: float) -> Answer:
+        """Look for a placement of as many servers as possible.
+
+        :param least: so many are known to be
+        """
+        low, high = self._bounds(
+            [False] * len(self._units), [True] * len(self._units))
+        counts = self._counts()
+        # Servers are whole: less than one more is none.
+        gap = 0.5 / max(1.0, float(high @ counts))
+        return self._milp(-counts, low, high, time_limit_s, gap, least)
+
+    def best_scores(
+        self,
+        must: Sequence[bool],
+        may: Sequence[bool],
+        left_s: Callable[[], float],
+        gap: float,
+        least: int = 0,
+    ) -> Answer:
+        """Look for a placement of the largest sum of scores.
+
+        Few of the variables matter. What one would cost beyond what it adds
+        is known from the program in which servers are divisible (its reduced
+        cost), so that any placement with it is at least so much below the
+        bound which that gives. At first those are left out that cost more
+        than a hundredth of the largest score, then those with which a
+        placement cannot be better by more than the gap.
+
+        :param least: so many servers in all
+        """
+        low, high = self._bounds(must, may)
+        goal = np.zeros(len(low))
+        goal[: len(self._f)] = -self._table.scores[self._f, self._j]
+        # Millions of millionths are hard to tell from errors.
+        goal /= max(1.0, np.abs(goal).max(initial=0))
+        relaxed = self._relaxed(goal, low, high, left_s(), least)
+        if relaxed.status != _OPTIMAL:
+            return Answer(None, (), relaxed.status == _INFEASIBLE)
+        extra = np.abs(relaxed.lower.marginals)
+        bound, cut = float(relaxed.fun), _FIRST_CUT
+        best = Answer(None, (), proven=False)
+        value = np.inf
+        while (seconds := left_s()) > 0:
+            some = np.where((extra > cut) & (low == 0), 0, high)
+            some[len(self._f):] = high[len(self._f):]
+            found = self._milp(goal, low, some, seconds, gap / 2, least)
+            if found.where is not None and found.value < value:
+                best, value = found, found.value
+            everything = cut > extra.max(initial=0)
+            known = found.bound if everything else min(
+                bound + cut, found.bound)
+            if best.where is None:
+                if everything:
+                    return dataclasses.replace(best, proven=found.proven)
+                cut *= _MORE
+                continue
+            tolerance = max(gap, _EXACT) * abs(value)
+            best = dataclasses.replace(
+                best, bound=max(bound, known),
+                proven=value - known <= tolerance,
+            )
+            needed = value - bound - tolerance
+            if best.proven or everything or needed <= cut:
+                return best
+            cut = min(_MORE * cut, needed)
+        return best
+
+    def _bounds(
+        self, must: Sequence[bool], may: Sequence[bool]
+    ) -> tuple[Array, Array]:
+        """Return between what the variables have to be."""
+        pairs = len(self._f)
+        low = np.zeros(pairs + len(self._rows))
+        high = np.concatenate([self._most, np.zeros(len(self._rows))])
+        for number, row in enumerate(self._rows, pairs):
+            low[number] = sum(must[u] for u in row.units)
+            high[number] = sum(may[u] for u in row.units)
+        return low, high
+
+    def _counts(self) -> Array:
+        """How many servers each variable stands for; pairs do not count."""
+        return np.concatenate([
+            np.zeros(len(self._f)), [row.weight for row in self._rows]])
+
+    def _relaxed(
+        self, goal: Array, low: Array, high: Array, seconds: float, least: int
+    ) -> Any:
+        """Solve the program in which servers are divisible."""
+        equal = self._low == self._high
+        upper, right = self._matrix[~equal], self._high[~equal]
+        if least:
+            upper = scipy.sparse.vstack([upper, -self._counts()[None, :]])
+            right = np.append(right, -least)
+        return scipy.optimize.linprog(
+            goal, upper, right, self._matrix[equal], self._high[equal],
+            np.column_stack([low, high]), method="highs",
+            options={"time_limit": max(_SHORTEST_S, seconds)},
+        )
+
+    def _milp(
+        self,
+        goal: Array,
+        low: Array,
+        high: Array,
+        time_limit_s: float,
+        gap: float,
+        least: int = 0,
+    ) -> Answer:
+        constraints = [scipy.optimize.LinearConstraint(
+            self._matrix, self._low, self._high)]
+        if least:
+            constraints.append(scipy.optimize.LinearConstraint(
+                self._counts()[None, :], least, np.inf))
+        found = scipy.optimize.milp(
+            goal,
+            integrality=np.ones(len(low)),
+            bounds=scipy.optimize.Bounds(low, high),
+            constraints=constraints,
+            options={
+                "time_limit": max(_SHORTEST_S, time_limit_s),
+                "mip_rel_gap": gap,
+            },
+        )
+        proven = found.status in (_OPTIMAL, _INFEASIBLE)
+        if found.x is None:
+            bound = np.inf if found.status == _INFEASIBLE else -np.inf
+            return Answer(None, (), proven, bound=bound)
+        answer = self._answer(np.rint(found.x).astype(np.int64), proven)
+        return dataclasses.replace(
+            answer, value=float(found.fun),
+            bound=float(found.mip_dual_bound),
+        )
+
+    def _answer(self, x: Array, proven: bool) -> Answer:
+        """Check in whole numbers what was found in others."""
+        pairs = len(self._f)
+        taken = np.flatnonzero(x[:pairs])
+        where = {
+            (int(self._f[n]), int(self._j[n])): int(x[n]) for n in taken
+        }
+        trial = self._table.copy()
+        trial.move(self._f[taken], self._j[taken], x[taken])
+        if not trial.is_possible():
+            return Answer(None, (), proven=False)
+        placed = [False] * len(self._units)
+        for number, row in enumerate(self._rows, pairs):
+            # Of those that are alike the first.
+            for u in row.units[: x[number]]:
+                placed[u] = True
+        return Answer(where, tuple(placed), proven)
+
+    def _constraints(self, wanted: Array) -> tuple[Any, Array, Array]:
+        """Return the matrix, and between what its rows have to be."""
+        rows = _Matrix(len(self._f) + len(self._rows))
+        table = self._table
+        hosts, begins = np.unique(self._j, return_index=True)
+        for j, here in zip(
+            hosts, np.split(np.arange(len(self._j)), begins)[1:], strict=True
+        ):
+            most = self._most[here]
+            for k in range(table.free.shape[1]):
+                amounts = table.problem.demand[self._f[here], k]
+                free = int(table.free[j, k])
+                # In Python's numbers: these sums may be large.
+                if sum(a * m for a, m in zip(
+                    amounts.tolist(), most.tolist(), strict=True
+                )) > free:
+                    rows.add(here, amounts, -np.inf, free)
+            for limit, there in zip(
+                table.problem.limits, table.members, strict=True
+            ):
+                amounts = limit.members[self._f[here]]
+                if amounts.any():
+                    rows.add(here, amounts, -np.inf, limit.most - there[j])
+        for f in np.flatnonzero(wanted):
+            here = np.flatnonzero(self._f == f)
+            counted = [
+                (len(self._f) + number, -row.weight)
+                for number, row in enumerate(self._rows) if row.f == f
+            ]
+            more, weights = zip(*counted, strict=True)
+            rows.add(
+                np.concatenate([here, more]),
+                np.concatenate([np.ones(len(here)), weights]), 0, 0,
+            )
+        for number, row in enumerate(self._rows, len(self._f)):
+            if row.base >= 0:
+                rows.add(
+                    np.array([number, len(self._f) + row.base]),
+                    np.array([1, -len(row.units)]), -np.inf, 0,
+                )
+        return rows.done()
+
+
+class _Matrix:
+    """Rows of a sparse matrix."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._columns: list[Array] = []
+        self._values: list[Array] = []
+        self._low: list[float] = []
+        self._high: list[float] = []
+
+    def add(
+        self, columns: Array, values: Array, low: float, high: float
+    ) -> None:
+        # Errors of the solver are to be shares of the largest.
+        largest = float(np.abs(values).max(initial=0)) or 1.0
+        some = np.flatnonzero(values)
+        self._columns.append(columns[some])
+        self._values.append(values[some] / largest)
+        self._low.append(low / largest)
+        self._high.append(high / largest)
+
+    def done(self) -> tuple[Any, Array, Array]:
+        lengths = [len(columns) for columns in self._columns]
+        matrix = scipy.sparse.csr_array(
+            (
+                np.concatenate([np.zeros(0), *self._values]),
+                np.concatenate([np.zeros(0, np.int64), *self._columns]),
+                np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            ),
+            shape=(len(lengths), self._width),
+        )
+        return matrix, np.array(self._low), np.array(self._high)
+
+
+def _rows(units: Sequence[Unit]) -> list[_Row]:
+    """Return the variables that count units, and which each counts."""
+    singles: dict[int, list[int]] = {}
+    several: list[_Row] = []
+    further: dict[int, list[int]] = {}
+    for number, unit in enumerate(units):
+        if unit.base >= 0 and units[unit.base].size > 1:
+            further.setdefault(unit.base, []).append(number)
+        elif unit.size > 1:
+            several.append(_Row(unit.f, unit.size, (number,)))
+        else:
+            # Further servers of one that may start alone are like others.
+            singles.setdefault(unit.f, []).append(number)
+    rows = [
+        _Row(f, 1, tuple(numbers)) for f, numbers in sorted(singles.items())
+    ]
+    rows += several
+    at = {row.units[0]: number for number, row in enumerate(rows)
+          if row.weight > 1}
+    rows += [
+        _Row(units[base].f, 1, tuple(numbers), at[base])
+        for base, numbers in sorted(further.items())
+    ]
+    return rows

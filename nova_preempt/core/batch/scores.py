@@ -1,0 +1,117 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How well a server is placed on a host.
+
+A score is a function of what a class of requests asks for and what hosts have
+free, each as a share of what the largest host has in all. The larger is the
+better; costs on the arcs of a flow are scores less than nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nova_preempt.core.batch import model
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MILLION = 10**6
+
+
+def _dot_product(demand: Array, free: Array) -> Array:
+    """Sum of demand times what is free ("dp"): alike shapes meet."""
+    # Not as a product of matrices, which adds up in an order of its own.
+    found = np.zeros((len(demand), len(free)))
+    for k in range(demand.shape[1]):
+        found += demand[:, k, None] * free[None, :, k]
+    return found
+
+
+def _most_loaded(demand: Array, free: Array) -> Array:
+    """Sum of demand by what is free ("ml"): little is left."""
+    found = np.zeros((len(demand), len(free)))
+    for k in range(demand.shape[1]):
+        some = free[:, k] > 0
+        found[:, some] += demand[:, k, None] / free[None, some, k]
+    return found
+
+
+_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    model.DP: _dot_product,
+    model.ML: _most_loaded,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scorer:
+    """What is placed well.
+
+    :param demand: [f, k], of the largest capacity
+    :param largest: [k], the largest capacity of a host
+    :param rest: [j, k], what hosts have beyond whole units
+    :param function: makes scores of two such shares; None: weights alone
+    :param weights: [j], of hosts
+    """
+
+    demand: Array
+    largest: Array
+    rest: Array
+    function: Callable[[Array, Array], Array] | None
+    weights: Array
+
+    def of(self, free: Array, columns: Any = slice(None)) -> Array:
+        """Return scores in millionths, [f, j].
+
+        :param free: [j, k] of these hosts, in whole units
+        :param columns: which hosts these are
+        """
+        if self.function is None:
+            weights = self.weights[columns]
+            return np.broadcast_to(
+                weights, (len(self.demand), len(weights))).copy()
+        shares = (free + self.rest[columns]) / self.largest
+        scores = self.function(self.demand, shares)
+        # What is not possible is struck out by the caller.
+        most = float(model.MOST_SCORE)
+        millionths = np.clip(scores * _MILLION, -most, most)
+        found: Array = np.rint(millionths).astype(np.int64)
+        return found
+
+
+def make(
+    name: str,
+    demand: Array,
+    largest: Array,
+    rest: Array,
+    hosts: Sequence[model.HostState],
+) -> Scorer:
+    """Return the scorer of this name.
+
+    :param demand: [f, k] in the units of ``largest`` and ``rest``
+    :raises ValueError: a weight of a host is too large
+    """
+    for host in hosts:
+        if abs(host.weight) > model.MOST_SCORE:
+            msg = (
+                f"weight of {host.name} is {host.weight}, it must be within "
+                f"{model.MOST_SCORE} of 0"
+            )
+            raise ValueError(msg)
+    weights = np.array([host.weight for host in hosts], dtype=np.int64)
+    return Scorer(
+        demand / largest, largest, rest, _FUNCTIONS.get(name), weights
+    )

@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Batches for tests."""
+
+import itertools
+
+from nova_preempt.core import model as core_model
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import model
+
+NAMES = ('VCPU', 'MEMORY_MB', 'DISK_GB')
+
+
+def request(number, *demand, **more):
+    """The request that comes at this place in the order."""
+    server = core_model.Request.of(dict(zip(NAMES, demand, strict=False)))
+    more.setdefault('order', number)
+    for name in ('hosts', 'traits', 'forbidden'):
+        if more.get(name) is not None:
+            more[name] = frozenset(more[name])
+    more['apart'] = tuple(map(model.Apart, more.get('apart', ())))
+    return model.Request(f'r{number}', server=server, **more)
+
+
+def host(name, *free, capacity=None, **more):
+    return model.HostState(
+        name, dict(zip(NAMES, free, strict=False)),
+        dict(zip(NAMES, capacity or free, strict=False)),
+        traits=frozenset(more.pop('traits', ())), **more)
+
+
+def place(requests, hosts, monotonic=None, **options):
+    """By an exact score, if nothing else is said."""
+    options.setdefault('gap', 0)
+    options.setdefault('time_limit_s', 60)
+    return choice.make(model.Options(**options), monotonic).place(
+        requests, hosts)
+
+
+def where(result):
+    """{uuid: host} of those that are on one."""
+    return {uuid: next(iter(hosts)) for uuid, hosts in result.placed.items()}
+
+
+def codes(result):
+    return {uuid: reason.code for uuid, reason in result.unplaced.items()}
+
+
+def used(requests, result):
+    """{(host, resource class): amount}."""
+    demands = {each.uuid: each.server.groups[0].resources
+               for each in requests}
+    found = {}
+    for uuid, hosts in result.placed.items():
+        for name, count in hosts.items():
+            for item, amount in demands[uuid].items():
+                key = name, item
+                found[key] = found.get(key, 0) + amount * count
+    return found
+
+
+def fits_where(requests, hosts, result):
+    """{uuid: hosts that have room for it beside what is placed}."""
+    taken = used(requests, result)
+    return {
+        each.uuid: [
+            host.name for host in hosts
+            if all(amount <= host.free.get(item, 0)
+                   - taken.get((host.name, item), 0)
+                   for item, amount in each.server.groups[0].resources.items()
+                   ) and (each.hosts is None or host.name in each.hosts)]
+        for each in requests}
+
+
+def all_placements(requests, hosts):
+    """Yield each way to place requests of one server, {uuid: host or None}."""
+    for chosen in itertools.product([None, *hosts], repeat=len(requests)):
+        left = {host.name: dict(host.free) for host in hosts}
+        for each, at in zip(requests, chosen, strict=True):
+            if at is None:
+                continue
+            if each.hosts is not None and at.name not in each.hosts:
+                break
+            for item, amount in each.server.groups[0].resources.items():
+                left[at.name][item] = left[at.name].get(item, 0) - amount
+            if min(left[at.name].values(), default=0) < 0:
+                break
+        else:
+            yield {each.uuid: at.name if at else None
+                   for each, at in zip(requests, chosen, strict=True)}

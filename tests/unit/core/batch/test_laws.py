@@ -1,0 +1,192 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What holds of any batch."""
+
+import random
+import unittest
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from nova_preempt.core.batch import model
+from tests.unit.core.batch import base
+
+amounts = st.integers(0, 5)
+
+
+@st.composite
+def batches(draw, most=6, hosts=3):
+    """Requests of some flavors, and hosts that are partly free."""
+    flavors = draw(st.lists(st.tuples(amounts, amounts), min_size=1,
+                            max_size=3))
+    names = [f'h{number}' for number in range(draw(st.integers(1, hosts)))]
+    found = [
+        base.host(name, *draw(st.tuples(st.integers(-1, 8),
+                                        st.integers(-1, 8))),
+                  capacity=(8, 8), weight=draw(st.integers(-3, 3)))
+        for name in names]
+    requests = [
+        base.request(
+            number, *draw(st.sampled_from(flavors)),
+            hosts=draw(st.one_of(st.none(), st.none(),
+                                 st.sets(st.sampled_from(names)))))
+        for number in range(draw(st.integers(0, most)))]
+    return requests, found
+
+
+def score_of(name, request, host, hosts):
+    """As the paper has it, with shares of the largest machine."""
+    if name == model.WEIGHTS:
+        return host.weight
+    total = 0
+    for item, amount in request.server.groups[0].resources.items():
+        if name == model.DP:
+            largest = max(each.capacity[item] for each in hosts)
+            total += amount * host.free[item] / largest ** 2
+        elif amount:
+            total += amount / host.free[item]
+    return total * 10**6
+
+
+def best(requests, hosts, first, name):
+    """Of all placements the best, as (who is placed, score)."""
+    by_name = {host.name: host for host in hosts}
+
+    def key(chosen):
+        placed = tuple(at is not None for at in chosen.values())
+        score = sum(
+            score_of(name, each, by_name[chosen[each.uuid]], hosts)
+            for each in requests if chosen[each.uuid] is not None)
+        return (placed if first == model.ORDER else sum(placed), score)
+
+    return max(map(key, base.all_placements(requests, hosts)))
+
+
+def outcome(requests, found, first):
+    placed = tuple(each.uuid in found.placed for each in requests)
+    return placed if first == model.ORDER else sum(placed)
+
+
+options = st.fixed_dictionaries({
+    'mode': st.sampled_from(model.MODES),
+    'score': st.sampled_from(model.SCORES),
+    'first': st.sampled_from(model.FIRST),
+    'unscheduled_free': st.booleans(),
+    'most_at_once': st.sampled_from((2, 100))})
+
+
+class TestLaws(unittest.TestCase):
+
+    @settings(max_examples=60)
+    @given(batches(), st.sampled_from(model.FIRST),
+           st.sampled_from(model.SCORES))
+    def test_exact_is_the_best_of_all(self, batch, first, score):
+        requests, hosts = batch
+        found = base.place(requests, hosts, first=first, score=score)
+        wanted, most = best(requests, hosts, first, score)
+        self.assertEqual(wanted, outcome(requests, found, first))
+        # A millionth for each server is rounding.
+        self.assertAlmostEqual(most, found.score, delta=len(requests))
+        self.assertTrue(all(part.optimal for part in found.parts))
+
+    @settings(max_examples=60)
+    @given(batches(), options)
+    def test_nothing_is_overdrawn(self, batch, chosen):
+        requests, hosts = batch
+        found = base.place(requests, hosts, **chosen)
+        self.assertEqual({each.uuid for each in requests},
+                         {*found.placed, *found.unplaced})
+        self.assertFalse(found.placed.keys() & found.unplaced.keys())
+        free = {host.name: host.free for host in hosts}
+        for (host, item), amount in base.used(requests, found).items():
+            self.assertLessEqual(amount, max(0, free[host][item]))
+        for each in requests:
+            for host in found.placed.get(each.uuid, ()):
+                self.assertIn(host, each.hosts or free)
+
+    @settings(max_examples=60)
+    @given(batches(), options, st.randoms(use_true_random=False))
+    def test_order_of_input(self, batch, chosen, chance):
+        requests, hosts = batch
+        found = base.place(requests, hosts, **chosen)
+        self.assertEqual(found, base.place(
+            chance.sample(requests, len(requests)),
+            chance.sample(hosts, len(hosts)), **chosen))
+
+    @settings(max_examples=60)
+    @given(batches(9, 4), st.sampled_from(model.FIRST))
+    def test_no_move_is_better(self, batch, first):
+        """Of a single server, or of one that was left out."""
+        requests, hosts = batch
+        found = base.place(requests, hosts, first=first)
+        by_name = {host.name: host for host in hosts}
+        room = base.fits_where(requests, hosts, found)
+        for each in requests:
+            if each.uuid in found.unplaced:
+                self.assertEqual([], room[each.uuid])
+                continue
+            here = by_name[base.where(found)[each.uuid]]
+            for name in room[each.uuid]:
+                self.assertLessEqual(
+                    score_of(model.DP, each, by_name[name], hosts),
+                    score_of(model.DP, each, here, hosts) + 1)
+
+    @settings(max_examples=60)
+    @given(batches(9, 4), options)
+    def test_nobody_is_left_out_for_who_comes_later(self, batch, chosen):
+        """Without all who come later there is no room for it either."""
+        requests, hosts = batch
+        chosen |= {'first': model.ORDER, 'unscheduled_free': False,
+                   'rounds': 20}
+        found = base.place(requests, hosts, **chosen)
+        for number, each in enumerate(requests):
+            if each.uuid in found.placed:
+                continue
+            earlier = model.Result(
+                {other.uuid: found.placed[other.uuid]
+                 for other in requests[:number]
+                 if other.uuid in found.placed}, {}, 0)
+            self.assertEqual(
+                [], base.fits_where(requests, hosts, earlier)[each.uuid])
+
+    @settings(max_examples=40)
+    @given(batches(9, 4), st.sampled_from(model.FIRST),
+           st.sampled_from(model.SCORES), st.integers(0, 6))
+    def test_never_worse_than_one_by_one(self, batch, first, score, ticks):
+        """However soon the time limit comes."""
+        requests, hosts = batch
+        clock = iter([0, *[0] * ticks, *[9] * 1000])
+        found = base.place(requests, hosts, lambda: next(clock), first=first,
+                           score=score, time_limit_s=5)
+        greedy = base.place(requests, hosts, mode=model.GREEDY, score=score)
+        self.assertLessEqual(
+            (outcome(requests, greedy, first), greedy.score),
+            (outcome(requests, found, first), found.score))
+
+
+class TestFlavors(unittest.TestCase):
+
+    def test_as_many_classes_as_requests(self):
+        """Nothing collapses where each has hosts of its own."""
+        chance = random.Random(5)
+        names = [f'h{number:02}' for number in range(40)]
+        hosts = [base.host(name, chance.randint(2, 9), 9) for name in names]
+        requests = [
+            base.request(number, chance.randint(1, 4), 1,
+                         hosts=chance.sample(names, 30))
+            for number in range(60)]
+        scores = {
+            base.place(requests, hosts, mode=model.ECSCHED, rounds=1,
+                       solver=solver).score
+            for solver in model.SOLVERS}
+        self.assertEqual(1, len(scores))

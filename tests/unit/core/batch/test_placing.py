@@ -1,0 +1,382 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Batches of many kinds, and of the wrong kind."""
+
+import unittest
+from unittest import mock
+
+from nova_preempt.core import model as core_model
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import model
+from tests.unit.core.batch import base
+
+
+class TestConstraints(unittest.TestCase):
+    """In each mode alike."""
+
+    def place(self, requests, hosts, **options):
+        found = [base.place(requests, hosts, mode=mode, **options)
+                 for mode in model.MODES]
+        for other in found[1:]:
+            self.assertEqual(base.codes(found[0]), base.codes(other))
+        return found[0]
+
+    def test_where_it_may_be(self):
+        hosts = [base.host('a', 9, zone='z1'),
+                 base.host('b', 9, zone='z2', traits=['T1', 'T2']),
+                 base.host('c', 9, zone='z2', traits=['T1'])]
+        found = self.place([
+            base.request(0, 1, zone='z1'),
+            base.request(1, 1, traits=['T2']),
+            base.request(2, 1, traits=['T1'], forbidden=['T2']),
+            base.request(3, 1, hosts=['b', 'gone'])], hosts)
+        self.assertEqual({'r0': 'a', 'r1': 'b', 'r2': 'c', 'r3': 'b'},
+                         base.where(found))
+        found = self.place([
+            base.request(0, 1, zone='z3'),
+            base.request(1, 1, zone='z1', traits=['T1']),
+            base.request(2, 1, hosts=['gone']),
+            base.request(3, 1, hosts=['b'], forbidden=['T2'])], hosts)
+        self.assertEqual(dict.fromkeys(('r0', 'r1', 'r2', 'r3'), 'no_host'),
+                         base.codes(found))
+        self.assertIn('Of 3 hosts', found.unplaced['r0'].text)
+        self.assertIn('none is in zone z3', found.unplaced['r0'].text)
+        self.assertIn('Of 1 hosts', found.unplaced['r1'].text)
+        self.assertIn('none has T1', found.unplaced['r1'].text)
+        self.assertIn('may be on', found.unplaced['r2'].text)
+        self.assertIn('without T2', found.unplaced['r3'].text)
+
+    def test_apart(self):
+        """Of a group a host takes one, of whichever class they are."""
+        requests = [base.request(0, 1, apart=['g']),
+                    base.request(1, 2, apart=['g']),
+                    base.request(2, 1, apart=['g', 'other'])]
+        found = self.place(requests, [base.host('a', 9), base.host('b', 9)])
+        self.assertEqual(2, len(set(base.where(found).values())))
+        self.assertEqual({'r2': 'taken'}, base.codes(found))
+
+    def test_a_few_of_a_group(self):
+        requests = [
+            model.Request(
+                f'r{number}', number, core_model.Request.of({'VCPU': 1}),
+                apart=(model.Apart('g', 2 + number % 2),))
+            for number in range(5)]
+        for mode in (model.EXACT, model.GREEDY):
+            found = base.place(
+                requests, [base.host('a', 9), base.host('b', 9)], mode=mode)
+            hosts = list(base.where(found).values())
+            self.assertEqual([2, 2], [hosts.count('a'), hosts.count('b')])
+            self.assertEqual({'r4': 'taken'}, base.codes(found))
+
+    def test_together_and_apart(self):
+        """Pairs, each on one host, and no two pairs on the same."""
+        requests = [base.request(number, 1, together=(f'g{number // 2}',),
+                                 apart=[f'side{number % 2}'])
+                    for number in range(4)]
+        found = base.where(self.place(
+            requests, [base.host('a', 9), base.host('b', 9)]))
+        self.assertEqual(found['r0'], found['r1'])
+        self.assertEqual(found['r2'], found['r3'])
+        self.assertNotEqual(found['r0'], found['r2'])
+
+    def test_chains_of_groups(self):
+        """Who is in two groups ties both to one host."""
+        requests = [base.request(0, 1, together=('g',)),
+                    base.request(1, 1, together=('h',)),
+                    base.request(2, 1, together=('g', 'h'), hosts=['b'])]
+        found = self.place(requests, [base.host('a', 9), base.host('b', 9)])
+        self.assertEqual({'b'}, set(base.where(found).values()))
+
+    def test_several_together(self):
+        requests = [base.request(0, 1, together=('g',), count=3, least=2),
+                    base.request(1, 2, together=('g',))]
+        found = self.place(requests, [base.host('a', 4), base.host('b', 5)])
+        self.assertEqual({'r0': {'b': 3}, 'r1': {'b': 1}}, found.placed)
+
+    def test_contradictions(self):
+        for more, text in (
+                ({'zone': 'z2'}, 'zones z1, z2'),
+                ({'apart': ['x']}, '2 servers of group x'),
+                ({'forbidden': ['T']}, 'T: required and forbidden')):
+            requests = [
+                base.request(0, 1, together=('g',), zone='z1', traits=['T'],
+                             apart=['x']),
+                base.request(1, 1, together=('g',), **more)]
+            found = self.place(requests, [base.host('a', 9)])
+            self.assertEqual({'r0': 'conflict', 'r1': 'conflict'},
+                             base.codes(found))
+            self.assertIn(text, found.unplaced['r1'].text)
+
+    def test_a_trait_that_is_forbidden_as_well(self):
+        found = self.place([base.request(0, 1, traits=['T'],
+                                         forbidden=['T'])],
+                           [base.host('a', 9)])
+        self.assertEqual({'r0': 'conflict'}, base.codes(found))
+
+    def test_units(self):
+        """What Placement grants at once, for each server by itself."""
+        provider = core_model.Provider(
+            'a', 1, {'VCPU': core_model.Inventory(8, max_unit=2),
+                     'MEMORY_MB': core_model.Inventory(8, step_size=2)}, {})
+        hosts = [model.HostState.of(core_model.Host('a', (provider,)))]
+        found = self.place([
+            base.request(0, 1, 2, together=('g',), count=4),
+            base.request(1, 3),
+            base.request(2, 1, 3),
+            base.request(3, 1, 2, 1)], hosts)
+        self.assertEqual({'r0': {'a': 4}}, found.placed)
+        self.assertEqual(
+            {'r1': 'no_host', 'r2': 'no_host', 'r3': 'no_host'},
+            base.codes(found))
+        self.assertIn('max_unit', found.unplaced['r1'].text)
+
+    def test_granular(self):
+        server = core_model.Request((
+            core_model.Group({'VCPU': 1}),
+            core_model.Group({'VGPU': 1}, suffix='_GPU')))
+        found = self.place([model.Request('r0', 0, server),
+                            base.request(1, 1)], [base.host('a', 9)])
+        self.assertEqual({'r0': 'granular'}, base.codes(found))
+        self.assertIn('_GPU', found.unplaced['r0'].text)
+        self.assertIn('not for a batch', found.unplaced['r0'].text)
+        self.assertEqual({'r1': 'a'}, base.where(found))
+
+    def test_room_in_one_class_only(self):
+        found = self.place([base.request(0, 4, 4)],
+                           [base.host('a', 1, 8), base.host('b', 8, 1)])
+        self.assertEqual({'r0': 'no_room'}, base.codes(found))
+        self.assertIn('all classes at once', found.unplaced['r0'].text)
+
+    def test_a_tree_of_hosts(self):
+        """What is on the root counts."""
+        root = core_model.Provider(
+            'a', 1, {'VCPU': core_model.Inventory(4)}, {'s': {'VCPU': 1}})
+        leaf = core_model.Provider(
+            'b', 1, {'VCPU': core_model.Inventory(9)}, {}, 'a')
+        state = model.HostState.of(core_model.Host('h', (root, leaf)))
+        self.assertEqual(({'VCPU': 3}, {'VCPU': 4}),
+                         (state.free, state.capacity))
+
+
+class TestCounts(unittest.TestCase):
+    """Requests for several servers."""
+
+    def test_all_or_nothing(self):
+        hosts = [base.host('a', 2), base.host('b', 1)]
+        for mode in model.MODES:
+            found = base.place([base.request(0, 1, count=3, least=3)], hosts,
+                               mode=mode)
+            self.assertEqual({'r0': {'a': 2, 'b': 1}}, found.placed)
+            found = base.place([base.request(0, 1, count=4, least=4),
+                                base.request(1, 1)], hosts, mode=mode)
+            codes = base.codes(found)
+            self.assertEqual('least', codes.pop('r0'))
+            # What it gave back in the last round is not given to others.
+            self.assertEqual(
+                {'r1': 'round'} if mode == model.ECSCHED else {}, codes)
+            self.assertIn('4 servers start together',
+                          found.unplaced['r0'].text)
+
+    def test_as_many_as_fit(self):
+        hosts = [base.host('a', 2), base.host('b', 1)]
+        for first in model.FIRST:
+            found = base.place(
+                [base.request(0, 1, count=9, least=2), base.request(1, 1)],
+                hosts, first=first)
+            self.assertEqual(3, sum(
+                sum(each.values()) for each in found.placed.values()))
+            self.assertEqual(found.placed['r0'].keys(), {'a', 'b'})
+
+    def test_who_comes_first(self):
+        """In order it is the large one, by count the small ones."""
+        requests = [base.request(0, 6), *(
+            base.request(number, 2) for number in range(1, 4))]
+        hosts = [base.host('a', 7)]
+        found = base.place(requests, hosts)
+        self.assertEqual(['r0'], list(found.placed))
+        self.assertTrue(found.parts[0].optimal)
+        found = base.place(requests, hosts, first=model.COUNT)
+        self.assertEqual(['r1', 'r2', 'r3'], sorted(found.placed))
+        self.assertTrue(found.parts[0].optimal)
+
+    def test_all_or_nothing_by_count(self):
+        requests = [base.request(0, 2, count=3, least=3),
+                    base.request(1, 3), base.request(2, 3)]
+        found = base.place(requests, [base.host('a', 6)], first=model.COUNT)
+        self.assertEqual({'r0': {'a': 3}}, found.placed)
+        found = base.place(requests, [base.host('a', 5)], first=model.COUNT)
+        self.assertEqual({'r1': {'a': 1}}, found.placed)
+
+    def test_room_is_made_for_who_comes_first(self):
+        """One by one the small ones take the hosts that the large need."""
+        requests = [base.request(0, 2), base.request(1, 2),
+                    base.request(2, 4), base.request(3, 1)]
+        hosts = [base.host('a', 4), base.host('b', 4)]
+        found = base.place(requests, hosts, mode=model.GREEDY,
+                           score=model.WEIGHTS)
+        self.assertEqual({'r0': 'a', 'r1': 'a', 'r2': 'b'},
+                         base.where(found))
+        spread = [base.host('a', 4, weight=1), base.host('b', 4)]
+        # The first score is larger where it was not chosen last.
+        greedy = base.place(requests, spread, mode=model.GREEDY)
+        self.assertEqual({'r2': 'taken'}, base.codes(greedy))
+        found = base.place(requests, spread)
+        self.assertEqual({'r3': 'taken'}, base.codes(found))
+
+
+class TestBadInput(unittest.TestCase):
+
+    def test_options(self):
+        for name, value, text in (
+                ('mode', 'best', "'best', it must be one of ecsched, exact"),
+                ('score', 'x', 'one of dp, ml, weights'),
+                ('first', '', 'one of order, count'),
+                ('solver', 'lap', 'auto, classes, assignment, ortools'),
+                ('rounds', 0, 'from 1 to 1000'),
+                ('most_at_once', 9000, 'from 1 to 8192'),
+                ('time_limit_s', 0, 'time_limit_s is 0'),
+                ('gap', -1, 'gap is -1')):
+            with self.assertRaisesRegex(ValueError, text):
+                model.Options(**{name: value})
+
+    def test_counts(self):
+        for count, least in ((0, 0), (1, 2), (2, 0)):
+            with self.assertRaisesRegex(ValueError, f'least is {least}'):
+                base.request(0, 1, count=count, least=least)
+        with self.assertRaisesRegex(ValueError, 'group g is 0'):
+            model.Apart('g', 0)
+
+    def test_twice(self):
+        with self.assertRaisesRegex(ValueError, 'requests are the same'):
+            base.place([base.request(0, 1)] * 2, [])
+        with self.assertRaisesRegex(ValueError, 'host a is there twice'):
+            base.place([], [base.host('a', 1)] * 2)
+
+    def test_amounts(self):
+        with self.assertRaisesRegex(ValueError, 'r0 asks for a negative'):
+            base.place([base.request(0, -1)], [])
+        with self.assertRaisesRegex(
+                ValueError, f'VCPU: {2**70 + 1} is asked for'):
+            base.place([base.request(0, 2**70 + 1), base.request(1, 1)],
+                       [base.host('a', 2**80)])
+        with self.assertRaisesRegex(ValueError, 'weight of a is 1099511627'):
+            base.place([base.request(0, 1)],
+                       [base.host('a', 1, weight=2**40 + 1)],
+                       score=model.WEIGHTS)
+
+    def test_large_amounts_with_something_in_common(self):
+        """They are counted in units of that."""
+        requests = [base.request(0, 2**70), base.request(1, 2**71),
+                    base.request(2, 2**70)]
+        hosts = [base.host('a', 2**71 + 5), base.host('b', 2**71 - 1)]
+        for mode in model.MODES:
+            found = base.place(requests, hosts, mode=mode,
+                               score=model.WEIGHTS)
+            self.assertLessEqual(2, len(found.placed), mode)
+        found = base.place(requests, hosts)
+        self.assertEqual({'r0': 'b', 'r1': 'a'}, base.where(found))
+
+    def test_amounts_that_a_float_does_not_hold(self):
+        """What fits exactly fits, one more does not."""
+        large = 2**53 + 1
+        requests = [base.request(0, large), base.request(1, large + 2)]
+        for free, placed in ((2 * large + 2, 2), (2 * large + 1, 1)):
+            for mode in (model.EXACT, model.GREEDY):
+                found = base.place(requests, [base.host('a', free)],
+                                   mode=mode)
+                self.assertEqual(placed, len(found.placed), (free, mode))
+
+    def test_no_library(self):
+        for library, options, extra in (
+                ('numpy', {}, 'batch'), ('scipy.optimize', {}, 'batch'),
+                ('ortools.graph.python.min_cost_flow',
+                 {'solver': model.ORTOOLS}, 'ortools')):
+            with (mock.patch.dict('sys.modules', {library: None}),
+                  self.assertRaisesRegex(
+                      choice.NotInstalled,
+                      rf'needs {library}.*nova-preempt\[{extra}\]')):
+                choice.make(model.Options(**options))
+
+    def test_greedy_needs_no_scipy(self):
+        with mock.patch.dict('sys.modules', {'scipy.optimize': None}):
+            choice.make(model.Options(mode=model.GREEDY))
+
+
+class TestBadDays(unittest.TestCase):
+
+    def test_nothing(self):
+        for mode in model.MODES:
+            self.assertEqual(
+                model.Result({}, {}, 0), base.place([], [], mode=mode))
+            found = base.place([], [base.host('a', 1)], mode=mode)
+            self.assertEqual(({}, ()), (found.placed, found.parts))
+            found = base.place([base.request(0, 1)], [], mode=mode)
+            self.assertEqual({'r0': 'no_host'}, base.codes(found))
+
+    def test_one(self):
+        for mode in model.MODES:
+            found = base.place([base.request(0, 1)],
+                               [base.host('a', 1), base.host('b', 2)],
+                               mode=mode)
+            self.assertEqual({'r0': 'b'}, base.where(found))
+        self.assertTrue(base.place(
+            [base.request(0, 1)], [base.host('a', 1)]).parts[0].optimal)
+
+    def test_asking_for_nothing(self):
+        for mode in model.MODES:
+            found = base.place([base.request(0, 0), base.request(1)],
+                               [base.host('a', -1)], mode=mode)
+            self.assertEqual({'r0': 'a', 'r1': 'a'}, base.where(found), mode)
+
+    def test_none_fits(self):
+        requests = [base.request(number, 5) for number in range(50)]
+        hosts = [base.host(f'h{number}', 4) for number in range(20)]
+        for mode in model.MODES:
+            found = base.place(requests, hosts, mode=mode)
+            self.assertEqual({'no_room'}, set(base.codes(found).values()))
+            self.assertIn('VCPU: 5 asked for, 4 free',
+                          found.unplaced['r7'].text)
+
+    def test_no_time(self):
+        """What is found one by one is there in any case."""
+        times = iter(range(100))
+        requests = [base.request(number, 2 + number % 3, 1 + number % 2)
+                    for number in range(12)]
+        hosts = [base.host(f'h{number}', 7, 4) for number in range(4)]
+        greedy = base.place(requests, hosts, mode=model.GREEDY)
+        found = base.place(requests, hosts, lambda: next(times),
+                           time_limit_s=0.5)
+        self.assertFalse(found.parts[0].optimal)
+        self.assertEqual(model.GREEDY, found.parts[0].method)
+        self.assertEqual(greedy.placed, found.placed)
+
+    def test_parts(self):
+        """What one part takes is not there for the next."""
+        requests = [base.request(number, 1, apart=['g'] if number % 2 else [])
+                    for number in range(10)]
+        hosts = [base.host('a', 4), base.host('b', 4)]
+        for mode in model.MODES:
+            found = base.place(requests, hosts, mode=mode, most_at_once=3)
+            self.assertEqual([3, 3, 3, 1],
+                             [part.servers for part in found.parts])
+            self.assertTrue(all(amount <= 4 for amount in base.used(
+                requests, found).values()))
+            apart = [host for uuid, host in base.where(found).items()
+                     if int(uuid[1:]) % 2]
+            self.assertEqual(['a', 'b'], sorted(apart), mode)
+            # There was room at the beginning.
+            self.assertEqual({'taken'}, set(base.codes(found).values()))
+
+    def test_a_request_larger_than_a_part(self):
+        found = base.place([base.request(0, 1, count=20, least=7)],
+                           [base.host('a', 9)], most_at_once=5)
+        self.assertEqual({'r0': {'a': 9}}, found.placed)
