@@ -14,20 +14,29 @@
 Requests come to a cloud in memory one after the other, and the very code
 decides that decides in a scheduler. The cloud is full: every normal request
 ends preemptible servers, and each time a few normal servers leave and
-preemptible ones fill the gaps.
+preemptible ones fill the gaps. With classes each preemptible server has one of
+three, and promises decide first.
 
-Usage: python bench/decisions.py [--hosts 1000] [--requests 10000]
+Usage: python bench/decisions.py [--hosts 1000] [--requests 10000] [--classes]
 """
 
 import argparse
+import dataclasses
 import datetime
 import random
 import time
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.classes.promises import Promises
+from nova_preempt.core.classes.rounds import Claimant
 from nova_preempt.core.model import Inventory, Request, Server
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.tenants import microseconds
+from nova_preempt.simulator import availability
 from nova_preempt.simulator import memory
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -43,6 +52,8 @@ class Load:
         self.random = random.Random(seed)
         self.serial = 0
         self.normal = []          # (host, uuid)
+        self.classes = availability.published_classes(300, 300)
+        self.claimants = {}       # uuid of a preemptible server: Claimant
         self.cloud = memory.MemoryCloud(
             memory.MemoryHost(f'{number:08}-host', f'host{number:05}',
                               {name: Inventory(amount)
@@ -66,7 +77,22 @@ class Load:
             self.now - datetime.timedelta(
                 seconds=self.random.randrange(10 * 86400)),
             'active', None, 0, size['VCPU'], size['MEMORY_MB'], 0))
+        self.claimants[uuid] = self.claimant(host.servers[uuid], size)
         return True
+
+    def claimant(self, server, size):
+        """A server of any class, which has waited for up to its run time."""
+        begun_us = microseconds(server.launched_at)
+        waited_us = self.serial * 7919 % 100 * server.uptime_us(self.now) // 99
+        return Claimant(
+            server.uuid, list(self.classes)[self.serial % 3],
+            Clocks([Event(begun_us - waited_us, Kind.QUEUED),
+                    Event(begun_us, Kind.ALLOCATING),
+                    Event(begun_us, Kind.RUNNING)]), size)
+
+    def promises(self):
+        """What is promised, as it stands now."""
+        return Promises(self.classes, self.claimants, microseconds(self.now))
 
     def uuid(self, kind):
         self.serial += 1
@@ -77,6 +103,8 @@ class Load:
         self.now += datetime.timedelta(seconds=7)
         size = self.random.choice(SIZES)
         uuid = self.uuid('normal')
+        if policy.classes is not None:
+            policy = dataclasses.replace(policy, classes=self.promises())
         start = time.process_time()
         found = self.cloud.place(Request.of(size), policy, self.now, [uuid])
         took_s = time.process_time() - start
@@ -102,10 +130,13 @@ def main():
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument('--requests', type=int, default=10000)
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--classes', action='store_true')
     args = parser.parse_args()
     policy = policies.Policy(eligibility.Rules(), ('delete',),
                              costs.partial_hour)
     load = Load(args.hosts, args.seed)
+    if args.classes:
+        policy = dataclasses.replace(policy, classes=load.promises())
     times_s, ended, refused = [], 0, 0
     for _ in range(args.requests):
         took_s, victims = load.request(policy)
