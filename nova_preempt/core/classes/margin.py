@@ -37,7 +37,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 import dataclasses
 import fractions
-import functools
 import math
 from typing import TypeAlias
 
@@ -190,6 +189,26 @@ def may_preempt(one: Standing, other: Standing) -> bool:
     return other.yields or one.qos.importance < other.qos.importance
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Terms:
+    """A class in whole numbers.
+
+    ``factor`` makes scaled time of running time that is divided by the
+    availability; ``part`` of ``whole`` is the limit of overhead.
+    """
+
+    factor: int
+    safety_margin: int
+    least_run_us: int
+    part: int
+    whole: int
+
+    def allow(self, times: Times) -> bool:
+        """Tell whether no more went into overhead than may."""
+        on_hosts_us = times.binding_us + times.running_us
+        return times.binding_us * self.whole <= self.part * on_hosts_us
+
+
 class Classes:
     """The table of classes; never changed, and equal if they are.
 
@@ -198,7 +217,7 @@ class Classes:
         none, or too many
     """
 
-    __slots__ = ("_by_name", "_ordered", "_ranks", "scale")
+    __slots__ = ("_by_name", "_ordered", "_ranks", "_terms", "scale")
 
     def __init__(self, *classes: QosClass) -> None:
         if not 0 < len(classes) <= MOST_CLASSES:
@@ -227,6 +246,16 @@ class Classes:
             qos.name: rank for rank, qos in enumerate(self._ordered)
         }
         self.scale = math.lcm(*[qos.availability.numerator for qos in classes])
+        self._terms = {qos.name: self._scaled(qos) for qos in classes}
+
+    def _scaled(self, qos: QosClass) -> _Terms:
+        share = qos.availability
+        return _Terms(
+            share.denominator * (self.scale // share.numerator),
+            qos.safety_margin_s * SECOND * self.scale,
+            qos.least_run_s * SECOND,
+            *qos.limit.as_integer_ratio(),
+        )
 
     def __iter__(self) -> Iterator[QosClass]:
         """The most important first."""
@@ -256,10 +285,7 @@ class Classes:
 
         :param overhead_us: how long it takes to get it back to a host
         """
-        share = qos.availability
-        due = times.running_us * share.denominator * (
-            self.scale // share.numerator
-        )
+        due = times.running_us * self._terms[qos.name].factor
         return due - (times.total_us + overhead_us) * self.scale
 
     def stand(
@@ -277,8 +303,9 @@ class Classes:
         """
         times = clocks.at(now_us)
         q = self.q(qos, times, overhead_us)
-        margin = q - qos.safety_margin_s * SECOND * self.scale
-        has_run = clocks.ran_us(now_us) >= qos.least_run_s * SECOND
+        terms = self._terms[qos.name]
+        margin = q - terms.safety_margin
+        has_run = clocks.ran_us(now_us) >= terms.least_run_us
         return Standing(
             uuid,
             qos,
@@ -286,22 +313,10 @@ class Classes:
             q,
             margin,
             (0, qos.importance, q) if margin < 0 else (1, 0, q),
-            has_run and (margin >= 0 or _is_within(qos, times)),
+            has_run and (margin >= 0 or terms.allow(times)),
             group,
         )
 
     def seconds(self, scaled: int) -> fractions.Fraction:
         """Return Q or a margin in seconds."""
         return fractions.Fraction(scaled, SECOND * self.scale)
-
-
-@functools.lru_cache(maxsize=1024)
-def _limit(qos: QosClass) -> tuple[int, int]:
-    return qos.limit.as_integer_ratio()
-
-
-def _is_within(qos: QosClass, times: Times) -> bool:
-    """Tell whether no more went into overhead than may."""
-    part, whole = _limit(qos)
-    on_hosts_us = times.binding_us + times.running_us
-    return times.binding_us * whole <= part * on_hosts_us
