@@ -189,3 +189,9 @@ def missing(request: Request) -> int:
         for server in request.servers
     )
     return max(0, request.count - there)
+
+
+def least(request: Request) -> int:
+    """Return how many more of its servers start together, or none does."""
+    there = request.count - missing(request)
+    return max(1, request.least_count - there)

@@ -26,6 +26,8 @@ from typing import Any, Protocol
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import Pace
+from nova_preempt.core.backlog.planning import Planner
+from nova_preempt.core.backlog.planning import Plans
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Ledger
@@ -61,11 +63,16 @@ class Options:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Start:
-    """Boot so many servers of this flavor for a request."""
+    """Boot so many servers of this flavor for a request.
+
+    :param hosts: where, {host: how many of them}, if that was planned;
+        otherwise it is for Nova to choose
+    """
 
     uuid: str
     flavor_id: str
     count: int
+    hosts: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,6 +142,7 @@ def decide(
     options: Options,
     pace: Pace | None = None,
     ladders: Ladders | None = None,
+    planner: Planner | None = None,
 ) -> Pass:
     """Decide who starts.
 
@@ -143,8 +151,11 @@ def decide(
     :param pace: at which others were placed lately
     :param ladders: chooses among the flavors of a request; by default all
         that the user named come into question
+    :param planner: places those together that fit into what is free; without
+        one each gets the first room that is found
     """
     one = _Pass(Ledger(rooms), ladders or _AsAsked(), now, options)
+    one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
     for request in ranked:
@@ -204,6 +215,26 @@ class _Pass:
         self._options = options
         self._of_project: dict[str, int] = {}
         self._lacks: dict[tuple[Kind, ...], Lack] = {}
+        self._plans = Plans(None, ledger, (), 0)
+
+    def plan(
+        self, planner: Planner | None, ranked: Sequence[model.Request]
+    ) -> None:
+        """Place together whom that is possible for.
+
+        What the rung of a ladder is depends on who has started before.
+        """
+        if planner is not None:
+            self._plans = Plans(
+                planner,
+                self._ledger,
+                [
+                    request
+                    for request in ranked
+                    if not request.ladder and self._not_yet(request) is None
+                ],
+                self._options.most_starts,
+            )
 
     def look(self, request: model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""
@@ -241,16 +272,43 @@ class _Pass:
 
     def _find(self, request: model.Request) -> Start | None:
         """Take room for as many of its servers as there is room for."""
-        missing = model.missing(request)
+        hosts = self._plans.hosts(request)
+        if hosts:
+            first = request.alternatives[0]
+            self._ledger.take_at(first, hosts)
+            count = sum(hosts.values())
+            self._ladders.start(request, first, count)
+            return Start(request.uuid, first.flavor_id, count, hosts)
         for alternative in self._ladders.alternatives(request):
-            count = self._ledger.count(
-                alternative, missing, request.apart
-            )
-            if count >= _least(request):
-                self._ledger.take(alternative, count, request.apart)
+            count = self._take(request, alternative)
+            if count:
                 self._ladders.start(request, alternative, count)
                 return Start(request.uuid, alternative.flavor_id, count)
         return None
+
+    def _take(
+        self, request: model.Request, alternative: model.Alternative
+    ) -> int:
+        """Take room for servers of a flavor, and say for how many.
+
+        Where what is planned for others leaves it none, or less, it takes
+        that: it comes first.
+        """
+        missing, least = model.missing(request), model.least(request)
+        count = self._ledger.count(alternative, missing, request.apart)
+        if count < least:
+            return 0
+        behind = self._plans.behind
+        if (
+            behind is None
+            or behind.count(alternative, missing, request.apart) < count
+        ):
+            self._ledger.take(alternative, count, request.apart)
+            self._plans.upset()
+        else:
+            hosts = behind.take(alternative, count, request.apart)
+            self._ledger.take_at(alternative, hosts)
+        return count
 
     def _has_no_room(self, request: model.Request) -> Mapping[str, Any]:
         if not self._ladders.alternatives(request):
@@ -276,7 +334,8 @@ class _Pass:
         if self._is_to_hold(request):
             self.held.append(request.uuid)
             first = self._ladders.alternatives(request)[0]
-            in_s = self._ledger.hold(first, _least(request))
+            in_s = self._ledger.hold(first, model.least(request))
+            self._plans.upset()
             text += " Hosts are kept free for it"
             text += "." if in_s is None else f": it can start in {in_s} s."
         return {
@@ -304,12 +363,6 @@ class _Pass:
             len(self.held) < self._options.most_holds
             and waited.total_seconds() >= self._options.hold_after_s
         )
-
-
-def _least(request: model.Request) -> int:
-    """So many servers start together, or none does."""
-    there = request.count - model.missing(request)
-    return max(1, request.least_count - there)
 
 
 _TURN = {"code": TURN, "text": "Others are started first in this pass."}

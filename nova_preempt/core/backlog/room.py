@@ -93,12 +93,36 @@ class Ledger:
 
     def __init__(self, rooms: Iterable[Room]) -> None:
         self._rooms = sorted(rooms, key=lambda room: room.host)
+        self._number = {
+            room.host: number for number, room in enumerate(self._rooms)
+        }
         self._free = [dict(room.free) for room in self._rooms]
         self._reclaimable = [dict(room.reclaimable) for room in self._rooms]
         # Held for one that is to start there once that is possible: when that
         # is, None if nobody knows, and how much.
         self._held: dict[int, tuple[int | None, Resources]] = {}
         self._next: dict[Kind, int] = {}
+
+    def copy(self) -> Ledger:
+        """Return another that has the same left."""
+        other = Ledger(self._rooms)
+        # Amounts of a host are replaced, and never changed.
+        other._free = list(self._free)
+        other._reclaimable = list(self._reclaimable)
+        other._held = dict(self._held)
+        return other
+
+    def left(self) -> list[Room]:
+        """Return the rooms, with what is free and not held of each."""
+        return [
+            dataclasses.replace(
+                room,
+                free=capacity.less(
+                    self._free[number], self._held.get(number, (None, {}))[1]
+                ),
+            )
+            for number, room in enumerate(self._rooms)
+        ]
 
     def count(
         self, alternative: model.Alternative, most: int, apart: bool = False
@@ -114,24 +138,35 @@ class Ledger:
             number += 1
         return found
 
+    def take_at(
+        self, alternative: model.Alternative, hosts: Mapping[str, int]
+    ) -> None:
+        """Give room on these hosts away: {host: for how many servers}."""
+        for host, times in hosts.items():
+            self._take(self._number[host], alternative, times)
+
     def take(
         self, alternative: model.Alternative, count: int, apart: bool = False
-    ) -> None:
+    ) -> dict[str, int]:
         """Give their room away, on the first hosts that have it.
 
+        :returns: {host: for how many servers}
         :raises ValueError: there is none
         """
+        taken: dict[str, int] = {}
         number = self._first(alternative)
         while count and number < len(self._rooms):
             left = 1 if apart else count
             times = self._times(number, alternative, left)
             if times:
                 self._take(number, alternative, times)
+                taken[self._rooms[number].host] = times
             count -= times
             number += 1
         if count:
             msg = f"there is no room for {count} of {alternative.name}"
             raise ValueError(msg)
+        return taken
 
     def hold(self, alternative: model.Alternative, count: int) -> int | None:
         """Keep hosts for servers that will start there; others keep off.

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Room for many requests at once, while a pass goes through them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.room import Ledger
+from nova_preempt.core.backlog.room import Room
+
+#: A pass plans no more often; who comes then is looked for one by one.
+_MOST_PLANS = 16
+
+
+class Planner(Protocol):
+    """What places many requests together (``core/batch/waiting.py``).
+
+    It need not place whom it could: who is not in its answer is looked for
+    one by one. Nor can it let anybody pass: where one has room without those
+    behind it, that is what it gets, and these are planned anew.
+    """
+
+    def plan(
+        self, requests: Sequence[model.Request], rooms: Sequence[Room]
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return where servers of first alternatives start.
+
+        :param requests: in order
+        :param rooms: of which ``free`` may be given away
+        :returns: {uuid: {host: how many}}, of each at least as many as have
+            to start together and at most as many as are missing
+        """
+
+
+class Plans:
+    """What is planned for those whose turn has not come yet.
+
+    :param ledger: the room without regard to plans
+    :param requests: those that may be planned, in order
+    :param window: so many are planned at once
+    """
+
+    def __init__(
+        self,
+        planner: Planner | None,
+        ledger: Ledger,
+        requests: Sequence[model.Request],
+        window: int,
+    ) -> None:
+        self._planner = planner
+        self._ledger = ledger
+        self._requests = requests if planner is not None else ()
+        self._window = window
+        self._at = {
+            request.uuid: number
+            for number, request in enumerate(self._requests)
+        }
+        self._hosts: dict[str, Mapping[str, int]] = {}
+        # Up to which request it is planned, and what is left beside that.
+        self._planned = 0
+        self._behind: Ledger | None = None
+        self._plans = 0
+
+    @property
+    def behind(self) -> Ledger | None:
+        """What is left beside all that is planned; None: nothing is."""
+        return self._behind
+
+    def hosts(self, request: model.Request) -> Mapping[str, int] | None:
+        """Return where it is to start, None if it has to be looked for."""
+        number = self._at.get(request.uuid)
+        if number is None:
+            return None
+        if self._behind is None or number >= self._planned:
+            self._plan(number)
+        return self._hosts.pop(request.uuid, None)
+
+    def upset(self) -> None:
+        """Forget all plans: what they are about has been taken, or kept."""
+        self._hosts.clear()
+        self._behind = None
+
+    def _plan(self, number: int) -> None:
+        self.upset()
+        if self._planner is None or self._plans >= _MOST_PLANS:
+            return
+        self._plans += 1
+        some = self._requests[number: number + self._window]
+        self._planned = number + len(some)
+        self._hosts = dict(self._planner.plan(some, self._ledger.left()))
+        self._behind = self._ledger.copy()
+        for request in some:
+            if request.uuid in self._hosts:
+                self._behind.take_at(
+                    request.alternatives[0], self._hosts[request.uuid])

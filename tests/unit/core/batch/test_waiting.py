@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Requests of the backlog as a batch."""
+
+import random
+import unittest
+
+from nova_preempt.core.backlog import model as backlog_model
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import room
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import model
+from nova_preempt.core.batch import waiting
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+
+
+def planner(**options):
+    return waiting.Planner(choice.make(model.Options(**options)))
+
+
+def decide(requests, rooms, **options):
+    found = passing.decide(requests, rooms, base.NOW, passing.Options(),
+                           planner=planner(**options))
+    return {start.uuid: dict(start.hosts) for start in found.starts}
+
+
+class TestPlanner(unittest.TestCase):
+
+    def test_room_is_made(self):
+        """One by one the first would be where the second has to be."""
+        self.assertEqual(
+            {'x': {'b': 1}, 'y': {'a': 1}},
+            decide([base.request('x', vcpus(2)), base.request('y', vcpus(4))],
+                   [host('a', 4), host('b', 2)]))
+
+    def test_counts(self):
+        rooms = [host('a', 2), host('b', 2)]
+        self.assertEqual(
+            {'x': {'a': 2, 'b': 1}, 'y': {'b': 1}},
+            decide([base.request('x', count=3), base.request('y')], rooms))
+        self.assertEqual(
+            {'y': {'a': 1}},
+            decide([base.request('x', count=5), base.request('y')],
+                   [host('a', 2), host('b', 1)]))
+        # Two of three run already.
+        self.assertEqual(
+            {'x': {'a': 1}},
+            decide([base.request('x', count=3, servers=base.servers(
+                backlog_model.RUNNING, backlog_model.RUNNING))], rooms))
+
+    def test_apart_and_traits(self):
+        spread = base.request('x', count=2, apart=True)
+        self.assertEqual({'x': {'a': 1, 'b': 1}},
+                         decide([spread], [host('a', 9), host('b', 1)]))
+        self.assertEqual({}, decide([spread], [host('a', 9)]))
+        rooms = [room.Room(name, {'VCPU': 4}, {'VCPU': 4}, {'VCPU': 4},
+                           traits=frozenset(traits))
+                 for name, traits in (('a', ()), ('b', ('T',)))]
+        fast = backlog_model.Alternative('f', 'f', {'VCPU': 1},
+                                         required=('T',))
+        slow = backlog_model.Alternative('s', 's', {'VCPU': 1},
+                                         forbidden=('T',))
+        self.assertEqual(
+            {'x': {'b': 1}, 'y': {'a': 1}},
+            decide([base.request('x', fast), base.request('y', slow)], rooms))
+
+    def test_who_is_bound_is_not_planned(self):
+        """Nova alone knows where hints and zones lead."""
+        for body in ({'server': {}, 'os:scheduler_hints': {'group': 'g'}},
+                     {'server': {'availability_zone': 'z'}},
+                     {'server': {'host': 'b'}}):
+            self.assertEqual(
+                {'x': {}, 'y': {'a': 1}},
+                decide([base.request('x', body=body), base.request('y')],
+                       [host('a', 4)]), body)
+
+    def test_victims_come_after(self):
+        """What is free is planned, what may be freed is not."""
+        self.assertEqual(
+            {'x': {}, 'y': {'b': 1}},
+            decide([base.request('x', vcpus(4)), base.request('y')],
+                   [host('a', 1, reclaimable=4), host('b', 1)],
+                   score=model.ML))
+
+    def test_no_fewer_start(self):
+        """Of the first in order, than one by one."""
+        chance = random.Random(7)
+        for _ in range(20):
+            requests = [
+                base.request(f'r{number:02}', vcpus(chance.choice((1, 2, 4))))
+                for number in range(12)]
+            rooms = [host(f'h{number}', chance.randint(0, 8))
+                     for number in range(3)]
+            together = decide(requests, rooms)
+            alone = {start.uuid for start in passing.decide(
+                requests, rooms, base.NOW, passing.Options()).starts}
+            self.assertGreaterEqual(
+                [request.uuid in together for request in requests],
+                [request.uuid in alone for request in requests])
