@@ -44,22 +44,30 @@ class MemoryHost:
     generation: int = 0
 
     def __post_init__(self):
-        self._provider = None
+        self._listing = None
         self._room = {}           # kind of request: whether it has room
+
+    @property
+    def listing(self):
+        """What a decision is told of it, a core Listing."""
+        if self._listing is None or (
+                self._listing.providers[0].generation != self.generation):
+            self._listing = port.Listing(self.uuid, self.name, (Provider(
+                self.uuid, self.generation, self.inventories,
+                dict(self.allocations)),), True)
+            self._room = {}
+        return self._listing
 
     @property
     def providers(self):
         """Its tree of providers."""
-        if self._provider is None or (
-                self._provider.generation != self.generation):
-            self._provider = Provider(self.uuid, self.generation,
-                                      self.inventories,
-                                      dict(self.allocations))
-            self._room = {}
-        return (self._provider,)
+        return self.listing.providers
 
     def add(self, uuid, resources, server=None):
-        """Put a server here, a preemptible one with its record."""
+        """Put a server here, a preemptible one with its record.
+
+        Or change what it holds, if it is here.
+        """
         self.allocations[uuid] = dict(resources)
         if server is not None:
             self.servers = {**self.servers, uuid: server}
@@ -110,7 +118,20 @@ class MemoryCloud:
 
     def answers(self, objection=''):
         """What the decision on one request is told."""
-        return _Answers(self, objection)
+        return Answers(self, objection)
+
+    def by_name(self):
+        """{name: MemoryHost}."""
+        return {host.name: host for host in self.hosts.values()}
+
+    def find(self, uuid):
+        """The MemoryHost of a preemptible server, None if there is none."""
+        return next((host for host in self.hosts.values()
+                     if uuid in host.servers), None)
+
+    def listed(self, request):
+        """The hosts on which victims may help."""
+        return [host for host in self.hosts.values() if host.servers]
 
     def begin(self, cycle):
         """Tell a core Cycle which hosts have room."""
@@ -127,6 +148,14 @@ class MemoryCloud:
         return [(uuid, self.hosts[uuid].name)
                 for uuid in (*cycle.room, *(plan.host.uuid
                                             for plan in plans))]
+
+    def put(self, host, uuid, resources, server=None):
+        """Put a server on a host, see MemoryHost.add()."""
+        host.add(uuid, resources, server)
+
+    def take_away(self, host, uuid):
+        """Take a server away from a host."""
+        host.remove(uuid)
 
     def place(self, request, policy, now, uuids, make_server=None, **kwargs):
         """Place servers of one request, end their victims.
@@ -150,12 +179,14 @@ class MemoryCloud:
             host = self.hosts[uuid]
             victims = plan.victims if plan else ()
             for victim in victims:
-                undo.append((host.add, (
-                    victim.uuid, host.allocations[victim.uuid], victim)))
-                host.remove(victim.uuid)
+                undo.append((self.put, (
+                    host, victim.uuid, host.allocations[victim.uuid],
+                    victim)))
+                self.take_away(host, victim.uuid)
             new = next(left)
-            host.add(new, resources, make_server and make_server(new, host))
-            undo.append((host.remove, (new,)))
+            self.put(host, new, resources,
+                     make_server and make_server(new, host))
+            undo.append((self.take_away, (host, new)))
             return True
 
         found = loop.place(cycle, self.offered(cycle), claim, len(uuids))
@@ -171,13 +202,17 @@ def cheapest_first(host, cost_us):
     return (cost_us is not None, cost_us or 0, host.name, host.uuid)
 
 
-class _Answers:
-    """A core.scheduling.port.Cloud."""
+class Answers:
+    """A core.scheduling.port.Cloud.
 
-    def __init__(self, cloud, objection):
+    :param request: what is asked for, None if nobody says
+    """
+
+    def __init__(self, cloud, objection='', request=None):
         self._cloud = cloud
         self._objection = objection
-        self._names = {host.name: host for host in cloud.hosts.values()}
+        self._request = request
+        self._names = cloud.by_name()
 
     def objection(self):
         return self._objection
@@ -189,12 +224,11 @@ class _Answers:
         return notice_s <= self._cloud.longest_notice_s
 
     def listed(self, max_age_s):
-        return [_listing(host) for host in self._cloud.hosts.values()
-                if host.servers]
+        return [host.listing for host in self._cloud.listed(self._request)]
 
     def list_again(self, host, max_age_s):
         found = self._cloud.hosts.get(host)
-        return found and _listing(found)
+        return found and found.listing
 
     def read(self, host):
         found = self._cloud.hosts.get(host)
@@ -204,10 +238,8 @@ class _Answers:
         return self._names[name].servers
 
     def server(self, uuid):
-        for host in self._cloud.hosts.values():
-            if uuid in host.servers:
-                return host.servers[uuid]
-        return None
+        found = self._cloud.find(uuid)
+        return found and found.servers[uuid]
 
     def ending(self):
         return ()
@@ -235,7 +267,3 @@ class _Answers:
 
     def room_age_s(self):
         return 0.0
-
-
-def _listing(host):
-    return port.Listing(host.uuid, host.name, host.providers, True)

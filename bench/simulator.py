@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How many requests a second a simulation decides, on one core.
+
+A synthetic load comes to a cloud as large as Google's was in 2011, at the
+rate that it had there.
+
+Usage: python bench/simulator.py [--hosts 12500] [--hours 24] [--profile]
+"""
+
+import argparse
+import cProfile
+import pstats
+import resource
+import time
+
+from nova_preempt.core import costs
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import Inventory
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.simulator import run
+from nova_preempt.simulator import setting
+from nova_preempt.simulator.traces import generator
+
+#: Of a host, on which López García's servers fit.
+HOST = {'VCPU': Inventory(8), 'MEMORY_MB': Inventory(16000),
+        'DISK_GB': Inventory(160)}
+
+
+def main():
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--hosts', type=int, default=12500)
+    parser.add_argument('--hours', type=float, default=24.0)
+    parser.add_argument('--load', type=float, default=1.0, help='how much is '
+                        'asked for, as a part of what there is')
+    parser.add_argument('--preemptible', type=float, default=0.3,
+                        help='which part of the requests is')
+    parser.add_argument('--cost', default='partial_hour')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--profile', action='store_true')
+    args = parser.parse_args()
+    setup = setting.Setting((setting.HostKind('host', args.hosts, HOST),))
+    simulation = run.Simulation(setup, setting.Options(policies.Policy(
+        eligibility.Rules(), ('delete',), getattr(costs, args.cost),
+        notice=NoticeRule(30))), args.seed)
+    load = make_load(args)
+    profile = cProfile.Profile()
+    start = time.process_time()
+    if args.profile:
+        profile.enable()
+    summary = simulation.run(generator.generate(load, args.seed))
+    profile.disable()
+    took_s = time.process_time() - start
+    asked = sum(each['asked'] for each in summary['classes'].values())
+    memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f'{asked} requests on {args.hosts} hosts in {took_s:.1f} s of '
+          f'processor time: {asked / took_s:.0f} a second; '
+          f'{memory_mib:.0f} MiB')
+    print(summary)
+    if args.profile:
+        pstats.Stats(profile).sort_stats('tottime').print_stats(35)
+
+
+def make_load(args):
+    """The load that takes this part of the hosts at Google's rate."""
+    mean_vcpus = (4 * 1 + 2 * 2 + 1 * 4) / 7
+    vcpus = HOST['VCPU'].total * args.hosts * args.load
+    per_hour = generator.GOOGLE_PER_HOUR * args.hosts / 12500
+    mean_s = vcpus / mean_vcpus * 3600 / per_hour
+    return generator.Load(args.hours, per_hour, parts=(
+        generator.Part('normal', 1 - args.preemptible, mean_s=mean_s,
+                       sigma=1.0),
+        generator.Part('preemptible', args.preemptible, mean_s=mean_s,
+                       sigma=1.0)))
+
+
+if __name__ == '__main__':
+    main()

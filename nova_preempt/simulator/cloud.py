@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A cloud in memory that knows at once which hosts have room.
+
+What is free on hosts is kept in arrays beside what the hosts themselves say.
+By them alone nothing is decided: they tell which hosts are worth a look, and
+leave out none that is.
+"""
+
+import numpy as np
+
+from nova_preempt.simulator import memory
+
+
+class IndexedCloud(memory.MemoryCloud):
+    """Hosts, and whoever runs on them, some thousands of them.
+
+    Servers come and go by put() and take_away(), so that it knows.
+
+    :param hosts: MemoryHosts without servers
+    :param spread: whether the host with the most free memory comes first, or
+        that with the least
+    """
+
+    def __init__(self, hosts, spread=True):
+        self._in_order = sorted(hosts,
+                                key=lambda host: (host.name, host.uuid))
+        super().__init__(self._in_order)
+        self._names = super().by_name()
+        self._number = {host.uuid: number for number, host
+                        in enumerate(self._in_order)}
+        self._where = {}           # uuid of a preemptible server: MemoryHost
+        classes = sorted({name for host in self._in_order
+                          for name in host.inventories})
+        self._row = {name: row for row, name in enumerate(classes)}
+        self._capacity = np.array(
+            [[host.providers[0].free(name) for host in self._in_order]
+             for name in classes], dtype=np.int64)
+        self._free = self._capacity.copy()
+        # With all preemptible servers gone.
+        self._at_best = self._capacity.copy()
+        self._weight = self._free[self._row['MEMORY_MB']] if (
+            'MEMORY_MB' in self._row) else self._free[0]
+        self._sign = 1 if spread else -1
+
+    def by_name(self):
+        return self._names
+
+    def find(self, uuid):
+        return self._where.get(uuid)
+
+    def listed(self, request):
+        if request is None:
+            return super().listed(request)
+        return [host for host in map(
+            self._in_order.__getitem__,
+            self._fitting(self._at_best, request).nonzero()[0].tolist())
+            if host.servers]
+
+    def total(self):
+        """{class: what all hosts have}."""
+        return {name: int(self._capacity[row].sum())
+                for name, row in self._row.items()}
+
+    def begin(self, cycle):
+        host = self.best(cycle.request)
+        if host is not None:
+            provider = host.providers[0]
+            cycle.found_room({host.uuid: {
+                name: provider.free(name) for name in host.inventories}})
+
+    def best(self, request):
+        """The first host that has room for a request, None if none has."""
+        fitting = self._fitting(self._free, request)
+        weight = self._weight if self._sign > 0 else -self._weight
+        lowest = np.iinfo(np.int64).min
+        while True:
+            number = int(np.where(fitting, weight, lowest).argmax())
+            if not fitting[number]:
+                return None
+            host = self._in_order[number]
+            if host.has_room(request):
+                return host
+            # It takes no server of such a size, however empty it is.
+            fitting[number] = False
+
+    def room(self, request, most):
+        """The first hosts by name that have room, with what is free there.
+
+        :returns: {name: {class: amount}}
+        """
+        found = {}
+        for number in self._fitting(self._free, request).nonzero()[0]:
+            host = self._in_order[number]
+            if host.has_room(request):
+                provider = host.providers[0]
+                found[host.name] = {name: provider.free(name)
+                                    for name in host.inventories}
+                if len(found) == most:
+                    break
+        return found
+
+    def put(self, host, uuid, resources, server=None):
+        """Put a server on a host, or change what it holds and its record.
+
+        :param server: the record of a preemptible one
+        """
+        self._count(host, uuid, -1)
+        host.add(uuid, resources, server)
+        if server is not None:
+            self._where[uuid] = host
+        self._count(host, uuid, 1)
+
+    def take_away(self, host, uuid):
+        """Take a server away."""
+        self._count(host, uuid, -1)
+        host.remove(uuid)
+        self._where.pop(uuid, None)
+
+    def _count(self, host, uuid, sign):
+        number = self._number[host.uuid]
+        preemptible = uuid in host.servers
+        for name, amount in host.allocations.get(uuid, {}).items():
+            row = self._row[name]
+            self._free[row, number] -= sign * amount
+            if not preemptible:
+                self._at_best[row, number] -= sign * amount
+
+    def _fitting(self, free, request):
+        """Which hosts have so much; a host that has not has no room."""
+        fitting = np.ones(len(self._in_order), dtype=bool)
+        for group in request.groups:
+            for name, amount in group.resources.items():
+                if name in self._row:
+                    fitting &= free[self._row[name]] >= amount
+                elif amount:
+                    fitting[:] = False
+        return fitting

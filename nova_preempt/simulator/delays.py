@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long things take: distributions that are drawn from by a seed."""
+
+from collections.abc import Callable
+import dataclasses
+import math
+import random
+import re
+
+from nova_preempt.core.model import SECOND
+
+#: Nothing takes longer: a day.
+LONGEST_S = 86400.0
+
+_TEXT = re.compile(r'([a-z]+):([0-9.]+)(?:,([0-9.]+))?')
+
+
+def _constant(chance, value_s):
+    return value_s
+
+
+def _uniform(chance, low_s, high_s):
+    return chance.uniform(low_s, high_s)
+
+
+def _exponential(chance, mean_s):
+    return chance.expovariate(1 / mean_s) if mean_s else 0.0
+
+
+def _lognormal(chance, median_s, sigma):
+    if not median_s:
+        return 0.0
+    return chance.lognormvariate(math.log(median_s), sigma)
+
+
+#: {name: (draws one, names of the parameters)}
+_KINDS: dict[str, tuple[Callable[..., float], tuple[str, ...]]] = {
+    'constant': (_constant, ('VALUE',)),
+    'uniform': (_uniform, ('LOW', 'HIGH')),
+    'exponential': (_exponential, ('MEAN',)),
+    'lognormal': (_lognormal, ('MEDIAN', 'SIGMA')),
+}
+
+KNOWN = ', '.join(f'{name}:{",".join(parameters)}'
+                  for name, (_, parameters) in _KINDS.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class Delay:
+    """How long something takes; nothing longer than LONGEST_S."""
+
+    text: str
+
+    def __post_init__(self):
+        match = _TEXT.fullmatch(self.text)
+        draw, names = _KINDS.get(match[1] if match else '', (None, ()))
+        given = [part for part in match.groups()[1:] if part] if match else []
+        try:
+            values = tuple(float(part) for part in given)
+        except ValueError:
+            draw = None
+        if draw is None or len(given) != len(names) or not all(
+                value <= LONGEST_S for value in values):
+            raise ValueError(
+                f'{self.text!r:.60}: a duration in seconds is one of {KNOWN}, '
+                f'with numbers from 0 to {LONGEST_S:.0f}')
+        if names == ('LOW', 'HIGH') and values[0] > values[1]:
+            raise ValueError(f'{self.text!r}: LOW is above HIGH')
+        object.__setattr__(self, '_draw', (draw, values))
+
+    def draw_us(self, chance: random.Random) -> int:
+        """Return one, in microseconds."""
+        draw, values = self._draw
+        return round(min(LONGEST_S, draw(chance, *values)) * SECOND)
+
+
+@dataclasses.dataclass(frozen=True)
+class Delays:
+    """What the cloud takes its time for.
+
+    :param boot: from a host to ACTIVE
+    :param delete, shelve, stop: from the end of a notice until nothing is
+        left that the host needs
+    :param unshelve: from a host to ACTIVE, of one that was shelved
+    """
+
+    boot: Delay = Delay('lognormal:20,0.5')
+    delete: Delay = Delay('lognormal:5,0.5')
+    shelve: Delay = Delay('lognormal:30,0.5')
+    stop: Delay = Delay('lognormal:5,0.5')
+    unshelve: Delay = Delay('lognormal:40,0.5')
+
+
+class Drawn:
+    """Durations as they are drawn, each kind by itself.
+
+    So that one that is drawn more often leaves the others as they are.
+    """
+
+    def __init__(self, delays: Delays, seed: int) -> None:
+        self._kinds = {
+            field.name: (getattr(delays, field.name),
+                         random.Random(f'{field.name}/{seed}'))
+            for field in dataclasses.fields(delays)}
+
+    def us(self, kind: str) -> int:
+        delay, chance = self._kinds[kind]
+        return delay.draw_us(chance)

@@ -1,0 +1,351 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers that give way: their notice, their end, and who waits for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+import dataclasses
+import itertools
+from typing import Any
+
+from nova_preempt.core import actions
+from nova_preempt.core import ending
+from nova_preempt.core import expiry
+from nova_preempt.core import terms as core_terms
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.scheduling.joining import Ending
+from nova_preempt.core.scheduling.joining import Releasing
+from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.simulator import memory
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+
+#: What the core's step says has become of a victim.
+_STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
+           ending.GONE: State.OVER}
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Decision:
+    """Victims that end together.
+
+    :ivar server: for whom, None if at the end of their time
+    :ivar open: those that have not given way yet, {uuid: (Server, when its
+        notice is over)}
+    :ivar attempts_left: how often another host is looked for
+    :ivar excluded: uuids of those that have not given way for it before
+    """
+
+    uuid: str
+    host: memory.MemoryHost
+    server: Server | None
+    attempts_left: int = 0
+    excluded: Collection[str] = ()
+    open: dict[str, tuple[Server, int]] = dataclasses.field(
+        default_factory=dict)
+    waiters: list[tuple[Server, set[str], Collection[str]]] = (
+        dataclasses.field(default_factory=list))
+
+
+class Endings:
+    """Those that are under way.
+
+    :param parts: a run.Parts
+    :param served: called with a server whose host is free of its victims
+    :param again: called with a server that is to be decided anew, uuids that
+        must not end for it, decisions that it has waited for, and how many
+        attempts it has left
+    :param shelved: called with a server that has given way and returns
+    :ivar ending: {uuid of a victim that has not given way yet: Server}
+    :ivar open: {uuid: Decision}
+    """
+
+    def __init__(self, parts: Any, served: Callable[[Server], None],
+                 again: Callable[..., None],
+                 shelved: Callable[[Server], None]) -> None:
+        self.ending: dict[str, Server] = {}
+        self.open: dict[str, Decision] = {}
+        self._parts = parts
+        self._served = served
+        self._again = again
+        self._shelved = shelved
+        self._joined: dict[str, tuple[Server, str]] = {}
+        self._serial = itertools.count(1)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for somebody's end."""
+        return len(self._joined) + sum(
+            decision.server is not None for decision in self.open.values())
+
+    def releasing(self, waited: Collection[str] = ()) -> dict[str, Releasing]:
+        """Return what is given up, by host.
+
+        :param waited: decisions that were waited for before
+        """
+        now_us = self._parts.events.now_us
+        allowed = self._parts.options.policy.actions
+        found: dict[str, list[Ending]] = {}
+        for uuid, decision in self.open.items():
+            if uuid in waited:
+                continue
+            found.setdefault(decision.host.uuid, []).append(Ending(
+                uuid,
+                {victim: actions.choose(server.kind.terms.action, allowed)
+                 for victim, (server, _) in decision.open.items()},
+                max(0, max(until_us for _, until_us
+                           in decision.open.values()) - now_us) / SECOND))
+        waiting: dict[str, list[Any]] = {}
+        for server, host in self._joined.values():
+            waiting.setdefault(host, []).append(server.kind.resources)
+        return {host: Releasing(tuple(endings),
+                                tuple(waiting.get(host, ())))
+                for host, endings in found.items()}
+
+    # -- how it begins -----------------------------------------------------
+
+    def begin(self, plan: Plan, server: Server, excluded: Collection[str],
+              attempts_left: int) -> None:
+        """Have victims give way; they lose at once what is missing."""
+        parts = self._parts
+        host = parts.cloud.hosts[plan.host.uuid]
+        decision = self._add(host, server, attempts_left, excluded)
+        for uuid, kept in plan.retained().items():
+            parts.cloud.put(host, uuid, {
+                name: amount for (_, name), amount in kept.items()},
+                host.servers[uuid])
+        parts.report.decisions['preemptions'] += 1
+        parts.report.decisions['cost_us'] += plan.cost_us
+        for victim in plan.victims:
+            self._notify(decision, parts.servers[victim.uuid])
+
+    def expire(self, server: Server, epoch: int) -> None:
+        """End a server that has run for as long as it may."""
+        if server.epoch != epoch or server.state is not State.RUNNING:
+            return
+        parts = self._parts
+        record = server.host.servers[server.boot.id]
+        limit_s = expiry.limit_s(record.maximum_runtime_s,
+                                 parts.options.maximum_runtime_s)
+        if expiry.is_over(record, limit_s,
+                          parts.options.policy.action(record),
+                          parts.events.now_us - server.since_us):
+            parts.report.note('expired', server)
+            self._notify(self._add(server.host), server)
+
+    def join(self, server: Server, plan: Plan, excluded: Collection[str],
+             waited: Collection[str], attempts_left: int) -> None:
+        """Have a server wait for ends that are under way."""
+        server.state = State.WAITING
+        self._joined[server.boot.id] = (server, plan.host.uuid)
+        joins = {uuid for uuid in plan.joins if uuid in self.open}
+        waiter = (server, joins, (excluded, {*waited, *joins},
+                                  attempts_left))
+        for uuid in sorted(joins):
+            self.open[uuid].waiters.append(waiter)
+        self._parts.report.note('joined', server)
+
+    def _add(self, host: memory.MemoryHost, server: Server | None = None,
+             attempts_left: int = 0, excluded: Collection[str] = ()
+             ) -> Decision:
+        decision = Decision(f'd{next(self._serial)}', host, server,
+                            attempts_left, excluded)
+        self.open[decision.uuid] = decision
+        return decision
+
+    def _notify(self, decision: Decision, victim: Server) -> None:
+        parts = self._parts
+        record = victim.host.servers[victim.boot.id]
+        notice_s = parts.options.policy.notice_s(record)
+        until_us = parts.events.now_us + notice_s * SECOND
+        victim.state = State.NOTICE
+        decision.open[victim.boot.id] = (victim, until_us)
+        self.ending[victim.boot.id] = victim
+        parts.report.note('notice', victim, decision=decision.uuid)
+        parts.events.add(until_us, Turn.STEP, self._act, decision, victim)
+
+    # -- step by step ------------------------------------------------------
+
+    def _act(self, decision: Decision, victim: Server) -> None:
+        """The notice of a victim is over."""
+        known = decision.open.get(victim.boot.id)
+        if (known is None or known[0] is not victim
+                or victim.state is not State.NOTICE):
+            return
+        parts = self._parts
+        now_us = parts.events.now_us
+        record = victim.host.servers[victim.boot.id]
+        terms = core_terms.of(record, parts.options.policy.actions,
+                              parts.options.policy.notice)
+        step = ending.next_step(
+            ending.Seen('active', None, victim.host.name),
+            self._terms(decision, terms.action),
+            ending.Progress(now_us / SECOND, acting_since=now_us / SECOND),
+            now_us / SECOND)
+        took_us = parts.drawn.us(_KINDS[step.detail])
+        self.suspend(victim)
+        victim.state = State.ENDING
+        parts.events.add(now_us + took_us, Turn.END, self._has_ended,
+                         decision, victim, terms, victim.epoch)
+        timeout_us = parts.options.termination_timeout_s * SECOND
+        if took_us >= timeout_us and decision.server is not None:
+            parts.events.add(now_us + timeout_us, Turn.STEP, self._give_up,
+                             decision)
+
+    def suspend(self, server: Server) -> None:
+        """A server runs no more; what it had to do is left."""
+        ran_us = self._parts.events.now_us - server.since_us
+        server.ran_us += ran_us
+        if server.left_us is not None:
+            server.left_us = max(0, server.left_us - ran_us)
+        server.since_us = self._parts.events.now_us
+        server.epoch += 1
+
+    def _terms(self, decision: Decision, action: str) -> ending.Terms:
+        options = self._parts.options
+        return ending.Terms(decision.host.name, action,
+                            options.policy.actions,
+                            for_good=decision.server is None,
+                            timeout_s=options.termination_timeout_s)
+
+    def _has_ended(self, decision: Decision, victim: Server,
+                   terms: core_terms.Terms, epoch: int) -> None:
+        """What was asked for has been done."""
+        if victim.epoch != epoch:
+            return
+        seen = {actions.DELETE: None,
+                actions.SHELVE: ending.Seen('shelved_offloaded', None, None),
+                actions.STOP: ending.Seen('stopped', None,
+                                          victim.host.name)}[terms.action]
+        now_s = self._parts.events.now_us / SECOND
+        step = ending.next_step(
+            seen, self._terms(decision, terms.action),
+            ending.Progress(now_s, acting_since=now_s), now_s, holds=False)
+        self._leave(victim, _STATES[step.detail],
+                    returns=terms.restore and decision.server is not None)
+        self._gave_way(decision, victim)
+
+    def _leave(self, victim: Server, state: State, *, returns: bool) -> None:
+        parts = self._parts
+        uuid = victim.boot.id
+        host = victim.host
+        report = parts.report
+        report.hold(victim, -1)
+        parts.cloud.take_away(host, uuid)
+        was_deleted = victim.state is State.DELETED
+        victim.state = State.OVER if was_deleted else state
+        if victim.state is State.OVER:
+            parts.servers.pop(uuid, None)
+            if not was_deleted:
+                report.note('deleted', victim, host=host.name)
+                report.lost(victim, victim.ran_us)
+            return
+        report.note(state.value, victim, host=host.name)
+        preemptions = parts.options.policy.preemptions
+        preemptions[uuid] = preemptions.get(uuid, 0) + 1
+        if state is State.STOPPED:
+            kept = actions.kept(victim.kind.resources, actions.STOP)
+            if kept:
+                parts.cloud.put(host, uuid, kept)
+            parts.events.add(
+                parts.events.now_us
+                + parts.options.stop_retention_s * SECOND,
+                Turn.LOOK, self._retention_is_over, victim, victim.epoch)
+        elif returns:
+            self._shelved(victim)
+
+    def _retention_is_over(self, victim: Server, epoch: int) -> None:
+        if victim.epoch != epoch or victim.state is not State.STOPPED:
+            return
+        stopped_s = (self._parts.events.now_us - victim.since_us) / SECOND
+        if not expiry.is_kept(stopped_s,
+                              self._parts.options.stop_retention_s):
+            self.forget_stopped(victim)
+            self._parts.report.note('deleted', victim)
+            self._parts.report.lost(victim, victim.ran_us)
+
+    def forget_stopped(self, victim: Server) -> None:
+        """A stopped server is deleted; what it had kept is free."""
+        uuid = victim.boot.id
+        if uuid in victim.host.allocations:
+            self._parts.cloud.take_away(victim.host, uuid)
+        victim.state = State.OVER
+        self._parts.servers.pop(uuid, None)
+
+    def _gave_way(self, decision: Decision, victim: Server) -> None:
+        self.ending.pop(victim.boot.id, None)
+        decision.open.pop(victim.boot.id, None)
+        if decision.open or self.open.pop(decision.uuid, None) is None:
+            return
+        if decision.server is not None:
+            self._served(decision.server)
+        self._release(decision)
+
+    def _release(self, decision: Decision) -> None:
+        """Decide those anew who have waited for the last of their ends."""
+        for server, joins, (excluded, waited, left) in decision.waiters:
+            joins.discard(decision.uuid)
+            if not joins and self._joined.pop(server.boot.id, None):
+                self._again(server, excluded, waited, left)
+
+    # -- what comes between ------------------------------------------------
+
+    def left(self, victim: Server) -> None:
+        """A victim is gone before its notice was over: its owner's will."""
+        decision = self._decision_of(victim)
+        if decision is not None:
+            self._gave_way(decision, victim)
+
+    def not_wanted(self, server: Server) -> None:
+        """The owner of one that waits has deleted it."""
+        if self._joined.pop(server.boot.id, None) is None:
+            for decision in list(self.open.values()):
+                if decision.server is server:
+                    self._take_back(decision)
+
+    def _decision_of(self, victim: Server) -> Decision | None:
+        return next((each for each in self.open.values()
+                     if victim.boot.id in each.open), None)
+
+    def _give_up(self, decision: Decision) -> None:
+        """Somebody has not given way in time: look for another host."""
+        if decision.uuid not in self.open:
+            return
+        stuck = {uuid for uuid, (victim, _) in decision.open.items()
+                 if victim.state is not State.NOTICE}
+        self._parts.report.decisions['given_up'] += 1
+        self._take_back(decision)
+        self._again(decision.server, {*decision.excluded, *stuck}, (),
+                    decision.attempts_left - 1, is_stuck=True)
+
+    def _take_back(self, decision: Decision) -> None:
+        """Give victims back what was taken; who ends already goes on."""
+        cloud = self._parts.cloud
+        del self.open[decision.uuid]
+        server = decision.server
+        self._parts.report.hold(server, -1)
+        cloud.take_away(server.host, server.boot.id)
+        server.host = None
+        for uuid, (victim, _) in decision.open.items():
+            record = victim.host.servers[uuid]
+            cloud.put(victim.host, uuid, victim.kind.resources, record)
+            if victim.state is State.NOTICE:
+                victim.state = State.RUNNING
+                self.ending.pop(uuid, None)
+                self._parts.report.note('kept', victim)
+        self._release(decision)
+
+
+#: What is drawn where Nova is asked for something.
+_KINDS = {'force_delete': 'delete', 'shelve': 'shelve', 'stop': 'stop'}

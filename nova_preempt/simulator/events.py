@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What happens when: a heap, and a clock that jumps from one to the next."""
+
+from collections.abc import Callable
+import enum
+import heapq
+import itertools
+from typing import Any
+
+
+class Turn(enum.IntEnum):
+    """Who comes first of those that happen at the same microsecond."""
+
+    END = 0      # what is given up is there for all others
+    STEP = 1     # of what has begun before
+    LOOK = 2     # of services that look every so often
+    BOOT = 3
+
+
+class Events:
+    """Those that are still to happen.
+
+    In order of time; at a time by their turn, and then as they were added.
+    Times are whole microseconds, so nothing depends on rounding.
+
+    :ivar now_us: when the last one happened
+    """
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._heap: list[tuple[int, int, int, Callable[..., None],
+                               tuple[Any, ...]]] = []
+        self._serial = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, at_us: int, turn: Turn, happen: Callable[..., None],
+            *arguments: Any) -> None:
+        """Have something happen.
+
+        :raises ValueError: that time is over
+        """
+        if at_us < self.now_us:
+            msg = f'{at_us} us is over, it is {self.now_us} us'
+            raise ValueError(msg)
+        heapq.heappush(self._heap, (at_us, turn, next(self._serial), happen,
+                                    arguments))
+
+    def run(self, until_us: int, before: Turn | None = None) -> None:
+        """Let happen what happens until then, and at that time.
+
+        :param before: at that time only what has an earlier turn
+        """
+        heap = self._heap
+        last = (until_us, len(Turn) if before is None else before)
+        while heap and heap[0][:2] < last:
+            at_us, _, _, happen, arguments = heapq.heappop(heap)
+            self.now_us = at_us
+            happen(*arguments)
+        self.now_us = max(self.now_us, until_us)

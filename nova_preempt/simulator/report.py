@@ -1,0 +1,161 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What has happened: figures as they grow, and records of single events."""
+
+import collections
+from collections.abc import Callable, Mapping
+import dataclasses
+import math
+from typing import Any
+
+from nova_preempt.core.model import SECOND
+
+#: How many buckets of a histogram there are up to twice a value.
+_FINE = 8
+#: Of waits, what is said.
+_QUANTILES = {'median': 0.5, '95 %': 0.95}
+
+
+class Waits:
+    """How long something took, in little memory: times as they were are not
+    kept, so a quantile is up to 9 % too large."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total_us = 0
+        self.most_us = 0
+        self._buckets: collections.Counter[int] = collections.Counter()
+
+    def add(self, wait_us: int) -> None:
+        self.count += 1
+        self.total_us += wait_us
+        self.most_us = max(self.most_us, wait_us)
+        self._buckets[math.ceil(_FINE * math.log2(wait_us))
+                      if wait_us else -1] += 1
+
+    def quantile_us(self, share: float) -> int:
+        """Return a time that at least this share was not above."""
+        left = math.ceil(share * self.count)
+        for bucket in sorted(self._buckets):
+            left -= self._buckets[bucket]
+            if left <= 0:
+                return 0 if bucket < 0 else min(
+                    self.most_us, round(2 ** (bucket / _FINE)))
+        return 0
+
+    def figures(self) -> dict[str, float]:
+        """Return them in seconds."""
+        mean_us = self.total_us / self.count if self.count else 0
+        return {'mean': round(mean_us / SECOND, 3),
+                **{name: round(self.quantile_us(share) / SECOND, 3)
+                   for name, share in _QUANTILES.items()},
+                'most': self.most_us / SECOND}
+
+
+@dataclasses.dataclass
+class _Held:
+    """How much is held, and the sum of that over time."""
+
+    amount: int = 0
+    area: int = 0
+    since_us: int = 0
+
+    def change(self, amount: int, now_us: int) -> None:
+        self.area += self.amount * (now_us - self.since_us)
+        self.since_us = now_us
+        self.amount += amount
+
+
+class Report:
+    """Grows while a simulation runs.
+
+    :param now_us: tells the time
+    :param write: takes each record, {"t", "event", "id", ...}; None if
+        nobody wants them
+    """
+
+    def __init__(self, now_us: Callable[[], int],
+                 write: Callable[[dict[str, Any]], None] | None = None
+                 ) -> None:
+        self.counts: dict[str, collections.Counter[str]] = {}
+        self.decisions: collections.Counter[str] = collections.Counter()
+        self._waits: dict[str, Waits] = {}
+        self._held: dict[tuple[str, bool, str], _Held] = {}
+        self._now_us = now_us
+        self._write = write
+
+    def note(self, event: str, server: Any, **more: Any) -> None:
+        """Count an event of a server, and write it down."""
+        name = server.boot.class_name
+        counts = self.counts.get(name)
+        if counts is None:
+            counts = self.counts[name] = collections.Counter()
+        counts[event] += 1
+        if self._write is not None:
+            self._write({'t': self._now_us() / SECOND, 'event': event,
+                         'id': server.boot.id, 'class': name, **more})
+
+    def waited(self, server: Any, wait_us: int) -> None:
+        """A server was asked for so long before it was there."""
+        name = server.boot.class_name
+        if name not in self._waits:
+            self._waits[name] = Waits()
+        self._waits[name].add(wait_us)
+
+    def lost(self, server: Any, ran_us: int) -> None:
+        """A server has run for so long, in vain."""
+        self.counts[server.boot.class_name]['lost_us'] += ran_us
+
+    def hold(self, server: Any, sign: int) -> None:
+        """A server takes what it has asked for, or gives it back."""
+        now_us = self._now_us()
+        for name, amount in server.kind.resources.items():
+            key = (server.boot.class_name, server.kind.terms is None, name)
+            held = self._held.get(key)
+            if held is None:
+                held = self._held[key] = _Held(since_us=now_us)
+            held.change(sign * amount, now_us)
+
+    def summary(self, capacity: Mapping[str, int]) -> dict[str, Any]:
+        """Return the figures.
+
+        :param capacity: of the cloud
+        """
+        now_us = self._now_us()
+        return {
+            'seconds': now_us / SECOND,
+            'capacity': dict(sorted(capacity.items())),
+            'used': self._used(capacity, now_us),
+            'decisions': dict(sorted(self.decisions.items())),
+            'classes': {name: self._class(name)
+                        for name in sorted(self.counts)},
+        }
+
+    def _used(self, capacity: Mapping[str, int], now_us: int
+              ) -> dict[str, dict[str, float]]:
+        areas: collections.Counter[tuple[str, str]] = collections.Counter()
+        for (_, normal, name), held in self._held.items():
+            held.change(0, now_us)
+            kind = 'normal' if normal else 'preemptible'
+            areas[kind, name] += held.area
+        return {
+            kind: {name: round(areas[kind, name] / (total * now_us), 6)
+                   for name, total in sorted(capacity.items())
+                   if total and now_us}
+            for kind in ('normal', 'preemptible')}
+
+    def _class(self, name: str) -> dict[str, Any]:
+        counts = dict(sorted(self.counts[name].items()))
+        lost_us = counts.pop('lost_us', 0)
+        waits = self._waits.get(name, Waits())
+        return {**counts, 'lost_s': lost_us / SECOND,
+                'wait_s': waits.figures()}

@@ -1,0 +1,339 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A simulation: a trace comes to a cloud, and the core decides.
+
+Time jumps from event to event. Equal settings, options, traces and seeds give
+equal results, to the microsecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+import dataclasses
+import functools
+import math
+from typing import Any
+
+from nova_preempt.core import expiry
+from nova_preempt.core import retrying
+from nova_preempt.core.model import SECOND, Request
+from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import loop
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.simulator import cloud as clouds
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import endings
+from nova_preempt.simulator import events
+from nova_preempt.simulator import memory
+from nova_preempt.simulator import report
+from nova_preempt.simulator import returning
+from nova_preempt.simulator import servers
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+from nova_preempt.simulator.setting import Options
+from nova_preempt.simulator.setting import Setting
+from nova_preempt.simulator.traces import model as traces
+
+
+class SimulationError(Exception):
+    """A trace asks for what the setting does not have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """What all of a simulation share.
+
+    :ivar servers: {id: Server} of those that are not over
+    """
+
+    events: events.Events
+    cloud: clouds.IndexedCloud
+    options: Options
+    drawn: delays.Drawn
+    report: report.Report
+    servers: dict[str, Server] = dataclasses.field(default_factory=dict)
+
+
+class Simulation:
+    """One.
+
+    :param seed: of all that is drawn
+    :param write: takes the record of each event, see report.Report
+    """
+
+    def __init__(self, setting: Setting, options: Options, seed: int = 0,
+                 write: Callable[[dict[str, Any]], None] | None = None
+                 ) -> None:
+        clock = events.Events()
+        # What servers have been through counts for this simulation alone.
+        options = dataclasses.replace(options, policy=dataclasses.replace(
+            options.policy, preemptions={}))
+        self._parts = Parts(
+            clock, clouds.IndexedCloud(
+                (host for kind in setting.hosts for host in kind.hosts()),
+                setting.spread),
+            options, delays.Drawn(setting.delays, seed),
+            report.Report(lambda: clock.now_us, write))
+        self._setting = setting
+        self._kinds: dict[Any, servers.Kind] = {}
+        self._endings = endings.Endings(self._parts, self._start,
+                                        self._decide_again, self._shelved)
+        self._returns = returning.Returns(self._parts, self._unshelve)
+
+    def run(self, trace: Iterable[traces.Boot | traces.End],
+            until_us: int | None = None) -> dict[str, Any]:
+        """Let everything happen; return the summary.
+
+        :param trace: in order of time
+        :param until_us: when it ends, with the last event by default
+        :raises SimulationError: the trace names what the setting has not
+        """
+        clock = self._parts.events
+        for event in trace:
+            if until_us is not None and event.at_us > until_us:
+                break
+            if isinstance(event, traces.Boot):
+                clock.run(event.at_us, Turn.BOOT)
+                self._boot(event)
+            else:
+                clock.run(event.at_us, Turn.END)
+                self._delete(event)
+        clock.run(clock.now_us if until_us is None else until_us)
+        return self.summary()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures up to now, see Report.summary()."""
+        return self._parts.report.summary(self._parts.cloud.total())
+
+    # -- what users do -----------------------------------------------------
+
+    def _boot(self, boot: traces.Boot) -> None:
+        if boot.id in self._parts.servers:
+            raise SimulationError(
+                f'server {boot.id} is asked for at {boot.at_us / SECOND:g} '
+                's, and is there already')
+        server = Server(boot, self._kind(boot), left_us=boot.duration_us)
+        self._parts.servers[boot.id] = server
+        self._parts.report.note('asked', server)
+        self._decide(server, (), (), self._parts.options.max_attempts)
+
+    def _kind(self, boot: traces.Boot) -> servers.Kind:
+        resources = boot.resources
+        key = (boot.flavor, boot.class_name,
+               resources and tuple(sorted(resources.items())))
+        found = self._kinds.get(key)
+        if found is not None:
+            return found
+        terms = self._setting.classes.get(boot.class_name)
+        if resources is None:
+            flavor = self._setting.flavors.get(boot.flavor)
+            if flavor is None:
+                known = ', '.join(sorted(self._setting.flavors)) or 'none'
+                raise SimulationError(
+                    f'server {boot.id} has the flavor {boot.flavor!r}, which '
+                    f'is not known; there are: {known}')
+            resources, terms = flavor.resources, flavor.terms or terms
+        kind = servers.Kind(resources, Request.of(resources), terms)
+        self._kinds[key] = kind
+        return kind
+
+    def _delete(self, event: traces.End) -> None:
+        server = self._parts.servers.get(event.id)
+        if server is None:
+            # It has never been there, or is gone.
+            return
+        self._over(server, 'ended')
+
+    def _finish(self, server: Server, epoch: int) -> None:
+        """It has done what it had to do."""
+        if server.epoch == epoch:
+            self._over(server, 'finished')
+
+    def _over(self, server: Server, event: str) -> None:
+        parts = self._parts
+        state = server.state
+        if state is State.DELETED:
+            return
+        parts.report.note(event, server)
+        if state is State.ENDING:
+            server.state = State.DELETED
+            return
+        if state is State.STOPPED:
+            self._endings.forget_stopped(server)
+            return
+        server.epoch += 1
+        server.state = State.OVER
+        if state is State.WAITING:
+            self._endings.not_wanted(server)
+        elif state is State.SHELVED:
+            self._returns.remove(server)
+        self._returns.is_back(server)
+        if server.host is not None and state in servers.ON_HOST:
+            parts.report.hold(server, -1)
+            parts.cloud.take_away(server.host, server.boot.id)
+        parts.servers.pop(server.boot.id, None)
+        if state is State.NOTICE:
+            self._endings.left(server)
+
+    # -- what is decided ---------------------------------------------------
+
+    def _find(self, server: Server, excluded: Collection[str] = (),
+              waited: Collection[str] = ()
+              ) -> tuple[str, Plan | None] | None:
+        """Ask the core for a host: (its uuid, who ends there)."""
+        parts = self._parts
+        kind = server.kind
+        answers = _Answers(parts, self._endings, kind.request, waited)
+        cycle = cycles.Cycle(
+            answers, kind.request, parts.options.policy,
+            servers.at(parts.events.now_us),
+            policies.NORMAL if kind.terms is None else policies.PREEMPTIBLE,
+            excluded, memo=parts.cloud.memo)
+        parts.cloud.begin(cycle)
+        found = loop.place(cycle, parts.cloud.offered(cycle),
+                           lambda uuid, plan: True)
+        return None if found is None else found[0]
+
+    def _decide(self, server: Server, excluded: Collection[str],
+                waited: Collection[str], attempts_left: int) -> None:
+        parts = self._parts
+        found = self._find(server, excluded, waited)
+        if found is None:
+            parts.report.note('refused', server)
+            server.state = State.OVER
+            del parts.servers[server.boot.id]
+            return
+        uuid, plan = found
+        if plan is not None and plan.joins:
+            self._endings.join(server, plan, excluded, waited, attempts_left)
+            return
+        host = parts.cloud.hosts[uuid]
+        if plan is None or not plan.victims:
+            self._take(server, host)
+            parts.report.note('placed', server, host=host.name)
+            self._start(server)
+            return
+        self._endings.begin(plan, server, excluded, attempts_left)
+        self._take(server, host)
+        server.state = State.WAITING
+        parts.report.note('preempted', server, host=host.name,
+                          victims=[each.uuid for each in plan.victims])
+
+    def _decide_again(self, server: Server, excluded: Collection[str],
+                      waited: Collection[str], attempts_left: int,
+                      is_stuck: bool = False) -> None:
+        if server.state is State.OVER:
+            return
+        server.state = State.ASKED
+        if is_stuck and not retrying.is_to_try_again(
+                retrying.Failure.STUCK, conflicts=0,
+                attempts_left=attempts_left, left_s=math.inf):
+            self._parts.report.note('refused', server)
+            server.state = State.OVER
+            del self._parts.servers[server.boot.id]
+            return
+        self._decide(server, excluded, waited, attempts_left)
+
+    def _take(self, server: Server, host: memory.MemoryHost) -> None:
+        """A server takes its room."""
+        server.host = host
+        record = None
+        if server.kind.terms is not None:
+            record = server.record(self._parts.events.now_us,
+                                   is_active=False)
+        self._parts.cloud.put(host, server.boot.id, server.kind.resources,
+                              record)
+        self._parts.report.hold(server, 1)
+
+    # -- what follows ------------------------------------------------------
+
+    def _start(self, server: Server, kind: str = 'boot') -> None:
+        clock = self._parts.events
+        server.state = State.BOOTING
+        clock.add(clock.now_us + self._parts.drawn.us(kind), Turn.STEP,
+                  self._is_active, server, server.epoch)
+
+    def _is_active(self, server: Server, epoch: int) -> None:
+        if server.epoch != epoch:
+            return
+        parts = self._parts
+        clock = parts.events
+        was_shelved = bool(server.tries)
+        server.state = State.RUNNING
+        server.since_us = clock.now_us
+        parts.report.note('back' if was_shelved else 'active', server)
+        if was_shelved:
+            self._returns.is_back(server)
+            server.tries = 0
+        else:
+            parts.report.waited(server, clock.now_us - server.boot.at_us)
+        if server.kind.terms is not None:
+            record = server.record(clock.now_us, is_active=True)
+            parts.cloud.put(server.host, server.boot.id,
+                            server.kind.resources, record)
+            limit_s = expiry.limit_s(record.maximum_runtime_s,
+                                     parts.options.maximum_runtime_s)
+            if limit_s:
+                clock.add(clock.now_us + limit_s * SECOND, Turn.LOOK,
+                          self._endings.expire, server, server.epoch)
+        if server.left_us is not None:
+            clock.add(clock.now_us + server.left_us, Turn.END,
+                      self._finish, server, server.epoch)
+
+    def _shelved(self, server: Server) -> None:
+        self._returns.add(server)
+
+    def _unshelve(self, server: Server) -> bool:
+        found = self._find(server)
+        if found is None:
+            return False
+        host = self._parts.cloud.hosts[found[0]]
+        server.epoch += 1
+        self._take(server, host)
+        self._start(server, 'unshelve')
+        return True
+
+
+class _Answers(memory.Answers):
+    """What the decision on a request is told in the middle of things."""
+
+    def __init__(self, parts: Parts, under_way: endings.Endings,
+                 request: Request, waited: Collection[str]) -> None:
+        super().__init__(parts.cloud, '' if parts.options.enabled
+                         else 'preemption is off', request)
+        self._options = parts.options
+        self._endings = under_way
+        self._most = parts.options.max_waiting_requests
+        self._waited = waited
+
+    def may_wait(self, notice_s: float) -> bool:
+        return notice_s <= 0 or self._can_wait
+
+    @functools.cached_property
+    def _can_wait(self) -> bool:
+        return self._endings.waiting < self._most
+
+    def ending(self) -> Collection[str]:
+        return self._endings.ending
+
+    def releasing(self) -> dict[str, Any]:
+        return self._endings.releasing(self._waited)
+
+    def budgets(self) -> Budgets | None:
+        if not self._options.project_budget:
+            return None
+        return Budgets(self._options.project_budget, 0, {
+            uuid: victim.boot.project
+            for uuid, victim in self._endings.ending.items()}, {})

@@ -1,0 +1,104 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The servers of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import enum
+
+from nova_preempt.core.model import Request
+from nova_preempt.core.model import Server as Record
+from nova_preempt.simulator import memory
+from nova_preempt.simulator.setting import Terms
+from nova_preempt.simulator.traces.model import Boot
+
+#: When simulations begin. Any time would do.
+EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def at(now_us: int) -> datetime.datetime:
+    """Return a time of a simulation as the core has times."""
+    return EPOCH + datetime.timedelta(microseconds=now_us)
+
+
+class State(enum.Enum):
+    """What a server is in the middle of."""
+
+    ASKED = 'asked'          # nobody has decided yet
+    WAITING = 'waiting'      # for others to give way
+    BOOTING = 'booting'
+    RUNNING = 'running'
+    NOTICE = 'notice'        # it runs, and knows when it has to end
+    ENDING = 'ending'        # what happens to victims happens to it
+    DELETED = 'deleted'      # the same, and its owner has deleted it
+    SHELVED = 'shelved'
+    STOPPED = 'stopped'
+    OVER = 'over'
+
+
+#: In these it holds something on its host.
+ON_HOST = frozenset((State.WAITING, State.BOOTING, State.RUNNING,
+                     State.NOTICE, State.ENDING))
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What is the same of many servers; ``terms`` are None of normal ones."""
+
+    resources: Mapping[str, int]
+    request: Request
+    terms: Terms | None
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Server:
+    """One.
+
+    :ivar left_us: for how long it still has to run, None until it is deleted
+    :ivar since_us: when it began to run, or gave way
+    :ivar epoch: grows as what was to happen to it will not happen
+    :ivar ran_us: for how long it had run when it gave way last
+    :ivar tries: how often it was asked to come back, since it gave way
+    :ivar next_try_us: when it may be asked again
+    """
+
+    boot: Boot
+    kind: Kind
+    state: State = State.ASKED
+    host: memory.MemoryHost | None = None
+    left_us: int | None = None
+    since_us: int = 0
+    epoch: int = 0
+    ran_us: int = 0
+    tries: int = 0
+    next_try_us: int = 0
+
+    def record(self, now_us: int, *, is_active: bool) -> Record:
+        """Return Nova's record of it, for a preemptible one.
+
+        :param is_active: whether it runs, or is still being built
+        """
+        name = self.host.name
+        terms = self.kind.terms
+        resources = self.kind.resources
+        return Record(
+            self.boot.id, name, name, 'cell', self.boot.project, '',
+            self.boot.flavor, at(now_us),
+            'active' if is_active else 'building',
+            None if is_active else 'spawning',
+            terms.minimum_runtime_s, resources.get('VCPU', 0),
+            resources.get('MEMORY_MB', 0),
+            1024 * resources.get('DISK_GB', 0), terms.maximum_runtime_s,
+            terms.notice_s, terms.action, terms.restore)

@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Small clouds, and what comes to them."""
+
+import dataclasses
+
+from nova_preempt.core import costs
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import SECOND, Inventory
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run
+from nova_preempt.simulator import setting
+from nova_preempt.simulator.traces import model
+
+#: Whole seconds, so that times are easy to tell.
+DELAYS = delays.Delays(**{
+    name: delays.Delay(f'constant:{seconds}') for name, seconds in (
+        ('boot', 10), ('delete', 2), ('shelve', 5), ('stop', 3),
+        ('unshelve', 20))})
+
+
+def options(**values):
+    """Those of an operator; what the Policy knows goes there."""
+    fields = {field.name for field in dataclasses.fields(policies.Policy)}
+    of_policy = {name: values.pop(name) for name in list(values)
+                 if name in fields}
+    return setting.Options(policies.Policy(**{
+        'rules': eligibility.Rules(), 'actions': ('delete', 'shelve', 'stop'),
+        'cost': costs.partial_hour, 'notice': NoticeRule(30), **of_policy}),
+        **values)
+
+
+def cloud(hosts=1, vcpus=4, terms=None, **values):
+    """A Setting of equal hosts, and a class that is preemptible."""
+    return setting.Setting(
+        (setting.HostKind('h', hosts, {
+            'VCPU': Inventory(vcpus), 'MEMORY_MB': Inventory(1024 * vcpus),
+            'DISK_GB': Inventory(100)}),),
+        **{'classes': {'preemptible': terms or setting.Terms()},
+           'delays': DELAYS, **values})
+
+
+def boot(at_s, id, vcpus=1, spot=False, for_s=None, **values):
+    return model.Boot(
+        at_s * SECOND, id, {'VCPU': vcpus, 'MEMORY_MB': 1024 * vcpus}, '',
+        'preemptible' if spot else 'normal',
+        None if for_s is None else for_s * SECOND, **values)
+
+
+def end(at_s, id):
+    return model.End(at_s * SECOND, id)
+
+
+def simulated(setup, policy, *trace, until_s=10_000, seed=0):
+    """(what has happened, the summary, the Simulation).
+
+    What has happened: 'T EVENT ID', of each event but being asked.
+    """
+    records = []
+    simulation = run.Simulation(setup, policy, seed, records.append)
+    summary = simulation.run(trace, until_s * SECOND)
+    return [f'{item["t"]:g} {item["event"]} {item["id"]}' for item in records
+            if item['event'] != 'asked'], summary, simulation
