@@ -85,11 +85,23 @@ class Trace:
                  scale: model.Scale | None = None,
                  sort: bool = False) -> None:
         self._paths = list(paths)
+        self._nth = 0
         self._format = FORMATS[name]
         self._sort = sort or not self._format.in_order
         self._reader = self._format.reader(scale or model.Scale())
         self._reader.in_order = not self._sort
         self.skipped = self._reader.skipped
+
+    def share(self) -> float | None:
+        """Return which part has been read, None if nobody can tell."""
+        tell = getattr(self._reader, 'share', None)
+        of_file = None if self._sort or tell is None else tell()
+        return None if of_file is None else (
+            (self._nth + of_file) / len(self._paths))
+
+    def _read(self, item: tuple[int, str]) -> Iterator[Event]:
+        self._nth, path = item
+        return self._reader.read(path)
 
     def __iter__(self) -> Iterator[Event]:
         """Yield the events in order of time.
@@ -97,7 +109,7 @@ class Trace:
         :raises TraceError: something is wrong with a file
         """
         events = itertools.chain.from_iterable(
-            map(self._reader.read, self._paths))
+            map(self._read, enumerate(self._paths)))
         return in_order(events) if self._sort else events
 
 

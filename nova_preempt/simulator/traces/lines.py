@@ -13,8 +13,11 @@
 
 import collections
 from collections.abc import Callable, Iterable, Iterator
+import contextlib
 import csv
 import gzip
+import os
+from typing import BinaryIO
 import zlib
 
 from nova_preempt.simulator.traces import model
@@ -23,16 +26,20 @@ from nova_preempt.simulator.traces import model
 LONGEST_LINE = 2**20
 
 
-def lines(path: str) -> Iterator[tuple[int, str]]:
+def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None
+          ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, text without its end) of each line.
 
     :param path: of a file, a compressed one if its name ends in .gz
+    :param opened: called with the file as it is on the disk
     :raises TraceError: it cannot be read
     """
     number = 0
     try:
-        with (gzip.open(path, 'rb') if str(path).endswith('.gz')
-              else open(path, 'rb')) as stream:
+        with open(path, 'rb') as raw, (
+                gzip.GzipFile(fileobj=raw) if str(path).endswith('.gz')
+                else contextlib.nullcontext(raw)) as stream:
+            opened(raw)
             while line := stream.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
@@ -81,6 +88,17 @@ class LineReader:
         self.in_order = False
         self._last_us = 0
         self.skipped: collections.Counter[str] = collections.Counter()
+        self._raw: BinaryIO | None = None
+
+    def share(self) -> float | None:
+        """Return which part of the file has been read, None if unknown."""
+        if self._raw is None or self._raw.closed:
+            return None
+        size = os.fstat(self._raw.fileno()).st_size
+        return self._raw.tell() / size if size else None
+
+    def _opened(self, raw: BinaryIO) -> None:
+        self._raw = raw
 
     def parse(self, line: str) -> Iterable[model.Boot | model.End]:
         """Return the events of a line.
@@ -94,7 +112,7 @@ class LineReader:
 
         :raises TraceError: something is wrong with it
         """
-        for number, line in lines(path):
+        for number, line in lines(path, self._opened):
             if not line.strip():
                 continue
             try:

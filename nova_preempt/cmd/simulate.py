@@ -1,0 +1,305 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Decide on the requests of a trace as the services would, in memory."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+
+from nova_preempt.cmd import simulation_files
+from nova_preempt.core.model import SECOND
+from nova_preempt.embedded import nodes
+from nova_preempt.simulator import tables
+from nova_preempt.simulator.traces import formats
+from nova_preempt.simulator.traces import generator
+from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import native
+
+PROG = 'nova-preempt-simulate'
+_DAYS = 86400
+_PROGRESS_S = 1.0
+_MOST_SEED = 2**63
+
+
+class BadArgument(Exception):
+    """Arguments do not fit together; the message says which."""
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(prog=PROG, description=__doc__)
+    commands = parser.add_subparsers(dest='command', required=True)
+    run = commands.add_parser(
+        'run', help='simulate a cloud that a trace comes to',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    run.add_argument('--cloud', required=True, metavar='FILE',
+                     help='hosts, flavors and classes, in YAML')
+    _add_trace(run)
+    run.add_argument('--policy', metavar='FILE', default=argparse.SUPPRESS,
+                     help='a file such as nova.conf, of which [preemption] '
+                          'and [preemption_engine] count; the defaults of '
+                          'the options without it')
+    run.add_argument('--compare', metavar='FILE', action='append',
+                     default=argparse.SUPPRESS,
+                     help='another policy for the same trace; may be given '
+                          'more than once')
+    run.add_argument('--seed', type=_seed, default=0, metavar='N',
+                     help='of the durations that are drawn')
+    run.add_argument('--until-s', type=_seconds, metavar='S',
+                     default=argparse.SUPPRESS,
+                     help='when it ends; by default with the last event')
+    run.add_argument('--json', action='store_true',
+                     help='print the summary as JSON')
+    run.add_argument('--records', metavar='FILE', default=argparse.SUPPRESS,
+                     help='where a JSON line for each event goes')
+    convert = commands.add_parser(
+        'convert', help='write a trace in our own format',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    _add_trace(convert)
+    _add_output(convert)
+    _add_generate(commands)
+    return parser
+
+
+def _add_trace(parser):
+    parser.add_argument('trace', nargs='+', metavar='TRACE',
+                        help='a file; those of one trace in order. What is '
+                             'compressed has a name that ends in .gz')
+    parser.add_argument('--format', choices=sorted(formats.FORMATS),
+                        default=argparse.SUPPRESS,
+                        help='of the trace; guessed by the end of its name '
+                             'if that says it')
+    parser.add_argument('--sort', action='store_true',
+                        help='put the events in order of time first')
+    for name, what in (('vcpus', 'processors'), ('memory_mb', 'MiB'),
+                       ('disk_gb', 'GiB of disk')):
+        parser.add_argument(
+            f'--machine-{name.replace("_", "-")}', type=int, metavar='N',
+            default=getattr(model.Scale(), name),
+            help=f'{what} of a whole machine, where the trace tells shares')
+
+
+def _add_generate(commands):
+    load = generator.Load(24, 100)
+    part = load.parts[0]
+    parser = commands.add_parser(
+        'generate', help='write a trace that nobody has recorded',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument('--hours', type=float, default=load.hours)
+    parser.add_argument('--per-hour', type=float, default=load.per_hour,
+                        help='how many servers are asked for; in Google\'s '
+                             'trace of 2011 these are '
+                             f'{generator.GOOGLE_PER_HOUR:.0f}')
+    parser.add_argument('--swing', type=float, default=load.swing,
+                        help='how far that goes up and down within a day, '
+                             'from 0 to 1')
+    parser.add_argument('--peak-hour', type=float, default=load.peak_hour)
+    parser.add_argument('--preemptible', type=float, default=0.5,
+                        help='which part of the servers is, from 0 to 1')
+    parser.add_argument('--mean-s', type=float, default=part.mean_s,
+                        help='how long normal servers run')
+    parser.add_argument('--preemptible-mean-s', type=float,
+                        default=part.mean_s)
+    parser.add_argument('--sigma', type=float, default=part.sigma,
+                        help='how much that differs: the deviation of its '
+                             'logarithm')
+    parser.add_argument('--seed', type=_seed, default=0, metavar='N')
+    _add_output(parser)
+
+
+def _add_output(parser):
+    parser.add_argument('--output', metavar='FILE', default=argparse.SUPPRESS,
+                        help='where it goes; standard output without it')
+
+
+def _seed(text):
+    found = int(text)
+    if not 0 <= found < _MOST_SEED:
+        raise argparse.ArgumentTypeError(f'{text} is not from 0 to 2**63 - 1')
+    return found
+
+
+def _seconds(text):
+    try:
+        return model.number(text, 'the time', most=model.LATEST_US / SECOND)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from None
+
+
+def main(argv=None):
+    """Return 0 if all went well, 1 if a file is not as it has to be."""
+    args = make_parser().parse_args(argv)
+    try:
+        {'run': _run, 'convert': _convert, 'generate': _generate}[
+            args.command](args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (model.TraceError, nodes.BadFile, BadArgument, OSError,
+            simulation_files.PolicyError) as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+# -- traces ------------------------------------------------------------------
+
+def _trace(args):
+    name = getattr(args, 'format', '') or formats.guess(args.trace[0])
+    if not name:
+        raise BadArgument(f'--format: nobody can tell which one '
+                          f'{args.trace[0]} has')
+    try:
+        scale = model.Scale(args.machine_vcpus, args.machine_memory_mb,
+                            args.machine_disk_gb)
+    except ValueError as exc:
+        raise BadArgument(str(exc)) from None
+    return formats.Trace(name, args.trace, scale, args.sort)
+
+
+@contextlib.contextmanager
+def _output(args):
+    if not hasattr(args, 'output'):
+        yield sys.stdout
+        return
+    with open(args.output, 'w', encoding='utf-8') as stream:
+        yield stream
+
+
+def _convert(args):
+    trace = _trace(args)
+    with _output(args) as stream:
+        native.write(stream, trace)
+    _tell_skipped(trace)
+
+
+def _tell_skipped(trace):
+    for why, count in sorted(trace.skipped.items()):
+        print(f'{PROG}: {count} records are left out: {why}',
+              file=sys.stderr)
+
+
+def _generate(args):
+    if not 0 <= args.preemptible <= 1:
+        raise BadArgument(f'--preemptible is {args.preemptible}; it must be '
+                          'from 0 to 1')
+    try:
+        load = generator.Load(
+            args.hours, args.per_hour, args.swing, args.peak_hour, (
+                generator.Part('normal', 1 - args.preemptible, args.mean_s,
+                               args.sigma),
+                generator.Part('preemptible', args.preemptible,
+                               args.preemptible_mean_s, args.sigma)))
+    except ValueError as exc:
+        raise BadArgument(str(exc)) from None
+    with _output(args) as stream:
+        native.write(stream, generator.generate(load, args.seed))
+
+
+# -- simulations -------------------------------------------------------------
+
+def _run(args):
+    setup, workers = simulation_files.read_cloud(args.cloud)
+    names = [getattr(args, 'policy', None), *getattr(args, 'compare', ())]
+    policies = [simulation_files.read_policy(name, workers)
+                for name in names]
+    titles = [name or 'defaults' for name in names]
+    for title, (_, left_out) in zip(titles, policies, strict=True):
+        for option in left_out:
+            print(f'{PROG}: {title}: not simulated: {option}',
+                  file=sys.stderr)
+    summaries = []
+    with contextlib.ExitStack() as stack:
+        stream = None
+        if hasattr(args, 'records'):
+            stream = stack.enter_context(
+                open(args.records, 'w', encoding='utf-8'))
+        for nth, (options, _) in enumerate(policies):
+            more = {'policy': titles[nth]} if len(titles) > 1 else {}
+            summaries.append(_simulate(args, setup, options, stream, more,
+                                       tell_skipped=nth == 0))
+    _print(titles, summaries, args.json)
+
+
+def _simulate(args, setup, options, stream, more, tell_skipped):
+    # Not before it is needed: numpy is an extra.
+    try:
+        from nova_preempt.simulator import run
+    except ImportError as exc:
+        raise BadArgument('numpy is needed: pip install '
+                          f'nova-preempt[simulator] ({exc})') from None
+
+    def write(record):
+        stream.write(json.dumps({**record, **more}) + '\n')
+
+    trace = _trace(args)
+    simulation = run.Simulation(setup, options, args.seed,
+                                write if stream else None)
+    until_us = None
+    if hasattr(args, 'until_s'):
+        until_us = round(args.until_s * SECOND)
+    events = iter(trace)
+    if sys.stderr.isatty():
+        events = _followed(events, trace, until_us)
+    try:
+        summary = simulation.run(events, until_us)
+    except run.SimulationError as exc:
+        raise BadArgument(f'{args.trace[0]}: {exc}') from None
+    if tell_skipped:
+        _tell_skipped(trace)
+    return summary
+
+
+def _followed(events, trace, until_us, clock=time.monotonic,
+              stream=None):
+    """Yield events, and show how far it is."""
+    stream = stream or sys.stderr
+    began = last = clock()
+    for count, event in enumerate(events, 1):
+        yield event
+        now = clock()
+        if now - last >= _PROGRESS_S:
+            last = now
+            share = (event.at_us / until_us if until_us else trace.share())
+            stream.write('\r' + _progress(count, event.at_us, now - began,
+                                          share).ljust(78))
+            stream.flush()
+    if last != began:
+        stream.write('\n')
+
+
+def _progress(count, at_us, took_s, share):
+    text = (f'{count} events, {count / took_s:.0f} a second, day '
+            f'{at_us / SECOND / _DAYS:.2f}')
+    if share:
+        left_s = max(0.0, took_s * (1 - share) / share)
+        text += f', {100 * share:.0f} %, {left_s:.0f} s left'
+    return text
+
+
+def _print(titles, summaries, as_json):
+    if as_json:
+        print(json.dumps(
+            summaries[0] if len(titles) == 1 else
+            [{'policy': title, **summary} for title, summary
+             in zip(titles, summaries, strict=True)], indent=2))
+        return
+    print('\n'.join(tables.table(titles, summaries)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,227 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The files of a simulation: a cloud in YAML, and nova.conf as its policy."""
+
+import dataclasses
+
+from nova import exception
+from oslo_config import cfg
+
+from nova_preempt.cloud import extra_specs
+from nova_preempt.conf import budgets
+from nova_preempt.conf import engine
+from nova_preempt.conf import preemption
+from nova_preempt.core.model import CostOptions, Inventory
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.embedded import nodes
+from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import policies as handover_policies
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import setting
+from nova_preempt.simulator.traces import model
+
+#: No more hosts than that.
+MOST_HOSTS = 1_000_000
+_MOST_RATIO = 1000
+
+
+class PolicyError(Exception):
+    """A file of options cannot be used; the message says why."""
+
+
+# -- the cloud ---------------------------------------------------------------
+
+def read_cloud(path):
+    """The simulator's Setting, and how many workers its schedulers have.
+
+    :raises nodes.BadFile: it says where it is wrong, and how
+    :raises OSError: it cannot be read
+    """
+    with open(path, 'rb') as stream:
+        content = stream.read()
+    return _Cloud(nodes.Reader(path)).read(content)
+
+
+class _Cloud:
+
+    def __init__(self, reader):
+        self._reader = reader
+
+    def read(self, content):
+        reader = self._reader
+        root = reader.compose(content)
+        keys = reader.mapping(root, '', ('hosts',), (
+            'flavors', 'classes', 'delays', 'spread', 'workers'))
+        hosts = tuple(self._hosts(node, path) for node, path
+                      in reader.items(keys['hosts'], 'hosts'))
+        if not 0 < sum(kind.count for kind in hosts) <= MOST_HOSTS:
+            reader.fail(keys['hosts'], 'hosts',
+                        f'must be from 1 to {MOST_HOSTS} in all')
+        names = [kind.name for kind in hosts]
+        if len(set(names)) < len(names):
+            reader.fail(keys['hosts'], 'hosts', 'two have the same name')
+        return setting.Setting(
+            hosts, self._named(keys, 'flavors', self._flavor),
+            {**setting.CLASSES, **self._named(keys, 'classes', self._class)},
+            self._delays(keys.get('delays')),
+            'spread' not in keys or reader.boolean(keys['spread'], 'spread')
+        ), self._workers(keys)
+
+    def _workers(self, keys):
+        if 'workers' not in keys:
+            return 4
+        return self._reader.integer(keys['workers'], 'workers', 1, 10_000)
+
+    def _named(self, keys, name, read):
+        if name not in keys:
+            return {}
+        return {key.value: read(node, f'{name}.{key.value}')
+                for key, node in self._reader.pairs(keys[name], name)}
+
+    def _hosts(self, node, path):
+        reader = self._reader
+        keys = reader.mapping(node, path, ('name', 'count', 'resources'),
+                              ('reserved', 'allocation_ratios'))
+        totals = self._amounts(keys['resources'], f'{path}.resources', 1)
+        reserved = self._amounts(keys.get('reserved'), f'{path}.reserved')
+        ratios = self._amounts(
+            keys.get('allocation_ratios'), f'{path}.allocation_ratios',
+            read=lambda node, path: reader.number(node, path, 0.01,
+                                                  _MOST_RATIO))
+        for name in sorted({*reserved, *ratios} - totals.keys()):
+            reader.fail(node, path, f'there is no {name} among its resources')
+        return setting.HostKind(
+            reader.text(keys['name'], f'{path}.name'),
+            reader.integer(keys['count'], f'{path}.count', 1, MOST_HOSTS), {
+                name: Inventory(total, reserved.get(name, 0), max_unit=total,
+                                allocation_ratio=float(ratios.get(name, 1)))
+                for name, total in totals.items()})
+
+    def _amounts(self, node, path, least=0, read=None):
+        """{resource class: amount}."""
+        if node is None:
+            return {}
+        if read is None:
+            def read(node, path):
+                return self._reader.integer(node, path, least, model.MOST)
+        return {key.value: read(value, f'{path}.{key.value}')
+                for key, value in self._reader.pairs(node, path)}
+
+    def _flavor(self, node, path):
+        keys = self._reader.mapping(node, path, ('resources',),
+                                    ('extra_specs',))
+        return setting.Flavor(
+            self._amounts(keys['resources'], f'{path}.resources'),
+            self._terms(keys.get('extra_specs'), f'{path}.extra_specs'))
+
+    def _class(self, node, path):
+        keys = self._reader.mapping(node, path, ('extra_specs',))
+        return self._terms(keys['extra_specs'], f'{path}.extra_specs')
+
+    def _terms(self, node, path):
+        """Terms, None of normal servers."""
+        specs = {} if node is None else {
+            key.value: value.value if hasattr(value.value, 'lower')
+            else self._reader.text(value, f'{path}.{key.value}')
+            for key, value in self._reader.pairs(node, path)}
+        if not extra_specs.flavor_is_preemptible(specs):
+            return None
+        return setting.Terms(
+            extra_specs.minimum_runtime_s(specs),
+            extra_specs.maximum_runtime_s(specs),
+            extra_specs.notice_s(specs), extra_specs.action(specs),
+            extra_specs.restore(specs))
+
+    def _delays(self, node):
+        if node is None:
+            return delays.Delays()
+        names = [field.name for field in dataclasses.fields(delays.Delays)]
+        keys = self._reader.mapping(node, 'delays', (), names)
+        found = {}
+        for name, value in keys.items():
+            text = self._reader.text(value, f'delays.{name}')
+            try:
+                found[name] = delays.Delay(text)
+            except ValueError as exc:
+                self._reader.fail(value, f'delays.{name}', str(exc))
+        return delays.Delays(**found)
+
+
+# -- the policy --------------------------------------------------------------
+
+def read_policy(path, workers):
+    """(the simulator's Options, what of the file is not simulated).
+
+    :param path: of a file such as nova.conf, None for the defaults
+    :param workers: of all schedulers
+    :raises PolicyError: something is wrong with it
+    """
+    conf = cfg.ConfigOpts()
+    # Not the credentials, which would be asked for.
+    conf.register_opts(preemption.OPTS + budgets.OPTS,
+                       group=preemption.GROUP)
+    conf.register_opts(engine.OPTS, group=engine.GROUP)
+    try:
+        conf([] if path is None else ['--config-file', path],
+             project='nova', default_config_files=[],
+             default_config_dirs=[])
+        unknown = [] if path is None else _unknown(path)
+        return _options(conf, workers), [*_left_out(conf), *unknown]
+    except (cfg.Error, ValueError, exception.InvalidConfiguration) as exc:
+        raise PolicyError(f'{path or "options"}: {exc}') from None
+
+
+def _unknown(path):
+    """Names in our groups that may be misspelt."""
+    found = {}
+    cfg.ConfigParser(path, found).parse()
+    return [f'[{group}]{name}, which is not known'
+            for group, opts in ((preemption.GROUP, preemption.list_opts()),
+                                (engine.GROUP, engine.OPTS))
+            for name in sorted(found.get(group, {}))
+            if name.replace('-', '_') not in {opt.dest for opt in opts}]
+
+
+def _options(conf, workers):
+    ours = conf[preemption.GROUP]
+    later = conf[engine.GROUP]
+    # Each value is read once: oslo.config is slow to read from.
+    return setting.Options(
+        policies.Policy(
+            eviction_policy.get_rules(ours), tuple(ours.actions),
+            handover_policies.load_cost(ours.cost),
+            CostOptions(ours.billing_period_s, ours.repeat_cost_s),
+            eviction_policy.notice_rule(ours),
+            always=ours.consider == 'always',
+            shortlist=ours.shortlist_size),
+        enabled=ours.enabled and 'create' in ours.preempting_operations,
+        maximum_runtime_s=ours.maximum_runtime_s,
+        max_waiting_requests=ours.max_waiting_requests * workers,
+        max_attempts=ours.max_attempts,
+        termination_timeout_s=ours.termination_timeout_s,
+        stop_retention_s=ours.stop_retention_s,
+        project_budget=ours.project_budget,
+        interval_s=later.interval_s,
+        restore_interval_s=later.restore_interval_s,
+        restore_at_once=later.restore_at_once,
+        restore_timeout_s=later.restore_timeout_s)
+
+
+def _left_out(conf):
+    """Options that are set, and that a simulation does not act upon."""
+    ours = conf[preemption.GROUP]
+    found = []
+    if 'migrate' in ours.actions:
+        found.append('migrate in [preemption]actions')
+    found += [f'[preemption]{name}' for name in (
+        'headroom', 'group_budget', 'budget_window_s') if ours[name]]
+    return found

@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Summaries as tables, one beside the other."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+_EVENTS = ('asked', 'placed', 'preempted', 'joined', 'refused', 'active',
+           'finished', 'ended', 'notice', 'kept', 'deleted', 'shelved',
+           'stopped', 'expired', 'back', 'left')
+_WAIT = ('mean', 'median', '95 %', 'most')
+
+
+def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (what it is, how much) of a summary."""
+    yield 'simulated', f'{summary["seconds"]:.0f} s'
+    for kind, used in summary['used'].items():
+        for name, share in used.items():
+            yield f'{name}, {kind}', f'{100 * share:.2f} %'
+    decisions = summary['decisions']
+    yield 'preemptions', str(decisions.get('preemptions', 0))
+    yield 'their cost', f'{decisions.get("cost_us", 0) / 1e6:.0f} s'
+    yield 'given up', str(decisions.get('given_up', 0))
+    for name, figures in summary['classes'].items():
+        for event in _EVENTS:
+            if event in figures:
+                yield f'{name}: {event}', str(figures[event])
+        yield f'{name}: lost work', f'{figures["lost_s"]:.0f} s'
+        for key in _WAIT:
+            yield f'{name}: wait, {key}', f'{figures["wait_s"][key]:.1f} s'
+
+
+def table(titles: Sequence[str], summaries: Iterable[Mapping[str, Any]]
+          ) -> list[str]:
+    """Return the lines of a table.
+
+    :param titles: of the summaries
+    """
+    columns = [dict(rows(summary)) for summary in summaries]
+    # In the order of the first that has them.
+    names = list(dict.fromkeys(name for column in columns
+                               for name in column))
+    cells = [['', *titles]] if len(titles) > 1 else []
+    cells += [[name, *(column.get(name, '0') for column in columns)]
+              for name in names]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ['  '.join([
+        row[0].ljust(widths[0]),
+        *(cell.rjust(width) for cell, width in zip(
+            row[1:], widths[1:], strict=True))]).rstrip() for row in cells]

@@ -1,0 +1,296 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-simulate, from its arguments to what it prints."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from nova_preempt.cmd import simulate
+from nova_preempt.cmd import simulation_files
+from nova_preempt.core import costs
+from nova_preempt.core.model import Inventory
+from nova_preempt.embedded import nodes
+from nova_preempt.simulator import setting
+
+CLOUD = """
+hosts:
+- name: a
+  count: 2
+  resources: {VCPU: 8, MEMORY_MB: 4096}
+  allocation_ratios: {MEMORY_MB: 1.5}
+  reserved: {MEMORY_MB: 512}
+flavors:
+  small: {resources: {VCPU: 1}}
+  spot:
+    resources: {VCPU: 8}
+    extra_specs: {"preemptible:enabled": true, "preemptible:notice_s": 5,
+                  "preemptible:action": shelve, "preemptible:restore": "yes"}
+classes:
+  best: {extra_specs: {"preemptible:enabled": "true",
+                       "preemptible:minimum_runtime_s": 60}}
+  bronze: {extra_specs: {}}
+delays: {boot: "constant:10", shelve: "constant:3"}
+spread: false
+workers: 2
+"""
+
+TRACE = """
+{"t": 0, "kind": "boot", "id": "one", "flavor": "spot", "class": "s"}
+{"t": 0, "kind": "boot", "id": "two", "flavor": "spot", "class": "s"}
+{"t": 100, "kind": "boot", "id": "n", "flavor": "small", "duration": 50}
+{"t": 400, "kind": "end", "id": "one"}
+"""
+
+
+class Case(unittest.TestCase):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.cloud = self.write('cloud.yaml', CLOUD)
+        self.trace = self.write('trace.jsonl', TRACE)
+
+    def write(self, name, content):
+        path = self.directory / name
+        path.write_text(content)
+        return str(path)
+
+    def main(self, *args):
+        """(what is returned, standard output, standard error)."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), (
+                contextlib.redirect_stderr(err)):
+            try:
+                code = simulate.main(args)
+            except SystemExit as exc:
+                code = exc.code
+        return code, out.getvalue(), err.getvalue()
+
+
+class TestRun(Case):
+
+    def run_it(self, *args):
+        return self.main('run', '--cloud', self.cloud, self.trace, *args)
+
+    def test_a_table(self):
+        code, out, err = self.run_it()
+        self.assertEqual((0, ''), (code, err))
+        rows = dict(line.rsplit('  ', 1) for line in out.splitlines())
+        rows = {name.strip(): value for name, value in rows.items()}
+        self.assertEqual('400 s', rows['simulated'])
+        self.assertEqual('1', rows['preemptions'])
+        self.assertEqual('1', rows['s: back'])
+        # 5 s of notice, 3 s until it is shelved, 10 s to boot.
+        self.assertEqual('18.0 s', rows['normal: wait, most'])
+
+    def test_json_and_records(self):
+        path = str(self.directory / 'records')
+        code, out, _ = self.run_it('--json', '--records', path,
+                                   '--until-s', '130')
+        self.assertEqual(0, code)
+        found = json.loads(out)
+        self.assertEqual(130, found['seconds'])
+        self.assertEqual({'VCPU': 16, 'MEMORY_MB': 10752}, found['capacity'])
+        records = [json.loads(line) for line
+                   in pathlib.Path(path).read_text().splitlines()]
+        self.assertIn({'t': 100, 'event': 'preempted', 'id': 'n',
+                       'class': 'normal', 'host': 'a-1',
+                       'victims': ['one']}, records)
+
+    def test_several_policies(self):
+        off = self.write('off.conf', '[preemption]\nenabled = false\n')
+        code, out, _ = self.run_it('--compare', off, '--json')
+        self.assertEqual(0, code)
+        with_it, without = json.loads(out)
+        self.assertEqual(['defaults', off],
+                         [with_it['policy'], without['policy']])
+        self.assertEqual(0, with_it['classes']['normal'].get('refused', 0))
+        self.assertEqual(1, without['classes']['normal']['refused'])
+        code, out, _ = self.run_it('--policy', off, '--compare', off)
+        self.assertEqual([off, off], out.splitlines()[0].split())
+
+    def test_what_is_not_simulated_is_said(self):
+        path = self.write('nova.conf', '[DEFAULT]\nx = 1\n[preemption]\n'
+                          'headroom = VCPU:5%\nactions = migrate,delete\n'
+                          'auth_url = x\nnotise_s = 3\n')
+        code, _, err = self.run_it('--policy', path)
+        self.assertEqual(0, code)
+        self.assertEqual(
+            [f'nova-preempt-simulate: {path}: not simulated: {what}'
+             for what in ('migrate in [preemption]actions',
+                          '[preemption]headroom',
+                          '[preemption]notise_s, which is not known')],
+            err.splitlines())
+
+    def test_what_is_wrong_is_said(self):
+        bad = self.write('bad.conf', '[preemption]\nnotice_s = -1\n')
+        nothing = self.write('cost.conf', '[preemption]\ncost = gold\n')
+        text = self.write('trace', TRACE)
+        broken = self.write('broken.jsonl', '{}')
+        other = self.write(
+            'other.jsonl',
+            '{"t": 0, "kind": "boot", "id": "x", "flavor": "huge"}')
+        for args, why in (
+                (['--policy', bad], 'notice_s'),
+                (['--policy', nothing], "[preemption]cost is 'gold'"),
+                (['--policy', 'not/there'], 'not/there'),
+                ([text], '--format'),
+                ([broken], 'line 1: kind is None'),
+                ([other], "'huge', which is not known; there are: small, sp"),
+                ([self.trace, '--machine-vcpus', '0'], 'vcpus of a machine')):
+            with self.subTest(why):
+                first = [] if args[0].startswith('/') else [self.trace]
+                code, out, err = self.main('run', '--cloud', self.cloud,
+                                           *first, *args)
+                self.assertEqual((1, ''), (code, out))
+                self.assertIn(why, err)
+                self.assertEqual(1, err.count('\n'))
+
+    def test_bad_arguments(self):
+        for args in (['--seed', '-1'], ['--until-s', 'nan'],
+                     ['--format', 'x']):
+            self.assertEqual(2, self.run_it(*args)[0])
+
+    def test_progress(self):
+        times = iter(range(100))
+        stream = io.StringIO()
+        trace = mock.Mock(share=lambda: 0.25)
+        events = [mock.Mock(at_us=864 * 10**8)] * 3
+        self.assertEqual(events, list(simulate._followed(
+            iter(events), trace, None, lambda: next(times), stream)))
+        self.assertEqual(
+            '1 events, 1 a second, day 1.00, 25 %, 3 s left',
+            stream.getvalue().split('\r')[1].strip())
+
+
+class TestTraces(Case):
+
+    def test_generate_and_run(self):
+        path = str(self.directory / 'made.jsonl')
+        code, _, _ = self.main('generate', '--hours', '2', '--per-hour',
+                               '30', '--seed', '5', '--output', path)
+        self.assertEqual(0, code)
+        code, one, _ = self.main('run', '--cloud', self.cloud, path)
+        self.assertEqual(0, code)
+        _, other, _ = self.main('run', '--cloud', self.cloud, path)
+        self.assertEqual(one, other)
+        _, another, _ = self.main('generate', '--hours', '2', '--per-hour',
+                                  '30', '--seed', '5')
+        self.assertEqual(pathlib.Path(path).read_text(), another)
+
+    def test_generate_refuses(self):
+        for args in (['--preemptible', '2'], ['--sigma', '-1'],
+                     ['--hours', 'nan']):
+            self.assertEqual(1, self.main('generate', *args)[0])
+
+    def test_convert(self):
+        path = self.write(
+            'jobs.swf', '1 0 0 60 1 -1 -1 1 60 -1 1 1 1 -1 0 -1 -1 -1\n'
+            '2 0 0 -1 1 -1 -1 1 60 -1 1 1 1 -1 0 -1 -1 -1\n')
+        code, out, err = self.main('convert', path)
+        self.assertEqual(0, code)
+        self.assertEqual('1', json.loads(out)['id'])
+        self.assertEqual('nova-preempt-simulate: 1 records are left out: '
+                         'did not run\n', err)
+
+
+class TestCloud(Case):
+
+    def test_all_of_it(self):
+        found, workers = simulation_files.read_cloud(self.cloud)
+        self.assertEqual(2, workers)
+        self.assertFalse(found.spread)
+        self.assertEqual((setting.HostKind('a', 2, {
+            'VCPU': Inventory(8, max_unit=8),
+            'MEMORY_MB': Inventory(4096, 512, max_unit=4096,
+                                   allocation_ratio=1.5)}),),
+            found.hosts)
+        self.assertEqual({
+            'small': setting.Flavor({'VCPU': 1}),
+            'spot': setting.Flavor({'VCPU': 8}, setting.Terms(
+                0, None, 5, 'shelve', True))}, found.flavors)
+        self.assertEqual(setting.Terms(60), found.classes['best'])
+        self.assertIsNone(found.classes['bronze'])
+        self.assertEqual(setting.Terms(), found.classes['preemptible'])
+        self.assertEqual('constant:3', found.delays.shelve.text)
+
+    def test_the_one_in_the_documentation(self):
+        found, _ = simulation_files.read_cloud(str(
+            pathlib.Path(__file__).parents[3] / 'doc' / 'source'
+            / 'simulating-cloud.yaml'))
+        self.assertEqual(120, sum(kind.count for kind in found.hosts))
+        self.assertTrue(found.flavors['spot.small'].terms.restore)
+        self.assertEqual(60, found.classes['batch'].notice_s)
+
+    def test_what_is_wrong_is_said(self):
+        good = 'hosts: [{name: a, count: 1, resources: {VCPU: 4}}]\n'
+        for content, why in (
+                ('', ':1: is empty'),
+                ('hosts: []', 'hosts: must be from 1 to'),
+                ('hosts: [{name: a, count: 0, resources: {VCPU: 4}}]',
+                 'hosts[0].count: must be from 1'),
+                ('hosts: [{name: a, count: 1, resources: {VCPU: -4}}]',
+                 'hosts[0].resources.VCPU: must be from 1'),
+                (good.replace('}}]', '}, reserved: {X: 1}}]'),
+                 'there is no X among'),
+                (good + 'host: 1', ':2: host: unknown key'),
+                (good + 'workers: 0', ':2: workers: must be from 1'),
+                (good + 'spread: 1', ':2: spread: must be true or false'),
+                (good + 'delays: {boot: "normal:1"}', "delays.boot: 'normal"),
+                (good + 'delays: {boot: "uniform:2,1"}', 'LOW is above'),
+                (good + 'delays: {boot: "constant:1e9"}', 'delays.boot'),
+                (good + 'delays: {boot: "constant:90000"}', 'delays.boot'),
+                (good + 'classes: {a: {extra_specs: {x: [1]}}}',
+                 'classes.a.extra_specs.x: must be text')):
+            with self.subTest(why):
+                path = self.write('bad.yaml', content)
+                with self.assertRaises(nodes.BadFile) as raised:
+                    simulation_files.read_cloud(path)
+                self.assertIn(why, str(raised.exception))
+
+
+class TestPolicy(Case):
+
+    def test_options(self):
+        path = self.write('nova.conf', """
+[preemption]
+cost = youngest_first
+minimum_runtime_s = 7
+maximum_runtime_s = 8
+notice_s = 9
+max_waiting_requests = 3
+project_budget = 4
+consider = always
+[preemption_engine]
+restore_at_once = 5
+""")
+        found, left_out = simulation_files.read_policy(path, 2)
+        self.assertEqual([], left_out)
+        self.assertEqual(
+            (costs.youngest_first, 7, 9, True, 8, 6, 4, 5),
+            (found.policy.cost, found.policy.rules.minimum_runtime_s,
+             found.policy.notice.length_s(None), found.policy.always,
+             found.maximum_runtime_s, found.max_waiting_requests,
+             found.project_budget, found.restore_at_once))
+
+    def test_nova_conf_of_this_machine_does_not_count(self):
+        with mock.patch.dict(os.environ, {'HOME': str(self.directory)}):
+            self.write('nova.conf', '[preemption]\nnotice_s = 99\n')
+            found, _ = simulation_files.read_policy(None, 1)
+        self.assertEqual(30, found.policy.notice.length_s(None))
