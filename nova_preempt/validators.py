@@ -93,4 +93,15 @@ def register():
                 'description': 'Whether servers come back.',
             },
         ),
+        base.ExtraSpecValidator(
+            name=specs.LADDER,
+            description=(
+                'The name of a ladder of flavors, which differ in their '
+                'number of cores. A request that waits may name the ladder, '
+                'and gets one of them when its turn comes.'),
+            value={
+                'type': str,
+                'description': 'A name.',
+            },
+        ),
     ]

@@ -25,6 +25,7 @@ from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
 from nova_preempt.backlog import intake
+from nova_preempt.backlog import ladders
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 from nova_preempt.power import figure_cache
@@ -45,7 +46,8 @@ def make_services(conf):
         schedule=schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
         intake=intake.Intake(conf, database, trusts.Trusts(conf),
-                             user_reading.UserReading(conf)))
+                             user_reading.UserReading(conf),
+                             ladders=ladders.load(conf.backlog)))
 
 
 def make_app(conf, services=None):

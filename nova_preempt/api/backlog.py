@@ -28,7 +28,8 @@ from nova_preempt.db import backlog
 # What in model.Request is called otherwise, or is no JSON.
 _NAMES = {'class': 'class_name'}
 _TIMES = ('not_before', 'not_after', 'back_until')
-_APART = ('body', 'compute_version', 'flavors', 'count', 'least_count')
+_APART = ('body', 'compute_version', 'flavors', 'count', 'least_count',
+          'ladder')
 
 
 def list_requests(call):
@@ -79,7 +80,8 @@ def create_request(call):
             body=wanted['body'],
             compute_version=wanted.get('compute_version') or _version(call),
             count=wanted.get('count'), least_count=wanted.get('least_count'),
-            flavors=flavors and tuple(flavors), wishes=_wishes(wanted))))
+            flavors=flavors and tuple(flavors),
+            ladder=wanted.get('ladder', ''), wishes=_wishes(wanted))))
 
 
 def update_request(call):

@@ -78,6 +78,10 @@ CREATE = _object({'request': _object({
                 'maxItems': _MAX_FLAVORS, 'description':
                 'Ids, in order of preference; flavorRef of the body if it is '
                 'missing.'},
+    'ladder': {**schemas.TEXT, 'maxLength': 64, 'description':
+               'Of flavors, in place of flavors and counts: how many servers '
+               'and of which flavor follows from the priorities when its '
+               'turn comes.'},
     **_COUNTS, **_WISHES,
 }, closed=True)}, closed=True)
 
@@ -119,6 +123,7 @@ _LISTED = {
                 'items': _object({
                     'id': schemas.STRING, 'name': schemas.STRING,
                     'resources': _AMOUNTS, 'preemptible': _FLAG})},
+    'ladder': schemas.STRING,
     'class': schemas.STRING,
     'priorities': {'type': ['object', 'null']},
     'not_before': schemas.NULLABLE,

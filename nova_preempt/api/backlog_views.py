@@ -37,6 +37,7 @@ def listed(item):
                      'resources': dict(flavor.resources),
                      'preemptible': flavor.preemptible}
                     for flavor in item.alternatives],
+        'ladder': item.ladder,
         'class': item.class_name,
         'priorities': item.priorities and dataclasses.asdict(item.priorities),
         'not_before': views.time(item.not_before),

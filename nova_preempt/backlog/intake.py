@@ -46,6 +46,8 @@ class Wanted:
 
     :ivar body: as Nova takes it
     :ivar flavors: ids, None for the one in the body
+    :ivar ladder: the name of flavors of which one is chosen when its turn
+        comes, '' for none
     :ivar wishes: others by the names of model.Request
     """
 
@@ -54,6 +56,7 @@ class Wanted:
     count: int | None = None
     least_count: int | None = None
     flavors: tuple[str, ...] | None = None
+    ladder: str = ''
     wishes: dict = dataclasses.field(default_factory=dict)
 
 
@@ -66,15 +69,17 @@ class Intake:
     :param reading: a cloud.user_reading.UserReading
     :param classes: returns the names of the classes that there are
     :param clock: returns now, naive and in UTC
+    :param ladders: a backlog.ladders.Ladders, None where there are none
     """
 
     def __init__(self, conf, database, made, reading, classes=tuple,
-                 clock=timeutils.utcnow):
+                 clock=timeutils.utcnow, ladders=None):
         self._options = conf.backlog
         self._db = database
         self._trusts = made
         self._reading = reading
         self._classes = classes
+        self._ladders = ladders
         self._clock = clock
 
     def submit(self, context, token, wanted):
@@ -193,21 +198,55 @@ class Intake:
         now = self._now()
         server = wanted.body['server']
         with _naming_fields():
-            counts = asking.counts(wanted.count, wanted.least_count, server,
-                                   self._options.max_count)
-            flavors = asking.flavors(wanted.flavors, server)
-            self._check_body(wanted, flavors[0])
-            asking.check_server(server, counts.most)
             asking.check_wishes(wanted.wishes, now, self._classes())
-            alternatives = self._look_up(token, server, flavors)
+            if wanted.ladder:
+                alternatives, counts = self._rungs(token, wanted, server)
+            else:
+                alternatives, counts = self._flavors(token, wanted, server)
+            asking.check_server(server, counts.most)
+            self._look_up_others(token, server)
         return model.Request(
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,
             user_id=context.user_id, trust_id='',
             body=_without_ours(wanted.body),
             compute_version=wanted.compute_version, count=counts.most,
             least_count=counts.least, alternatives=alternatives,
+            ladder=wanted.ladder, apart=bool(wanted.ladder),
             created_at=now, updated_at=now, waits_since=now,
             **{'name': _name(server), **wanted.wishes})
+
+    def _flavors(self, token, wanted, server):
+        """(Alternatives, asking.Counts) of what a user has chosen."""
+        counts = asking.counts(wanted.count, wanted.least_count, server,
+                               self._options.max_count)
+        flavors = asking.flavors(wanted.flavors, server)
+        self._check_body(wanted, flavors[0])
+        from_volume = asking.starts_from_volume(server)
+        with self._reading_as('flavors'):
+            return tuple(self._reading.flavor(token, flavor_id, from_volume)
+                         for flavor_id in flavors), counts
+
+    def _rungs(self, token, wanted, server):
+        """The same of a ladder, where priorities say what is chosen."""
+        if self._ladders is None:
+            raise asking.Refused(
+                'ladder', 'there are none: [backlog]ladders is false')
+        priorities = wanted.wishes.get('priorities')
+        asking.check_ladder(wanted.ladder, priorities, {
+            'flavors': wanted.flavors, 'count': wanted.count,
+            'least_count': wanted.least_count}, server)
+        asking.check_group(wanted.ladder, wanted.body)
+        with self._reading_as('ladder'):
+            found = self._ladders.rungs(self._reading.ladder(
+                token, wanted.ladder, asking.starts_from_volume(server)),
+                priorities)
+        if not found:
+            raise asking.Refused(
+                'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
+                'the reputation that is asked for')
+        self._check_body(wanted, found[0].flavor_id)
+        copies = self._ladders.copies(priorities)
+        return found, asking.Counts(copies, copies)
 
     @staticmethod
     def _check_body(wanted, flavor_id):
@@ -227,25 +266,25 @@ class Intake:
         except boot_schema.InvalidBody as exc:
             raise asking.Refused('body', str(exc)) from None
 
-    def _look_up(self, token, server, flavors):
-        """The Alternatives, if all that is named is there."""
-        from_volume = asking.starts_from_volume(server)
-        field = 'flavors'
-        try:
-            found = tuple(self._reading.flavor(token, flavor_id, from_volume)
-                          for flavor_id in flavors)
-            if server.get('imageRef'):
-                field = 'body.server.imageRef'
+    def _look_up_others(self, token, server):
+        """Refuse an image or a key pair that is not there."""
+        if server.get('imageRef'):
+            with self._reading_as('body.server.imageRef'):
                 self._reading.image(token, server['imageRef'])
-            if server.get('key_name'):
-                field = 'body.server.key_name'
+        if server.get('key_name'):
+            with self._reading_as('body.server.key_name'):
                 self._reading.key_pair(token, server['key_name'])
+
+    @contextlib.contextmanager
+    def _reading_as(self, field):
+        """Say of which field it is that Nova refuses something."""
+        try:
+            yield
         except (user_reading.NotFound, user_reading.Refused) as exc:
             raise asking.Refused(field, str(exc)) from None
         except nova_api.NovaError as exc:
             LOG.warning('Nova cannot be asked about a request: %s', exc)
             raise exceptions.NoAnswer('Nova cannot be asked.') from None
-        return found
 
     # -- trusts --------------------------------------------------------------
 

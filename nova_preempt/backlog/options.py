@@ -12,6 +12,7 @@
 """The options of an operator as the rules take them."""
 
 from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import order as core_order
 from nova_preempt.core.backlog import passing
 
 # So much longer than Nova's answer is waited for something may be under way.
@@ -36,3 +37,20 @@ def passes(options):
         most_of_project=options.starts_per_pass_and_project,
         hold_after_s=options.hold_after_s,
         most_holds=options.most_holds)
+
+
+def order(options):
+    """A core.backlog.order.Options, of the same.
+
+    :raises ValueError: a weight is no whole number
+    """
+    weights = {}
+    for name, text in options.priority_weights.items():
+        try:
+            weights[name] = int(text)
+        except ValueError:
+            raise ValueError(
+                f'[backlog]priority_weights has {text!r} for {name}, which '
+                'is no whole number') from None
+    return core_order.Options(weights, options.linear_priorities,
+                              options.patience_s)

@@ -12,6 +12,7 @@
 """Passes: who of those that wait starts now, and what the others wait for."""
 
 import datetime
+import importlib.metadata
 
 import stevedore
 
@@ -37,14 +38,17 @@ class Passes:
     :param rooms: a nova_preempt.backlog.rooms.Rooms
     :param starting: a nova_preempt.backlog.starting.Starting
     :param ranking: returns the core.backlog.order.Order
+    :param ladders: a nova_preempt.backlog.ladders.Ladders, or None
     """
 
-    def __init__(self, options, database, rooms, starting, ranking):
+    def __init__(self, options, database, rooms, starting, ranking,
+                 ladders=None):
         self._options = options
         self._database = database
         self._rooms = rooms
         self._starting = starting
         self.ranking = ranking
+        self._ladders = ladders
 
     def run(self, requests, now):
         """Start what can start of these.
@@ -71,7 +75,8 @@ class Passes:
             waiting, now, backlog_rooms.shares(requests, rooms))
         return passing.decide(
             ranked, rooms, now, backlog_options.passes(self._options),
-            self._pace(now))
+            self._pace(now),
+            self._ladders and self._ladders.choosing(rooms, waiting))
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)
@@ -83,14 +88,25 @@ def _is_news(request, note):
         note.position, note.waits_for, note.estimate_s)
 
 
-def load_order(name):
-    """The core.backlog.order.Order of this name.
+def load_order(options):
+    """The core.backlog.order.Order that [backlog] names.
 
-    :raises ValueError: there is none; names those that there are
+    :raises ValueError: there is none, or its options make no sense
     """
-    found = stevedore.ExtensionManager(ORDERS)
-    if name not in found:
+    known = sorted({item.name for item in importlib.metadata.entry_points(
+        group=ORDERS)})
+    if options.order not in known:
+        raise ValueError(f'[backlog]order is {options.order!r}, not one of '
+                         f'{", ".join(known)}')
+    try:
+        found = stevedore.DriverManager(
+            ORDERS, options.order, on_load_failure_callback=_cannot_load)
+    except ImportError as exc:
         raise ValueError(
-            f'[backlog]order is {name!r}, not one of '
-            f'{", ".join(sorted(found.names()))}')
-    return found[name].plugin()
+            f'[backlog]order is {options.order}, but {exc.name} is not '
+            'installed: it comes with nova-preempt[classes]') from exc
+    return found.driver(backlog_options.order(options))
+
+
+def _cannot_load(_manager, _entry_point, exc):
+    raise exc

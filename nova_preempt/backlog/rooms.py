@@ -46,27 +46,29 @@ class Rooms:
         policy, now = self._known.policy(), self._clock()
         by_node = self._known.servers.by_node()
         kept = self._kept()
-        return [_room(host.name, provider, {
+        return [_room(host, provider, {
                     uuid for uuid, server
                     in by_node.get(host.name, {}).items()
                     if policy.may_give_way(server, now)})
                 for host, provider in rooms if host.name not in kept]
 
 
-def _room(name, provider, leaving):
+def _room(host, provider, leaving):
     """A core Room.
 
+    :param host: a nova_preempt.reservation.inventory.Host
     :param leaving: uuids of servers that may be made to end
     """
     free = {resource_class: provider.free(resource_class)
             for resource_class in provider.inventories}
     return core.Room(
-        name, free,
+        host.name, free,
         capacity.total((free, *(
             provider.allocations[uuid] for uuid in leaving
             if uuid in provider.allocations))),
         {resource_class: inventory.capacity for resource_class, inventory
-         in provider.inventories.items()})
+         in provider.inventories.items()},
+        traits=frozenset(host.properties['traits']))
 
 
 def shares(requests, rooms):

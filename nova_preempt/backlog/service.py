@@ -18,6 +18,7 @@ from nova import exception
 
 from nova_preempt import metrics
 from nova_preempt.backlog import following
+from nova_preempt.backlog import ladders
 from nova_preempt.backlog import notifications
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
@@ -42,7 +43,8 @@ class Backlog:
     :param make_nova: see users.Users
     :param kept: see rooms.Rooms
     :ivar works: [(name, function)], see nova_preempt.engine.timer
-    :raises InvalidConfiguration: there is no such order
+    :raises InvalidConfiguration: there is no such order, or something is not
+        installed
     """
 
     def __init__(self, conf, process, known, inventory, trusts=None,
@@ -65,7 +67,8 @@ class Backlog:
             options, process.db,
             rooms.Rooms(inventory, known, process.clock, kept),
             starting.Starting(options, acting, written, self._now),
-            functools.cache(lambda: _load_order(options.order)))
+            functools.cache(lambda: _load_order(options)),
+            ladders.load(options))
         if options.enabled:
             # What is wrong is to be known at once.
             self._passes.ranking()
@@ -95,8 +98,8 @@ class Backlog:
         self._telling.shutdown(wait=False)
 
 
-def _load_order(name):
+def _load_order(options):
     try:
-        return passes.load_order(name)
+        return passes.load_order(options)
     except ValueError as exc:
         raise exception.InvalidConfiguration(str(exc)) from exc

@@ -21,8 +21,13 @@ from nova_preempt.backlog import options as backlog_options
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import trusts as api
+from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
+
+# How Nova calls scheduler hints in a body; both are taken.
+_HINTS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
 LOG = logging.getLogger(__name__)
 
@@ -83,7 +88,13 @@ class Starting:
             now)
 
     def _ask(self, nova, request, begun, boot):
-        reply = nova.create(body_of(request, boot), request.compute_version)
+        try:
+            group = (nova.group(model.group_name(request))
+                     if model.has_group(request) else None)
+            reply = nova.create(body_of(request, boot, group),
+                                request.compute_version)
+        except user_nova.NoGroup as exc:
+            reply = exc.reply
         how = answers.taken(reply.status, reply.kind, reply.text,
                             request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
@@ -97,11 +108,17 @@ class Starting:
             backlog_options.lifecycle(self._options)), now)
 
 
-def body_of(request, boot):
-    """The user's body for a boot: all or none of its servers."""
+def body_of(request, boot, group=None):
+    """The user's body for a boot: all or none of its servers.
+
+    :param group: the uuid of the server group that they are in
+    """
     body = copy.deepcopy(dict(request.body))
     server = body['server']
     server.update(flavorRef=boot.flavor_id, min_count=boot.count,
                   max_count=boot.count,
                   tags=[*server.get('tags', ()), boot.tag])
+    if group is not None:
+        name = next((name for name in _HINTS if name in body), _HINTS[0])
+        body[name] = {**body.get(name, {}), 'group': group}
     return body

@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts as api
 from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import model
 
 LOG = logging.getLogger(__name__)
 
@@ -65,14 +66,25 @@ class Users:
                                  'uuid': request.uuid, 'exc': exc})
 
     def forget(self, request):
-        """Delete the trust of a request.
+        """Delete the trust of a request, and a server group without servers.
 
         :returns: whether it is gone
         """
         try:
+            self._delete_group(request)
             self._trusts.delete(request.trust_id)
-        except api.KeystoneError as exc:
+        except (api.KeystoneError, nova_api.NovaError) as exc:
             LOG.warning('The trust of request %(uuid)s cannot be deleted yet: '
                         '%(exc)s', {'uuid': request.uuid, 'exc': exc})
             return False
         return True
+
+    def _delete_group(self, request):
+        if not model.has_group(request) or any(
+                server.state != model.GONE for server in request.servers):
+            return
+        try:
+            self.nova(request).delete_group(model.group_name(request))
+        except api.TrustGone as exc:
+            LOG.info('The server group of request %(uuid)s stays: %(exc)s',
+                     {'uuid': request.uuid, 'exc': exc})

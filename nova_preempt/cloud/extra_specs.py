@@ -27,6 +27,7 @@ MAXIMUM_RUNTIME = 'preemptible:maximum_runtime_s'
 NOTICE = 'preemptible:notice_s'
 ACTION = 'preemptible:action'
 RESTORE = 'preemptible:restore'
+LADDER = 'preemptible:ladder'
 HINT = 'preemptible'
 #: Of extra specs.
 NAMESPACE = 'preemptible'
@@ -71,6 +72,11 @@ def action(extra_specs):
 def restore(extra_specs):
     """Whether they come back once there is room."""
     return strutils.bool_from_string(extra_specs.get(RESTORE))
+
+
+def ladder(extra_specs):
+    """Of which ladder of flavors it is a rung, '' if of none."""
+    return extra_specs.get(LADDER, '')
 
 
 def resource_classes(extra_specs):

@@ -24,6 +24,9 @@ from nova_preempt.conf import preemption
 
 # What is done to a server whose body did not say a version.
 VERSION = '2.52'
+# The last in which a policy of a server group is one of a list.
+_GROUPS = '2.63'
+_PAGE = 1000
 
 _OK = (200, 202, 204)
 
@@ -44,6 +47,14 @@ class Reply:
     text: str = ''
     kind: str = ''
     server_uuid: str = ''
+
+
+class NoGroup(Exception):
+    """Nova has not made a server group; ``reply`` says why."""
+
+    def __init__(self, reply):
+        super().__init__(reply.text)
+        self.reply = reply
 
 
 class UserNova:
@@ -91,6 +102,39 @@ class UserNova:
             return Reply(answer.status_code,
                          server_uuid=_server_uuid(answer))
         return Reply(answer.status_code, *_fault(answer))
+
+    def group(self, name):
+        """The uuid of the anti-affinity group of this name, made if needed.
+
+        :raises NoGroup: Nova has not made it, or nobody knows
+        """
+        body = {'server_group': {'name': name,
+                                 'policies': ['anti-affinity']}}
+        try:
+            for found in self._groups(name):
+                return found['id']
+            answer = self._call('POST', '/os-server-groups', _GROUPS,
+                                json=body)
+        except (ks_exc.ClientException, nova_api.NovaError) as exc:
+            raise NoGroup(Reply(None, str(exc))) from exc
+        if answer.status_code not in _OK:
+            raise NoGroup(Reply(answer.status_code, *_fault(answer)))
+        return answer.json()['server_group']['id']
+
+    def delete_group(self, name):
+        """Delete it; fine if it is gone. Raises NovaError."""
+        for found in self._groups(name):
+            self._ask('DELETE', f'/os-server-groups/{found["id"]}')
+
+    def _groups(self, name):
+        """Those of this name."""
+        offset, page = 0, True
+        while page:
+            page = self._ask(
+                'GET', '/os-server-groups', params={
+                    'limit': _PAGE, 'offset': offset}).json()['server_groups']
+            yield from (found for found in page if found['name'] == name)
+            offset += len(page)
 
     def get(self, uuid):
         """The server as Nova shows it, None if there is none.

@@ -56,11 +56,20 @@ class UserReading:
 
         :param from_volume: whether its root disk is a volume
         """
-        found = self._get(token, _FLAVORS, 'flavors', flavor_id)['flavor']
-        extra_specs = found.get('extra_specs') or {}
-        return model.Alternative(
-            found['id'], found['name'], _resources(found, from_volume),
-            specs.flavor_is_preemptible(extra_specs))
+        return _alternative(
+            self._get(token, _FLAVORS, 'flavors', flavor_id)['flavor'],
+            from_volume)
+
+    def ladder(self, token, name, from_volume=False):
+        """[model.Alternative] of the flavors with this name of a ladder."""
+        found, marker = [], {}
+        while page := self._ask(token, _FLAVORS, 'flavors', 'detail',
+                                **marker)['flavors']:
+            found += [_alternative(flavor, from_volume) for flavor in page
+                      if specs.ladder(flavor.get('extra_specs') or {})
+                      == name]
+            marker = {'marker': page[-1]['id']}
+        return found
 
     def image(self, token, image_id):
         """Complain if there is none."""
@@ -71,10 +80,15 @@ class UserReading:
         self._get(token, _KEY_PAIRS, 'os-keypairs', name)
 
     def _get(self, token, version, kind, name):
-        path = f'/{kind}/{urllib.parse.quote(str(name), safe="")}'
+        return self._ask(token, version, kind, urllib.parse.quote(
+            str(name), safe=''))
+
+    def _ask(self, token, version, kind, name, **query):
+        path = f'/{kind}/{name}'
         try:
             return self._own().get(
                 f'{self._endpoint()}{path}', authenticated=False,
+                params=query,
                 headers={'X-Auth-Token': token,
                          'OpenStack-API-Version': f'compute {version}'}
             ).json()
@@ -110,18 +124,25 @@ class UserReading:
         return self._session
 
 
-def _resources(found, from_volume):
-    """What Nova's scheduler would ask Placement for.
+def _alternative(found, from_volume):
+    """A model.Alternative, with what Nova's scheduler asks Placement for.
 
     :param found: a flavor as Nova's API has it
     """
+    extra_specs = found.get('extra_specs') or {}
     objects.register_all()
     flavor = objects.Flavor(
         flavorid=found['id'], name=found['name'], vcpus=found['vcpus'],
         memory_mb=found['ram'], root_gb=found['disk'],
         ephemeral_gb=found.get('OS-FLV-EXT-DATA:ephemeral', 0),
         swap=found.get('swap') or 0,
-        extra_specs=dict(found.get('extra_specs') or {}))
+        extra_specs=dict(extra_specs))
     asked = nova_utils.ResourceRequest.from_request_spec(
         objects.RequestSpec(flavor=flavor, is_bfv=from_volume))
-    return asked.merged_resources()
+    group = asked.get_request_group(None)
+    return model.Alternative(
+        found['id'], found['name'], asked.merged_resources(),
+        specs.flavor_is_preemptible(extra_specs),
+        specs.maximum_runtime_s(extra_specs),
+        tuple(sorted(group.required_traits)),
+        tuple(sorted(group.forbidden_traits)))

@@ -41,7 +41,44 @@ Which request comes first: the name of an entry point in the group
 
 * ``fifo``, the default: the one that has waited longest;
 * ``fair_share``: the one of the project that has the least, by dominant
-  resource fairness, then the one that has waited longest.
+  resource fairness, then the one that has waited longest;
+* ``promethee``: the one with the highest priorities, by PROMETHEE II, with
+  waiting time as a fifth one.
+
+The last two need ``nova-preempt[classes]``.
+"""),
+    cfg.DictOpt(
+        'priority_weights',
+        default={},
+        help='Of ``promethee``: how much each of the priorities time, '
+             'reputation, cores and redundancy counts, as in '
+             '"time:2,cores:0". Whole numbers; those that are not named, all '
+             'by default, count 1.'),
+    cfg.BoolOpt(
+        'linear_priorities',
+        default=False,
+        help='Of ``promethee``: whether a priority that is higher by two '
+             'levels counts twice as much as one that is higher by one. '
+             'False, the default, is the published preference function: '
+             'higher is higher.'),
+    cfg.IntOpt(
+        'patience_s',
+        default=86400,
+        min=0,
+        help='Of ``promethee``: who has waited for so much longer than '
+             'another, in seconds, comes before it whatever their '
+             'priorities. A day, the default, lets best effort wait through '
+             'the hours of most use. 0: priorities alone count, and best '
+             'effort may wait for ever.'),
+    cfg.BoolOpt(
+        'ladders',
+        default=False,
+        help="""
+Whether a request may name a ladder of flavors (their extra spec
+``preemptible:ladder``) and priorities in place of a flavor and a number. It
+then gets a number of cores by what is idle and who else waits, and copies on
+distinct hosts by its redundancy. It needs ``nova-preempt[classes]``, and so it
+is off by default. Set it alike for the API and the engine.
 """),
     cfg.FloatOpt(
         'pass_interval_s',

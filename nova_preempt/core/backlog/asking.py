@@ -112,6 +112,51 @@ def flavors(
     return found
 
 
+def check_ladder(
+    ladder: str,
+    priorities: model.Priorities | None,
+    others: Mapping[str, Any],
+    server: Mapping[str, Any],
+) -> None:
+    """Refuse what a ladder decides, where it is said as well.
+
+    :param others: what else the request says, by field
+    :raises Refused:
+    """
+    if not ladder:
+        return
+    if priorities is None:
+        raise Refused("ladder", "it needs priorities")
+    for field in ("flavors", "count", "least_count"):
+        if others.get(field) is not None:
+            raise Refused(field, "with a ladder it follows from priorities")
+    for name in ("flavorRef", "min_count", "max_count"):
+        if name in server:
+            raise Refused(
+                f"body.server.{name}",
+                "with a ladder it follows from priorities",
+            )
+
+
+def check_group(ladder: str, body: Mapping[str, Any]) -> None:
+    """Refuse a server group where the request has one of its own.
+
+    :param body: Nova's, with its hints beside the server
+    :raises Refused:
+    """
+    for name, hints in body.items():
+        if (
+            ladder
+            and name != "server"
+            and isinstance(hints, Mapping)
+            and "group" in hints
+        ):
+            raise Refused(
+                f"body.{name}.group",
+                "with a ladder the servers have a group of their own",
+            )
+
+
 def check_server(server: Mapping[str, Any], count: int) -> None:
     """Refuse what cannot be asked of Nova through a request that waits.
 

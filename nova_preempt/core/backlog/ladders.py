@@ -25,10 +25,34 @@ from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.classes import sla
 from nova_preempt.core.model import Resources
 
+#: What flavors ask for that are for hosts of a category.
+TRAITS = {
+    category: f"CUSTOM_REPUTATION_{category.name}" for category in sla.Category
+}
+
 #: The hosts of a category, by the traits that its flavors ask for.
 _Category = tuple[tuple[str, ...], tuple[str, ...]]
 
 _NONE = model.Priorities()
+
+
+def rungs(
+    flavors: Iterable[model.Alternative], priorities: model.Priorities
+) -> tuple[model.Alternative, ...]:
+    """Return those of a ladder that are for a request, the largest first.
+
+    Those for hosts of the category of its reputation; all of them where the
+    ladder knows no categories.
+    """
+    found = list(flavors)
+    known = set(TRAITS.values())
+    if any(known.intersection(item.required) for item in found):
+        service = sla.Service(priorities.reputation)
+        trait = TRAITS[sla.CATEGORIES[service]]
+        found = [item for item in found if trait in item.required]
+    return tuple(
+        sorted(found, key=lambda item: (-_cores(item.resources), item.name))
+    )
 
 
 class Ladders:

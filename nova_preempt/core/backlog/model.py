@@ -195,3 +195,13 @@ def least(request: Request) -> int:
     """Return how many more of its servers start together, or none does."""
     there = request.count - missing(request)
     return max(1, request.least_count - there)
+
+
+def has_group(request: Request) -> bool:
+    """Whether its servers are in a server group of their own."""
+    return request.apart and request.count > 1
+
+
+def group_name(request: Request) -> str:
+    """Return the name of this group, by which it is found again."""
+    return f"backlog:{request.uuid}"

@@ -32,6 +32,7 @@ from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
 from nova_preempt.backlog import intake
+from nova_preempt.backlog import ladders
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 import nova_preempt.conf
@@ -211,10 +212,20 @@ class Reading:
             'f1': model.Alternative('f1', 'big', {
                 'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
             'f2': model.Alternative('f2', 'spot', {'VCPU': 1}, True)}
+        self.ladders = {'web': [
+            model.Alternative(f'{name}{cores}', f'{name}{cores}',
+                              {'VCPU': cores},
+                              required=(f'CUSTOM_REPUTATION_{name}',))
+            for name in ('HIGH', 'LOW') for cores in (1, 2, 4)]}
 
     def flavor(self, token, flavor_id, from_volume=False):
         self._find(token, self.flavors, flavor_id)
         return self.flavors[flavor_id]
+
+    def ladder(self, token, name, from_volume=False):
+        if self.fails:
+            raise self.fails
+        return self.ladders.get(name, [])
 
     def image(self, token, image_id):
         self._find(token, [self.image_id], image_id)
@@ -309,10 +320,13 @@ class ApiTestCase(DatabaseTestCase):
         # Neither Keystone nor Nova's API is there.
         self.trusts, self.reading = Trusts(), Reading()
         self.conf.set_override('enabled', True, 'backlog')
+        self.conf.set_override('ladders', True, 'backlog')
         made = app.make_services(self.conf)
         self.services = services = dataclasses.replace(
             made, intake=intake.Intake(self.conf, made.database, self.trusts,
-                                       self.reading, lambda: ('gold',)))
+                                       self.reading, lambda: ('gold',),
+                                       ladders=ladders.load(
+                                           self.conf.backlog)))
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
         self.app = app.make_app(self.conf, services)

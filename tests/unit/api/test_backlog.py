@@ -103,7 +103,7 @@ class TestCreate(BacklogTestCase):
                  'preemptible': True},
                 {'id': 'f1', 'name': 'big', 'preemptible': False,
                  'resources': {'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}}],
-            'class': 'gold', 'priorities': {
+            'ladder': '', 'class': 'gold', 'priorities': {
                 'time': 3, 'reputation': 1, 'cores': 1, 'redundancy': 1},
             'longest_wait_s': 7200, 'comes_back': True, 'most_returns': 4,
             'returns': 0, 'waits_for': {}, 'position': None,
@@ -250,6 +250,51 @@ class TestRefused(BacklogTestCase):
         self.assertIn('more than 1024', self.create(
             code=413, server={'user_data': 'A' * 1024}))
         self.assert_nothing_is_kept()
+
+    def test_ladder(self):
+        found = self.create(server={'flavorRef': None}, ladder='web',
+                            priorities={'reputation': 3, 'redundancy': 2})
+        self.assertEqual(('web', 2, 2, ['HIGH4', 'HIGH2', 'HIGH1']), (
+            found['ladder'], found['count'], found['least_count'],
+            [flavor['name'] for flavor in found['flavors']]))
+        kept = backlog.get(self.db, found['id'])
+        self.assertTrue(kept.apart)
+        self.assertNotIn('flavorRef', kept.body['server'])
+
+    def test_ladders_that_are_none(self):
+        server = {'flavorRef': None}
+        for values, text in (
+                ({'ladder': 'web'}, 'ladder: it needs priorities'),
+                ({'ladder': 'web', 'priorities': {'reputation': 2}},
+                 "ladder: 'web' has no flavor for hosts"),
+                ({'ladder': 'x', 'priorities': {}}, "'x' has no flavor"),
+                ({'ladder': 'web', 'priorities': {}, 'count': 2},
+                 'count: with a ladder it follows'),
+                ({'ladder': 'web', 'priorities': {}, 'flavors': ['f1']},
+                 'flavors: with a ladder'),
+                ({'ladder': 'web', 'priorities': {},
+                  'server': {'flavorRef': 'f1'}},
+                 'body.server.flavorRef: with a ladder'),
+                ({'ladder': 'web', 'priorities': {},
+                  'server': {'flavorRef': None, 'min_count': 2}},
+                 'body.server.min_count: with a ladder')):
+            with self.subTest(text):
+                answer = self.create(code=400, **{'server': server, **values})
+                self.assertIn(text.partition(': ')[2], answer)
+                self.assertIn(f"request.{text.partition(':')[0]}'"
+                              if ': ' in text else text, answer)
+        hints = {'os:scheduler_hints': {'group': make_uuid('group')}}
+        answer = self.post(PATH, {'request': {
+            'body': {**self.body(flavorRef=None), **hints}, 'ladder': 'web',
+            'priorities': {}}}, code=400)
+        self.assertIn('group of their own', answer['error']['message'])
+        self.assertEqual({}, self.trusts.made)
+
+    def test_without_ladders(self):
+        self.services.intake._ladders = None
+        self.assertIn('[backlog]ladders is false', self.create(
+            code=400, server={'flavorRef': None}, ladder='web',
+            priorities={}))
 
     def test_disabled(self):
         self.conf.set_override('enabled', False, 'backlog')

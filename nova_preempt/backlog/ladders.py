@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Ladders of flavors, for who wants them: they need more than the rest.
+
+What decides about them is imported here alone, and only where [backlog]ladders
+is true.
+"""
+
+from nova import exception
+
+
+def load(options):
+    """A Ladders, None where there are none.
+
+    :param options: [backlog] of the configuration
+    :raises InvalidConfiguration: what they need is not installed
+    """
+    if not options.ladders:
+        return None
+    try:
+        from nova_preempt.core.backlog import ladders
+        from nova_preempt.core.classes import sla
+    except ImportError as exc:
+        raise exception.InvalidConfiguration(
+            f'[backlog]ladders is true, but {exc.name} is not installed: it '
+            'comes with nova-preempt[classes].') from exc
+    return Ladders(ladders, sla.SlaOptions())
+
+
+class Ladders:
+    """Which flavors of a ladder, how many servers, and which one when.
+
+    :param core: nova_preempt.core.backlog.ladders
+    :param options: a core.classes.sla.SlaOptions
+    """
+
+    def __init__(self, core, options):
+        self._core = core
+        self._options = options
+
+    def rungs(self, flavors, priorities):
+        """See nova_preempt.core.backlog.ladders.rungs()."""
+        return self._core.rungs(flavors, priorities)
+
+    def copies(self, priorities):
+        """How many servers a request is."""
+        return self._options.copies(priorities.redundancy)
+
+    def choosing(self, rooms, waiting):
+        """What chooses in a pass, see core.backlog.passing.Ladders."""
+        return self._core.Ladders(rooms, waiting)

@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Orders as plugins, and what they and ladders need."""
+
+import sys
+import unittest
+from unittest import mock
+
+from nova import exception
+from oslo_config import cfg
+
+from nova_preempt.backlog import ladders
+from nova_preempt.backlog import passes
+from nova_preempt.conf import backlog as conf_backlog
+from nova_preempt.core.backlog import fair_share
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import priorities
+
+
+class OrdersTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.conf = cfg.ConfigOpts()
+        conf_backlog.register_opts(self.conf)
+        self.conf([])
+
+    def load(self, **options):
+        for name, value in options.items():
+            self.conf.set_override(name, value, conf_backlog.GROUP)
+        return passes.load_order(self.conf.backlog)
+
+
+class TestOrders(OrdersTestCase):
+
+    def test_by_name(self):
+        for name, kind in (('fifo', order.FIFO),
+                           ('fair_share', fair_share.FairShare),
+                           ('promethee', priorities.Promethee)):
+            self.assertIsInstance(self.load(order=name), kind)
+
+    def test_unknown(self):
+        with self.assertRaisesRegex(
+                ValueError, r"\[backlog\]order is 'x', not one of "
+                            'fair_share, fifo, promethee'):
+            self.load(order='x')
+
+    def test_weights(self):
+        for weights, text in (({'time': '1.5'}, "has '1.5' for time"),
+                              ({'tim': '1'}, "'tim', it must be one of"),
+                              ({'time': '-1'}, 'weight of time is -1')):
+            with self.subTest(weights), self.assertRaisesRegex(
+                    ValueError, text):
+                self.load(order='promethee', priority_weights=weights)
+
+    def test_what_is_not_installed(self):
+        missing = {'numpy': None}
+        for name in [*sys.modules]:
+            if name.startswith('nova_preempt.core.backlog.fair_share'):
+                missing[name] = None
+        with mock.patch.dict(sys.modules, missing), self.assertRaisesRegex(
+                ValueError, r'it comes with nova-preempt\[classes\]'):
+            self.load(order='fair_share')
+        self.assertIsInstance(self.load(order='fifo'), order.FIFO)
+
+
+class TestLadders(OrdersTestCase):
+
+    def test_none_by_default(self):
+        self.assertIsNone(ladders.load(self.conf.backlog))
+
+    def test_copies(self):
+        self.conf.set_override('ladders', True, conf_backlog.GROUP)
+        found = ladders.load(self.conf.backlog)
+        self.assertEqual([1, 2, 3], [
+            found.copies(model.Priorities(redundancy=level))
+            for level in (1, 2, 3)])
+
+    def test_what_is_not_installed(self):
+        self.conf.set_override('ladders', True, conf_backlog.GROUP)
+        with mock.patch.dict(sys.modules, {
+                'nova_preempt.core.backlog.ladders': None}), mock.patch.object(
+                    sys.modules['nova_preempt.core.backlog'], 'ladders',
+                    create=True):
+            del sys.modules['nova_preempt.core.backlog'].ladders
+            with self.assertRaisesRegex(
+                    exception.InvalidConfiguration,
+                    r'\[backlog\]ladders is true, but '):
+                ladders.load(self.conf.backlog)
+
+
+if __name__ == '__main__':
+    unittest.main()
