@@ -31,6 +31,7 @@ import statistics
 import time
 from typing import TypeAlias
 
+from nova_preempt.core.classes import harm
 from nova_preempt.core.model import SECOND, Candidate
 from nova_preempt.core.victims import SearchLimits
 from nova_preempt.core.victims import cheapest_victims
@@ -124,6 +125,17 @@ def equal(rng: random.Random, servers: list[Vector]) -> list[int]:
     return [SECOND] * len(servers)
 
 
+def promises(rng: random.Random, servers: list[Vector]) -> list[int]:
+    """Return costs by what is promised to three classes of servers."""
+    costs = []
+    for _ in servers:
+        margin_us = rng.randrange(-600, 3600) * SECOND
+        harms = [0, 0, 0]
+        harms[rng.randrange(3)] = max(0, -margin_us)
+        costs.append(harm.fold([*harms, harm.HORIZON_US - margin_us]))
+    return costs
+
+
 def request(rng: random.Random, host: Vector) -> Vector:
     """Return what one large request lacks, part of it being free."""
     wanted = rng.choice(REQUESTS)
@@ -162,6 +174,7 @@ CASES: dict[str, tuple[Draw, Price, Ask]] = {
     "flavors, cost by size": (flavors, by_size, share(0.05, 0.5)),
     "flavors, cost = vcpus": (flavors, by_vcpu, share(0.05, 0.5)),
     "flavors, equal cost": (flavors, equal, share(0.05, 0.5)),
+    "flavors, promises": (flavors, promises, share(0.05, 0.5)),
     "random, one request": (sizes, hourly, request),
     "random, 5-50 % of host": (sizes, hourly, share(0.05, 0.5)),
     "random, 30-50 % of host": (sizes, hourly, share(0.3, 0.5)),
@@ -179,6 +192,7 @@ CASES: dict[str, tuple[Draw, Price, Ask]] = {
     ),
     "random, cost = vcpus": (sizes, by_vcpu, share(0.05, 0.5)),
     "random, equal cost": (sizes, equal, share(0.05, 0.5)),
+    "random, promises": (sizes, promises, share(0.05, 0.5)),
 }
 
 
