@@ -22,6 +22,7 @@ import json
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers as servers_core
 from nova_preempt.db import backlog_models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
@@ -144,20 +145,38 @@ def begin_boot(database, uuid, of, boot, reason=''):
     return found
 
 
-@retries.retried
+class _Outdated(Exception):
+    """A boot was ended by somebody else."""
+
+
 def record(database, uuid, of, now, verdict):
     """Write down what has become of a request, all of it or nothing.
 
     :param of: the states that the request may be in
     :param verdict: a core.backlog.answers.Verdict
-    :returns: False: the request is in another state, nothing was written
+    :returns: False: the request is in another state, or one of the boots has
+        ended; nothing was written
     """
+    try:
+        return _record(database, uuid, of, now, verdict)
+    except _Outdated:
+        return False
+
+
+@retries.retried
+def _record(database, uuid, of, now, verdict):
     with database.writer() as session:
         if not session.execute(sa.update(_REQUEST).where(
                 _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
                 **_columns(verdict.values), state=verdict.state,
                 updated_at=now)).rowcount:
             return False
+        for boot in verdict.boots:
+            if not session.execute(sa.update(_BOOT).where(
+                    _BOOT.request_uuid == uuid, _BOOT.number == boot.number,
+                    _BOOT.state.in_(servers_core.OPEN_BOOTS)).values(
+                    state=boot.state)).rowcount:
+                raise _Outdated
         if verdict.state not in of:
             _note(session, uuid, now, verdict.state,
                   verdict.values.get('reason', ''))
@@ -165,10 +184,6 @@ def record(database, uuid, of, now, verdict):
         if verdict.forgotten:
             session.execute(sa.delete(_SERVER).where(
                 _SERVER.uuid.in_(verdict.forgotten)))
-        for boot in verdict.boots:
-            session.execute(sa.update(_BOOT).where(
-                _BOOT.request_uuid == uuid, _BOOT.number == boot.number)
-                .values(state=boot.state))
     return True
 
 

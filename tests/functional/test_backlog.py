@@ -12,13 +12,19 @@
 """The backlog: requests that start in the name of users when there is room."""
 
 import datetime
+import threading
+from unittest import mock
 
+from keystoneauth1 import exceptions as ks_exc
 from oslo_utils import uuidutils
+
+from nova_preempt.cloud import user_nova
 
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.core.backlog import ladders  # noqa: F401 (see above)
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
+from nova_preempt.db import pauses
 from nova_preempt.embedded import cloud
 from tests.functional import base
 
@@ -145,9 +151,13 @@ class TestLadders(BacklogTestCase):
             if group['name'] == f'backlog:{uuid}'])
 
 
+class Killed(BaseException):
+    """As if the process had been, by SIGKILL."""
+
+
 class TestLife(BacklogTestCase):
 
-    def test_from_waiting_to_done(self):
+    def test_from_waiting_to_its_end(self):
         uuid = self.leave()
         found = self.step_until(uuid, model.ACTIVE)
         server, = found.servers
@@ -165,4 +175,318 @@ class TestLife(BacklogTestCase):
         self.assertEqual(
             [model.WAITING, model.PLACING, model.ACTIVE, model.DONE],
             [item.state for item in backlog.history(self.db, uuid)])
-        self.assert_consistent()
+        for check in (self.check_no_host, self.check_no_quota,
+                      self.check_refused, self.check_all_or_none,
+                      self.check_expired, self.check_cancelled,
+                      self.check_paused, self.check_away, self.check_gone):
+            check()
+            self.assertEqual({}, self.trusts.made, check.__name__)
+            self.assertEqual([], self.servers(), check.__name__)
+        self.wait_consistent()
+
+    def end(self, uuid):
+        """Delete its servers, and see that it is done."""
+        for server in self.get(uuid).servers:
+            self.delete(server.uuid)
+        self.step_until(uuid, model.DONE)
+
+    def cancel(self, uuid, **values):
+        self.assertTrue(backlog.change(
+            self.db, uuid, model.OPEN, self.at(), state=model.CANCELLED,
+            **values))
+
+    def clear_up(self):
+        """Look until nothing is left to be cleared up."""
+        def clear():
+            self.step()
+            return not self.trusts.made
+
+        self.wait_for(clear, 'trusts to be deleted')
+
+    def check_no_host(self):
+        """Placement has room, and the scheduler finds none all the same."""
+        huge = self.create_flavor('huge', 64, 1024, 10)
+        uuid = self.leave(huge, alternatives=(
+            model.Alternative(huge, 'huge', {'VCPU': 1}),))
+        self.step()
+        found = self.step_until(uuid, model.WAITING)
+        self.assertEqual(
+            ('no_valid_host', 1), (found.waits_for['code'], found.tries))
+        self.wait_for(lambda: not self.step() and not self.servers(),
+                      'what failed to be deleted')
+        self.step()
+        found = self.get(uuid)
+        self.assertEqual(((), 1), (found.servers, len(found.boots)))
+        self.pass_time(30)
+        self.step()
+        self.assertEqual(2, len(self.get(uuid).boots))
+        # Cancelled as it is built, it leaves nothing.
+        self.cancel(uuid)
+        self.clear_up()
+        self.wait_for(lambda: not self.servers(), 'servers to be deleted')
+
+    def check_no_quota(self):
+        self.flags(group='quota', instances=0)
+        uuid = self.leave()
+        self.step()
+        found = self.get(uuid)
+        self.assertEqual((model.WAITING, 'quota'),
+                         (found.state, found.waits_for['code']))
+        self.assertIn('Quota exceeded', found.waits_for['text'])
+        self.flags(group='quota', instances=-1)
+        self.pass_time(30)
+        self.step_until(uuid, model.ACTIVE)
+        self.end(uuid)
+
+    def check_refused(self):
+        uuid = self.leave(body={'server': {
+            'name': 'x', 'imageRef': uuidutils.generate_uuid(),
+            'networks': 'none'}})
+        self.step()
+        found = self.get(uuid)
+        self.assertEqual(model.FAILED, found.state)
+        self.assertRegex(found.reason, '(?i)image.*not')
+        self.clear_up()
+
+    def check_all_or_none(self):
+        """Two of three would fit; and two start with one call."""
+        none = self.leave(count=3)
+        found = self.leave(count=3, least_count=2)
+        self.step_until(found, model.PARTLY_ACTIVE)
+        self.assertEqual(2, len(self.get(found).servers))
+        self.assertEqual(1, len(self.get(found).boots))
+        self.assertEqual(model.WAITING, self.get(none).state)
+        self.cancel(none)
+        self.cancel(found, ends_servers=True)
+        self.clear_up()
+
+    def check_expired(self):
+        uuid = self.leave(longest_wait_s=60,
+                          not_before=self.at() + datetime.timedelta(1))
+        self.step()
+        self.assertEqual('window', self.get(uuid).waits_for['code'])
+        self.pass_time(60)
+        self.step()
+        self.assertEqual(model.EXPIRED, self.get(uuid).state)
+
+    def check_cancelled(self):
+        """What runs stays as its owner's."""
+        uuid = self.leave()
+        server, = self.step_until(uuid, model.ACTIVE).servers
+        self.cancel(uuid)
+        self.clear_up()
+        self.assertEqual('ACTIVE', self.api.get_server(server.uuid)['status'])
+        self.delete(server.uuid)
+
+    def check_paused(self):
+        pauses.pause(self.db, pauses.BACKLOG, 'a fire')
+        self.engine.parts.process.pauses._read_at = None
+        uuid = self.leave()
+        self.step()
+        self.assertEqual(model.WAITING, self.get(uuid).state)
+        pauses.resume(self.db, pauses.BACKLOG)
+        self.engine.parts.process.pauses._read_at = None
+        self.step_until(uuid, model.ACTIVE)
+        self.end(uuid)
+
+    def check_away(self):
+        """Nothing is lost while somebody is."""
+        uuid = self.leave()
+        self.trusts.away = 'Keystone is away'
+        self.step()
+        self.assertEqual((model.WAITING, ()), (
+            self.get(uuid).state, self.get(uuid).boots))
+        self.trusts.away = ''
+        with mock.patch.object(
+                user_nova.UserNova, '_call',
+                side_effect=ks_exc.ConnectFailure('Nova is away')):
+            self.step()
+        found = self.get(uuid)
+        self.assertEqual((model.PLACING, [model.ASKING]), (
+            found.state, [item.state for item in found.boots]))
+        # Until it is certain that nothing has arrived.
+        self.pass_time(180)
+        self.step()
+        self.assertEqual(model.PLACING, self.get(uuid).state)
+        self.pass_time(1)
+        self.step()
+        self.pass_time(30)
+        found = self.step_until(uuid, model.ACTIVE)
+        self.assertEqual([model.LOST, model.SETTLED],
+                         [item.state for item in found.boots])
+        self.trusts.away = 'Keystone is away'
+        self.cancel(uuid)
+        self.step()
+        self.assertTrue(self.get(uuid).trust_id)
+        self.trusts.away = ''
+        self.clear_up()
+        self.delete(found.servers[0].uuid)
+
+    def check_gone(self):
+        """The role of the user is taken away while the request waits."""
+        uuid = self.leave()
+        self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
+        self.step()
+        found = self.get(uuid)
+        self.assertEqual((model.FAILED, 'User has no access.'),
+                         (found.state, found.reason))
+        self.step()
+        self.trusts.gone.clear()
+
+
+def kill(function, after):
+    """Die as this is called, or as it returns."""
+    def killed(*args, **kwargs):
+        if after:
+            function(*args, **kwargs)
+        raise Killed
+
+    return killed
+
+
+class TestCrashes(BacklogTestCase):
+
+    def test_killed_at_each_step(self):
+        """No server is made twice, none is forgotten."""
+        for place, name in ((backlog, 'begin_boot'),
+                            (user_nova.UserNova, 'create'),
+                            (backlog, 'record')):
+            for after in (False, True):
+                self.check_killed(place, name, after)
+        self.wait_consistent()
+
+    def check_killed(self, place, name, after):
+        uuid = self.leave()
+        with mock.patch.object(place, name,
+                               kill(getattr(place, name), after)):
+            self.assertRaises(Killed, self.step)
+        self.engine = self.start_engine()
+        self.recover(uuid)
+        self.assertEqual(1, len(self.servers()), (name, after))
+        found = self.get(uuid)
+        self.assertEqual([self.servers()[0]['id']],
+                         [item.uuid for item in found.servers])
+        asked = after or name != 'begin_boot'
+        self.assertEqual(
+            # What had not reached Nova was given up in time.
+            2 if (name, after) in (('begin_boot', True), ('create', False))
+            else 1, len(found.boots), (name, after, asked))
+        self.delete(found.servers[0].uuid)
+        self.step_until(uuid, model.DONE)
+
+    def recover(self, uuid):
+        def active():
+            self.step()
+            self.pass_time(20)
+            return self.get(uuid).state == model.ACTIVE
+
+        self.wait_for(active, 'the request to be active')
+
+    def test_two_engines_at_once(self):
+        other = self.start_engine()
+        uuids = [self.leave() for _ in range(2)]
+        both = threading.Barrier(2)
+
+        def run(engine):
+            both.wait()
+            self.step(engine)
+
+        threads = [threading.Thread(target=run, args=(engine,))
+                   for engine in (self.engine, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for uuid in uuids:
+            self.recover(uuid)
+        self.assertEqual(
+            {(item.uuid,) for item in self.get(uuids[0]).servers}
+            | {(item.uuid,) for item in self.get(uuids[1]).servers},
+            {(server['id'],) for server in self.servers()})
+        self.assertEqual(2, len(self.servers()))
+
+    def test_one_that_stood_still_asks_too_late(self):
+        """What it makes is deleted: others have given its boot up."""
+        uuid = self.leave()
+        real = user_nova.UserNova.create
+
+        def stand_still(nova, body, version):
+            self.pass_time(181)
+            self.engine, late = self.start_engine(), self.engine
+            with mock.patch.object(user_nova.UserNova, 'create', real):
+                self.recover(uuid)
+            self.engine = late
+            return real(nova, body, version)
+
+        with mock.patch.object(user_nova.UserNova, 'create', stand_still):
+            self.step()
+        self.assertEqual(2, len(self.servers()))
+        self.wait_for(lambda: not self.step() and len(self.servers()) == 1,
+                      'the late one to be deleted')
+        found = self.get(uuid)
+        self.assertEqual(
+            (model.ACTIVE, [self.servers()[0]['id']]),
+            (found.state, [item.uuid for item in found.servers]))
+
+
+class TestGaveWay(BacklogTestCase):
+
+    def test_deleted_and_shelved(self):
+        """Those that come back, in either way, and those that do not."""
+        shelved = self.create_flavor(
+            'shelved', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'shelve', 'preemptible:restore': 'true'})
+        size = {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10}
+        back = self.leave(self.spot, comes_back=True, most_returns=1)
+        kept = self.leave(shelved, alternatives=(model.Alternative(
+            shelved, 'shelved', size, preemptible=True),))
+        for uuid in (back, kept):
+            self.step_until(uuid, model.ACTIVE)
+        first = self.get(back).servers[0].uuid
+        away = self.get(kept).servers[0].uuid
+        normal = self.boot_normal(flavor=self.big)['id']
+        self.step_until(back, model.EVICTED)
+        found = self.step_until(kept, model.EVICTED)
+        self.assertEqual([(away, model.AWAY)], [
+            (item.uuid, item.state) for item in found.servers])
+        self.step()
+        self.assertEqual('room', self.get(back).waits_for['code'])
+        self.delete(normal)
+        found = self.step_until(back, model.ACTIVE)
+        self.assertEqual(
+            [(first, model.ENDED), (found.servers[1].uuid, model.RUNNING)],
+            [(item.uuid, item.state) for item in found.servers])
+        self.engine.run_once()
+        self.wait(away)
+        self.step_until(kept, model.ACTIVE)
+        # Nobody comes back for ever.
+        self.boot_normal(flavor=self.big)
+        found = self.step_until(back, model.EXPIRED)
+        self.assertEqual('It has come back 1 times.', found.reason)
+
+
+class TestMany(BacklogTestCase):
+
+    def test_forty_where_there_is_room_for_ten(self):
+        self.add_host('host2', 8, 8192, 80)
+        uuids = [self.leave() for _ in range(40)]
+        most, waited = 0, set()
+
+        def look():
+            nonlocal most
+            self.step()
+            self.pass_time(5)
+            found = [self.get(uuid) for uuid in uuids]
+            waited.update(item.tries for item in found)
+            active = [item for item in found if item.state == model.ACTIVE]
+            most = max(most, len(self.alive()))
+            # Those that have come first leave first.
+            for item in active[:5]:
+                self.api.delete_server(item.servers[0].uuid)
+            return all(item.state == model.DONE for item in found)
+
+        self.wait_for(look, 'all to be served')
+        self.assertEqual((10, {0}), (most, waited))
+        self.step()
+        self.assertEqual({}, self.trusts.made)
+        self.wait_consistent()

@@ -31,6 +31,7 @@ NO_HOST = "no_valid_host"
 NO_ANSWER = "no_answer"
 QUOTA = "quota"
 REFUSED = "refused"  # for now
+CODES = (NO_HOST, NO_ANSWER, QUOTA, REFUSED)
 
 #: So often Nova may find a conflict before that is taken for a no.
 _MOST_CONFLICTS = 5

@@ -24,6 +24,7 @@ import dataclasses
 import datetime
 from typing import Any, Protocol
 
+from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import Pace
 from nova_preempt.core.backlog.planning import Planner
@@ -262,6 +263,8 @@ class _Pass:
                 "text": f"It is not to start before {request.not_before}.",
             }
         if _to_s(request.next_try_at, self._now):
+            if request.waits_for.get("code") in answers.CODES:
+                return request.waits_for
             return {
                 "code": RETRY,
                 "text": "Nova found no host for it "

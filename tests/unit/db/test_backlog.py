@@ -185,6 +185,17 @@ class TestSQLite(unittest.TestCase):
             backlog.history(self.db, 'r1'))
         self.assertFalse(self.record((model.WAITING,), **verdict))
 
+    def test_a_boot_that_was_given_up_stays_so(self):
+        """Whoever asked may come back late, and find another under way."""
+        backlog.create(self.db, request())
+        backlog.begin_boot(self.db, 'r1', model.OPEN, boot(state=model.LOST))
+        backlog.begin_boot(self.db, 'r1', model.OPEN, boot(2))
+        before = backlog.get(self.db, 'r1')
+        self.assertFalse(self.record(
+            values={'tries': 3}, boots=(boot(state=model.ASKED),),
+            servers=(model.OwnServer('late', 1, model.BUILDING, LATER),)))
+        self.assertEqual(before, backlog.get(self.db, 'r1'))
+
     def test_those_with_a_trust(self):
         for uuid in ('r1', 'r2'):
             backlog.create(self.db, request(uuid, state=model.DONE))

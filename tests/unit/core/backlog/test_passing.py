@@ -96,6 +96,13 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'a': 'window', 'b': 'retry'}, codes(found))
         self.assertIn('3 times', found.notes['b'].waits_for['text'])
 
+    def test_what_nova_has_said_is_not_forgotten(self):
+        waits_for = {'code': 'quota', 'text': 'Quota exceeded'}
+        request = base.request(next_try_at=LATER, tries=3,
+                               waits_for=waits_for)
+        decided = decide([request], [host('h', 9)])
+        self.assertEqual(waits_for, decided.notes['r1'].waits_for)
+
     def test_no_host_is_large_enough(self):
         found = decide([base.request('a', vcpus(9))], [host('h', 1)],
                        now=LATER, hold_after_s=0)
