@@ -1,0 +1,220 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Measure a pass over many requests that wait, and many hosts.
+
+    python bench/backlog.py [--hosts N] [--requests N] [--starts N]
+                            [--order NAME] [--database URL]
+
+Prints the processor time of a look of the engine at the backlog: where nothing
+can be started, where one request has left the queue, and where so many are
+started. README.rst says what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import random
+import tempfile
+import threading
+import time
+import types
+from typing import Any
+
+from oslo_config import cfg
+import sqlalchemy as sa
+
+from nova_preempt import db
+from nova_preempt.backlog import following
+from nova_preempt.backlog import passes
+from nova_preempt.backlog import records
+from nova_preempt.backlog import rooms
+from nova_preempt.backlog import sight
+from nova_preempt.backlog import starting
+from nova_preempt.backlog import users
+from nova_preempt.cloud import tagged
+from nova_preempt.cloud import user_nova
+import nova_preempt.conf
+from nova_preempt.core import model as core_model
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_models
+from nova_preempt.db import schema
+
+SEED = 2013
+NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
+# Of a look where nothing can start, and of one with so many starts.
+IDLE_S = 2.0
+STARTS_S = 20.0
+
+SIZES = [(vcpus, ram_mb) for vcpus in (1, 2, 4, 8, 16)
+         for ram_mb in (1024 * vcpus, 4096 * vcpus)]
+
+
+class Cloud:
+    """Hosts in memory that are full, or have room for so many servers."""
+
+    def __init__(self, number: int) -> None:
+        self.hosts = [
+            (types.SimpleNamespace(name=f'host{host:05}'), self._full(host))
+            for host in range(number)]
+        self.servers = types.SimpleNamespace(by_node=dict)
+
+    @staticmethod
+    def _full(number: int) -> core_model.Provider:
+        # One of sixteen vCPUs is free, and too little memory for anybody.
+        return core_model.Provider(
+            f'p{number:05}', 1, {
+                'VCPU': core_model.Inventory(64),
+                'MEMORY_MB': core_model.Inventory(262144),
+                'DISK_GB': core_model.Inventory(4000)},
+            {f's{number}-{server}': {
+                'VCPU': 15, 'MEMORY_MB': 65300, 'DISK_GB': 100}
+             for server in range(4)})
+
+    def rooms(self) -> list[Any]:
+        return self.hosts
+
+    def policy(self) -> None:
+        return None
+
+    def empty(self, number: int) -> None:
+        """Let the servers of so many hosts end."""
+        self.hosts[:number] = [
+            (host, core_model.Provider(
+                provider.uuid, 2, provider.inventories, {}))
+            for host, provider in self.hosts[:number]]
+
+
+class Nova:
+    """Accepts everything at once: what Nova takes is not measured."""
+
+    def __init__(self, *_arguments: Any) -> None:
+        self._lock = threading.Lock()
+        self.made = 0
+
+    def check(self) -> None:
+        pass
+
+    def create(self, body: Any, version: str) -> user_nova.Reply:
+        with self._lock:
+            self.made += 1
+            return user_nova.Reply(202, server_uuid=f'server{self.made}')
+
+
+class Bench:
+
+    def __init__(self, conf: cfg.ConfigOpts, hosts: int) -> None:
+        self.database = db.Database(conf)
+        schema.sync(self.database)
+        self.cloud = Cloud(hosts)
+        self.nova = Nova()
+        options = conf.backlog
+        written = records.Records(self.database, lambda *_arguments: None)
+        acting = users.Users(
+            conf, types.SimpleNamespace(session=lambda trust_id: None),
+            lambda *_arguments: self.nova)
+        self.following = following.Following(
+            options, self.database, sight.Eyes(
+                db.Decisions(self.database), self.find), acting, written)
+        self.passes = passes.Passes(
+            options, self.database, rooms.Rooms(
+                self.cloud, self.cloud, lambda: NOW),
+            starting.Starting(options, acting, written, lambda: NOW),
+            lambda: passes.load_order(options.order))
+
+    @staticmethod
+    def find(tags: Any, uuids: Any) -> tagged.Found:
+        """All servers are being built."""
+        return tagged.Found({uuid: tagged.Tagged(
+            uuid, 'p', 'building', None, ()) for uuid in uuids})
+
+    def fill(self, number: int) -> None:
+        rng = random.Random(SEED)
+        # All at once, which those who leave them do not.
+        with self.database.writer() as session:
+            session.execute(sa.insert(backlog_models.BacklogRequest), [
+                backlog._values(self.request(rng, number - item, item))
+                for item in range(number)])
+
+    @staticmethod
+    def request(rng: random.Random, age_s: int, number: int
+                ) -> model.Request:
+        vcpus, ram_mb = rng.choice(SIZES)
+        return model.Request(
+            uuid=f'{number:036}', project_id=f'p{rng.randrange(100)}',
+            user_id='u', trust_id='t',
+            body={'server': {'name': 'batch', 'imageRef': 'i' * 36,
+                             'networks': 'auto', 'metadata': {'a': 'b'}}},
+            compute_version='2.90', count=1, least_count=1,
+            alternatives=(model.Alternative(
+                f'f{vcpus}-{ram_mb}', f'f{vcpus}', {
+                    'VCPU': vcpus, 'MEMORY_MB': ram_mb, 'DISK_GB': 20}),),
+            created_at=NOW - datetime.timedelta(seconds=age_s),
+            updated_at=NOW)
+
+    def look(self) -> tuple[float, float]:
+        """(seconds of the processor, seconds of the clock)."""
+        cpu, clock = time.process_time(), time.monotonic()
+        self.passes.run(self.following.follow(NOW), NOW)
+        return time.process_time() - cpu, time.monotonic() - clock
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--hosts', type=int, default=1000)
+    parser.add_argument('--requests', type=int, default=10000)
+    parser.add_argument('--starts', type=int, default=500)
+    parser.add_argument('--order', default='fifo')
+    parser.add_argument('--database', metavar='URL')
+    args = parser.parse_args()
+    conf = cfg.ConfigOpts()
+    nova_preempt.conf.register_opts(conf)
+    conf([], default_config_files=[])
+    with tempfile.TemporaryDirectory() as directory:
+        conf.set_override(
+            'connection', args.database or f'sqlite:///{directory}/b.sqlite',
+            'preemption_database')
+        conf.set_override('order', args.order, 'backlog')
+        conf.set_override('starts_per_pass', args.starts, 'backlog')
+        conf.set_override('starts_per_pass_and_project', args.starts,
+                          'backlog')
+        return run(Bench(conf, args.hosts), args)
+
+
+def run(bench: Bench, args: argparse.Namespace) -> int:
+    bench.fill(args.requests)
+    print(f'{args.requests} requests, {args.hosts} hosts, order '
+          f'{args.order}; seconds of the processor (of the clock)')
+    tell('the first look', bench.look())
+    idle = [bench.look() for _ in range(3)]
+    tell('nothing fits', min(idle))
+    first = backlog.find(bench.database, model.OPEN, limit=1)[0]
+    backlog.change(bench.database, first.uuid, model.OPEN, NOW,
+                   state=model.CANCELLED)
+    tell('the first has left', bench.look())
+    bench.cloud.empty(args.hosts)
+    started = bench.look()
+    tell(f'{bench.nova.made} are started', started)
+    well = min(idle)[0] < IDLE_S and started[0] < STARTS_S
+    print('on target' if well else
+          f'MISSED: {IDLE_S:g} s where nothing fits, {STARTS_S:g} s with '
+          'starts')
+    return not well
+
+
+def tell(what: str, took: tuple[float, float]) -> None:
+    print(f'{what:24} {took[0]:7.2f} ({took[1]:.2f})')
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
