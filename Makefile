@@ -11,7 +11,7 @@ FUNCTIONAL_WORKERS ?= 3
 
 # All but bench/notice.py, which takes ten minutes.
 BENCHES = bench/victims.py bench/schedule.py bench/energy.py \
-	bench/reservations.py bench/reservation_filter.py
+	bench/reservations.py bench/reservation_filter.py bench/backlog.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
 SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh
 

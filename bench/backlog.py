@@ -65,7 +65,9 @@ class Cloud:
 
     def __init__(self, number: int) -> None:
         self.hosts = [
-            (types.SimpleNamespace(name=f'host{host:05}'), self._full(host))
+            (types.SimpleNamespace(
+                name=f'host{host:05}', properties={'traits': ()}),
+             self._full(host))
             for host in range(number)]
         self.servers = types.SimpleNamespace(by_node=dict)
 
@@ -130,7 +132,7 @@ class Bench:
             options, self.database, rooms.Rooms(
                 self.cloud, self.cloud, lambda: NOW),
             starting.Starting(options, acting, written, lambda: NOW),
-            lambda: passes.load_order(options.order))
+            lambda: passes.load_order(options))
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> tagged.Found:
