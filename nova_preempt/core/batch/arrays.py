@@ -145,13 +145,28 @@ def _room(
     rest = np.zeros((len(states), len(names)))
     largest = np.ones(len(names))
     for k, (name, unit) in enumerate(zip(names, units, strict=True)):
-        amounts = [max(state.free.get(name, 0), 0) for state in states]
-        # What is beyond this is more than all can ask for.
-        free[:, k] = [min(n // unit, _LARGEST) for n in amounts]
-        rest[:, k] = [n % unit / unit for n in amounts]
+        amounts = [state.free.get(name, 0) for state in states]
+        free[:, k], rest[:, k] = _in_units(amounts, unit)
         capacities = [state.capacity.get(name, 0) for state in states]
-        largest[k] = max([*capacities, *amounts, unit]) / unit
+        largest[k] = max(
+            max(capacities, default=0), max(amounts, default=0), unit
+        ) / unit
     return free, rest, largest
+
+
+def _in_units(amounts: list[int], unit: int) -> tuple[Any, Any]:
+    """Return how many whole units these are, and what is beyond them."""
+    try:
+        array = np.maximum(np.array(amounts, dtype=np.int64), 0)
+        whole = array // unit
+        return np.minimum(whole, _LARGEST), (array - whole * unit) / unit
+    except OverflowError:
+        amounts = [max(0, amount) for amount in amounts]
+        # What is beyond this is more than all can ask for.
+        return (
+            [min(amount // unit, _LARGEST) for amount in amounts],
+            [amount % unit / unit for amount in amounts],
+        )
 
 
 def _allowed(

@@ -199,8 +199,10 @@ class _Paths:
 
     def _of(self, columns: Array, f: int) -> Array:
         """What each class gains by these columns of a class."""
-        taken = self.scores[:, columns]
-        return np.where(taken > NO, taken - self.scores[f, columns], NO)
+        taken = self.scores.take(columns, axis=1)
+        # What is not possible stays so, and adds up to what can be held.
+        gains: Array = np.maximum(taken - taken[f], NO)
+        return gains
 
 
 def _by_classes(

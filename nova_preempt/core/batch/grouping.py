@@ -76,6 +76,8 @@ def bundles(
 ) -> tuple[list[Bundle], dict[str, Reason]]:
     """Return what is to be placed, in order, and what can not be at all.
 
+    What is of the same class has the same object as its class.
+
     :raises ValueError: two requests of the same uuid, or a negative amount
     """
     pool = sorted(requests, key=_key)
@@ -84,11 +86,12 @@ def bundles(
         raise ValueError(msg)
     refused: dict[str, Reason] = {}
     found = []
+    kinds: dict[Class, Class] = {}
     most = _most(pool)
     # Few flavors are shared by many, as the same object.
     demands: dict[int, Demand] = {}
     for members in _components(pool):
-        made = _bundle(members, most, demands)
+        made = _bundle(members, most, demands, kinds)
         if isinstance(made, Reason):
             refused.update((member.uuid, made) for member in members)
         else:
@@ -133,6 +136,7 @@ def _bundle(
     members: tuple[model.Request, ...],
     most: dict[str, int],
     demands: dict[int, Demand],
+    kinds: dict[Class, Class],
 ) -> Bundle | Reason:
     each = []
     for member in members:
@@ -149,6 +153,7 @@ def _bundle(
         reason = _contradiction(kind)
         if reason is not None:
             return reason
+        kind = kinds.setdefault(kind, kind)
         return Bundle(members, kind, first.order, first.count, first.least)
     zones = {member.zone for member in members} - {""}
     if len(zones) > 1:
@@ -173,6 +178,7 @@ def _bundle(
     reason = _contradiction(kind)
     if reason is not None:
         return reason
+    kind = kinds.setdefault(kind, kind)
     return Bundle(members, kind, first.order, 1, 1)
 
 

@@ -106,7 +106,8 @@ class _Run:
         # Even of an empty batch something may be wrong with the hosts.
         for number, part in enumerate(parts or [[]]):
             share = max(1, len(parts) - number)
-            unplaced.update(self._place(part, _shared(left_s, share)))
+            unplaced.update(self._place(
+                part, _shared(left_s, share), is_last=share == 1))
         return model.Result(
             self._placed, dict(sorted(unplaced.items())), self._score,
             tuple(self._parts),
@@ -115,39 +116,54 @@ class _Run:
     def _cut(self) -> Iterator[list[int]]:
         """Yield the numbers of the bundles of each part."""
         part: list[int] = []
-        servers, classes = 0, set[Class]()
+        servers, classes = 0, set[int]()
+        most = _MOST_PAIRS // max(1, len(self._before))
         for number, bundle in enumerate(self._bundles):
-            more = classes | {bundle.kind} if (
-                bundle.kind not in classes) else classes
+            new = id(bundle.kind) not in classes
             if part and (
                 servers + bundle.count > self._options.most_at_once
-                or len(more) * len(self._before) > _MOST_PAIRS
+                or (new and len(classes) >= most)
             ):
                 yield part
-                part, servers, more = [], 0, {bundle.kind}
+                part, servers = [], 0
+                classes.clear()
             part.append(number)
             servers += bundle.count
-            classes = more
+            classes.add(id(bundle.kind))
         if part:
             yield part
 
     def _place(
-        self, part: Sequence[int], left_s: Callable[[], float]
+        self,
+        part: Sequence[int],
+        left_s: Callable[[], float],
+        *,
+        is_last: bool,
     ) -> dict[str, model.Reason]:
         """Place a part; return why some are not."""
-        wanted = capacity.total(
-            {self._bundles[number].kind: self._bundles[number].count}
+        counts: dict[int, int] = {}
+        for number in part:
+            key = id(self._bundles[number].kind)
+            counts[key] = counts.get(key, 0) + self._bundles[number].count
+        classes = {
+            id(self._bundles[number].kind): self._bundles[number].kind
             for number in part
-        )
+        }
+        wanted = {kind: counts[key] for key, kind in classes.items()}
         table = self._table(wanted, tuple(self._left.values()))
         class_of = {
-            kind: f for f, kind in enumerate(table.problem.classes)}
-        kinds = [class_of.get(bundle.kind, -1) for bundle in self._bundles]
+            id(kind): f for f, kind in enumerate(table.problem.classes)}
+        kinds = {
+            number: class_of[id(self._bundles[number].kind)]
+            for number in part
+        }
         units = batch_units.make_units(self._bundles, part, kinds)
         before = table.copy()
         found = self._search(table, units, left_s)
         given = batch_units.hosts_of(units, found)
-        self._take(table, given)
+        taken = self._write_down(table, given)
+        if not is_last:
+            self._take(taken)
         if part:
             self._score += found.score
             self._parts.append(model.Part(
@@ -194,8 +210,10 @@ class _Run:
             return rounds.place(table, units, self._options)
         return exact.place(table, units, self._options, left_s)
 
-    def _take(self, table: Table, given: dict[int, dict[int, int]]) -> None:
-        """Write down who was placed, and what is left for other parts."""
+    def _write_down(
+        self, table: Table, given: dict[int, dict[int, int]]
+    ) -> dict[str, dict[str, int]]:
+        """Write down who was placed; return what that takes of each host."""
         names = [host.name for host in table.problem.hosts]
         taken: dict[str, dict[str, int]] = {}
         for number, hosts in sorted(given.items()):
@@ -212,6 +230,10 @@ class _Run:
                     # All servers of those that are together are there.
                     some = member.count if member.together else count
                     self._placed.setdefault(member.uuid, {})[name] = some
+        return taken
+
+    def _take(self, taken: dict[str, dict[str, int]]) -> None:
+        """Leave the rest to the other parts."""
         for name, amounts in taken.items():
             host = self._left[name]
             self._left[name] = dataclasses.replace(

@@ -61,7 +61,9 @@ class Found:
 
 
 def make_units(
-    bundles: Sequence[Bundle], numbers: Sequence[int], class_of: Sequence[int]
+    bundles: Sequence[Bundle],
+    numbers: Sequence[int],
+    class_of: Mapping[int, int],
 ) -> list[Unit]:
     """Return the units of some bundles.
 

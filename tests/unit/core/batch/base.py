@@ -74,7 +74,7 @@ def fits_where(requests, hosts, result):
     return {
         each.uuid: [
             host.name for host in hosts
-            if all(amount <= host.free.get(item, 0)
+            if all(not amount or amount <= host.free.get(item, 0)
                    - taken.get((host.name, item), 0)
                    for item, amount in each.server.groups[0].resources.items()
                    ) and (each.hosts is None or host.name in each.hosts)]
@@ -90,9 +90,12 @@ def all_placements(requests, hosts):
                 continue
             if each.hosts is not None and at.name not in each.hosts:
                 break
-            for item, amount in each.server.groups[0].resources.items():
+            # Of what it does not ask for there may be too little.
+            asked = {item: amount for item, amount
+                     in each.server.groups[0].resources.items() if amount}
+            for item, amount in asked.items():
                 left[at.name][item] = left[at.name].get(item, 0) - amount
-            if min(left[at.name].values(), default=0) < 0:
+            if any(left[at.name][item] < 0 for item in asked):
                 break
         else:
             yield {each.uuid: at.name if at else None
