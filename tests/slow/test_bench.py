@@ -29,6 +29,13 @@ class TestBench(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         return done.stdout
 
+    def test_batch(self):
+        printed = self.run_bench('batch.py', '--hosts', '8', '--requests',
+                                 '5', '--repetitions', '1')
+        self.assertIn('exact, dp, order first', printed)
+        printed = self.run_bench('batch.py', '--victims', '--cases', '3')
+        self.assertIn('both at once', printed)
+
     def test_energy(self):
         printed = self.run_bench('energy.py', '--hosts', '4',
                                  '--repetitions', '1')
