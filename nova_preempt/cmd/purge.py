@@ -30,8 +30,8 @@ CONF = nova.conf.CONF
 
 def add_parsers(commands):
     """Add "purge" and "archive" to the commands of "db"."""
-    what = ('decisions and reservations closed before a day, and what is '
-            'known of servers that Nova has no more')
+    what = ('decisions, reservations and requests closed before a day, and '
+            'what is known of servers that Nova has no more')
     for name, run, text in (
             ('purge', _purge, f'delete {what}'),
             ('archive', _archive, f'append to a file, then delete, {what}')):
@@ -86,7 +86,7 @@ def _archive(args):
 def _remove(args, write):
     """Write and delete, batch by batch, in this order."""
     database = db.Database(CONF)
-    decisions = reservations = servers = 0
+    decisions = reservations = requests = servers = 0
     for rows in purge.find_decisions(database, args.before):
         decisions += len(rows)
         if not args.dry_run:
@@ -97,6 +97,11 @@ def _remove(args, write):
         if not args.dry_run:
             write('reservations', rows)
             purge.delete_reservations(database, [row['uuid'] for row in rows])
+    for rows in purge.find_requests(database, args.before):
+        requests += len(rows)
+        if not args.dry_run:
+            write('backlog_requests', rows)
+            purge.delete_requests(database, [row['uuid'] for row in rows])
     for rows in purge.find_hinted(database, args.before):
         living = existing([row['uuid'] for row in rows])
         rows = [row for row in rows if row['uuid'] not in living]
@@ -104,8 +109,9 @@ def _remove(args, write):
         if rows and not args.dry_run:
             write('preemptible_servers', rows)
             hints.remove(database, [row['uuid'] for row in rows])
-    print(f'{decisions} decisions, {reservations} reservations and {servers} '
-          f'servers {"would be" if args.dry_run else "were"} deleted.')
+    print(f'{decisions} decisions, {reservations} reservations, {requests} '
+          f'requests and {servers} servers '
+          f'{"would be" if args.dry_run else "were"} deleted.')
 
 
 class _Archive:

@@ -21,12 +21,18 @@ import datetime
 
 import sqlalchemy as sa
 
+from nova_preempt.core.backlog import model as backlog
+from nova_preempt.db import backlog_models
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 
 # So many rows go in one transaction: schedulers hardly wait for it.
 BATCH = 500
+
+_REQUEST_PARTS = {'boots': backlog_models.BacklogBoot,
+                  'servers': backlog_models.BacklogServer,
+                  'history': backlog_models.BacklogChange}
 
 
 def find_decisions(database, before):
@@ -103,6 +109,41 @@ def delete_reservations(database, uuids):
             models.ReservationHost.reservation_uuid.in_(uuids)))
         return session.execute(sa.delete(models.Reservation).where(
             models.Reservation.uuid.in_(uuids))).rowcount
+
+
+def find_requests(database, before):
+    """Lists of rows, as dicts, of requests that were closed before then.
+
+    Not of those for which the engine has still to clear up.
+    """
+    request = backlog_models.BacklogRequest
+    query = (sa.select(request)
+             .where(request.state.in_(backlog.CLOSED), request.trust_id == '')
+             .where(request.updated_at < before)
+             .order_by(request.uuid).limit(BATCH))
+    for rows in _pages(database, query, request.uuid):
+        parts = {}
+        with database.reader() as session:
+            for name, table in _REQUEST_PARTS.items():
+                parts[name] = collections.defaultdict(list)
+                for item in session.execute(sa.select(table).where(
+                        table.request_uuid.in_([row.uuid for row in rows]))
+                        .order_by(*sa.inspect(table).primary_key)).scalars():
+                    parts[name][item.request_uuid].append(_values(item))
+        yield [{**_values(row), **{name: found[row.uuid]
+                                   for name, found in parts.items()}}
+               for row in rows]
+
+
+def delete_requests(database, uuids):
+    """Delete requests and all that is kept of them; how many they were."""
+    with database.writer() as session:
+        for table in _REQUEST_PARTS.values():
+            session.execute(sa.delete(table).where(
+                table.request_uuid.in_(uuids)))
+        request = backlog_models.BacklogRequest
+        return session.execute(sa.delete(request).where(
+            request.uuid.in_(uuids))).rowcount
 
 
 def _pages(database, query, key):

@@ -13,10 +13,12 @@
 
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
+from sqlalchemy import exc as sqla_exc
 
 
 def _is_locked(exc):
-    return (isinstance(exc, db_exc.DBError)
+    # As oslo.db has it where it says more, and as it is where it does not.
+    return (isinstance(exc, (db_exc.DBError, sqla_exc.OperationalError))
             and 'database is locked' in str(exc))
 
 

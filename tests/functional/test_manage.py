@@ -42,8 +42,8 @@ NOBODY = '11111111-1111-4111-8111-111111111111'
 
 def said(decisions, servers, verb='were'):
     """What a purge without reservations ends with, prints and warns of."""
-    out = (f'{decisions} decisions, 0 reservations and {servers} servers '
-           f'{verb} deleted.\n')
+    out = (f'{decisions} decisions, 0 reservations, 0 requests and '
+           f'{servers} servers {verb} deleted.\n')
     return 0, out, ''
 
 
@@ -318,8 +318,8 @@ endpoint_override = http://127.0.0.1:1
         status, _out, err = self.manage('db', 'sync')
         self.assertEqual(0, status, err)
         done = self.start('purge', '--days', '0')
-        self.assertEqual('0 decisions, 0 reservations and 0 servers were '
-                         'deleted.\n', done.stdout, done.stderr)
+        self.assertEqual('0 decisions, 0 reservations, 0 requests and '
+                         '0 servers were deleted.\n', done.stdout, done.stderr)
         status, _out, err = self.manage('verify', '--wait', '0')
         self.assertEqual(2, status, err)
         self.assertIn('nova-preempt-manage: cannot tell: ', err)

@@ -17,13 +17,16 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import calendar
+from nova_preempt.db import backlog
 from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import purge
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
+from tests.unit.db import test_backlog
 from tests.unit.db import test_decisions
 
 BEFORE = datetime.datetime(2026, 1, 1)
@@ -123,6 +126,33 @@ class TestPurge(test_decisions.TestSQLite):
     def find_reservations(self):
         return [[row['uuid'] for row in rows] for rows
                 in purge.find_reservations(self.db, BEFORE)]
+
+    def test_requests(self):
+        """Not those that are open, young, or have something to clear up."""
+        old = BEFORE - datetime.timedelta(days=1)
+        for uuid, state, at, trust in (
+                ('done', model.DONE, old, ''),
+                ('failed', model.FAILED, old, ''),
+                ('young', model.DONE, BEFORE, ''),
+                ('open', model.WAITING, old, ''),
+                ('trusted', model.DONE, old, 't1')):
+            backlog.create(self.db, test_backlog.request(
+                uuid, state=state, updated_at=at, trust_id=trust))
+        backlog.begin_boot(self.db, 'done', (model.DONE,),
+                           test_backlog.boot(asked_at=old))
+        backlog.change(self.db, 'done', model.OPEN, old, state=model.DONE)
+        backlog.note_servers(self.db, 'done', [
+            model.OwnServer('s1', 1, model.GONE, old)])
+        rows, = purge.find_requests(self.db, BEFORE)
+        self.assertEqual(['done', 'failed'], [row['uuid'] for row in rows])
+        self.assertEqual((1, 1, 3), tuple(
+            len(rows[0][name]) for name in ('boots', 'servers', 'history')))
+        self.assertEqual(2, purge.delete_requests(
+            self.db, ['done', 'failed']))
+        self.assertEqual(
+            ['open', 'trusted', 'young'],
+            sorted(item.uuid for item in backlog.find(self.db)))
+        self.assertEqual([], backlog.history(self.db, 'done'))
 
     def test_hinted(self):
         hints.add(self.db, ['a', 'b'])
