@@ -165,11 +165,12 @@ class CloudTest(unittest.TestCase):
         self.addCleanup(self.verify)
         self.addCleanup(lambda: self.assertEqual([], self.place.ended()))
 
-    def servers_of(self, connection):
+    @classmethod
+    def servers_of(cls, connection):
         """An outages.Cloud, of the servers of one project."""
         return outages.Cloud(adapter.Adapter(
             connection.session, service_type='compute', interface='public',
-            default_microversion=outages.COMPUTE_MICROVERSION), self.image)
+            default_microversion=outages.COMPUTE_MICROVERSION), cls.image)
 
     def _check_samples(self):
         self.sampler.stop()

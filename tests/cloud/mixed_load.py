@@ -22,8 +22,8 @@ server is in a state that nobody asked for, and once all are deleted nothing
 is left in Placement. As users do, these delete what is in ERROR (which has to
 be from a time when a service was away), delete again what does not go away,
 and give up what Nova does not build because the request for it was lost with
-a service. Prints that, and how the memory of our processes grew
-that nobody has killed; exits with 1 if something is wrong.
+a service. Prints all that, and how the memory of our processes grew that
+nobody has killed; exits with 1 if something is wrong.
 """
 
 import argparse

@@ -45,6 +45,22 @@ FROZEN = ('keystone', 'placement', 'nova-api', 'nova-conductor',
 
 class TestFaults(base.CloudTest):
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(cls._clean_all)
+
+    @classmethod
+    def _clean_all(cls):
+        servers = cls.servers_of(cls.admin)
+        servers.delete(list(servers.servers()))
+
+    def _clean(self):
+        """Leave a full cloud to the next one."""
+        self.ours.delete([
+            uuid for uuid, (name, status) in self.ours.servers().items()
+            if (name, status) != (f'{outages.PREFIX}spot', 'ACTIVE')])
+
     def _play(self, what, name):
         if name not in self.place.services.names():
             self.skipTest(f'{name} is the machine\'s own')
