@@ -268,11 +268,15 @@ class Load:
             self._place.services.start(name)
         self._cancel()
         start = time.monotonic()
+        restarted = False
         while True:
             took_s = time.monotonic() - start
             again = self._of_all(books.Book.delete_again)
-            lost = (self._of_all(books.Book.give_up)
-                    if took_s > GIVE_UP_S else [])
+            lost = []
+            if took_s > GIVE_UP_S and not restarted:
+                lost = self._of_all(books.Book.give_up)
+                self._restart_computes()
+                restarted = True
             left = self._of_all(books.Book.unsettled)
             problems = self._verify()
             self._run.counts['deleted again at the end'] += sum(again)
@@ -284,6 +288,18 @@ class Load:
                 break
         return problems + list(itertools.chain.from_iterable(
             self._of_all(books.Book.unwanted)))
+
+    def _restart_computes(self):
+        """What an operator does with servers that stay "deleting".
+
+        Where the message to the compute was lost, Nova ignores any further
+        request to delete the server, until its compute starts anew.
+        """
+        self._run.counts['computes started anew at the end'] += 1
+        manager = self._place.services
+        for name in self._place.layout.computes:
+            manager.stop(name)
+            manager.start(name)
 
     def _of_all(self, what):
         return [_insist(lambda book=book: what(book))
