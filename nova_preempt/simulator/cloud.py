@@ -18,7 +18,10 @@ leave out none that is.
 
 import numpy as np
 
+from nova_preempt.simulator import floors
 from nova_preempt.simulator import memory
+
+_LEAST = np.iinfo(np.int64).min
 
 
 class IndexedCloud(memory.MemoryCloud):
@@ -51,6 +54,9 @@ class IndexedCloud(memory.MemoryCloud):
         self._weight = self._free[self._row['MEMORY_MB']] if (
             'MEMORY_MB' in self._row) else self._free[0]
         self._sign = 1 if spread else -1
+        # Preemptible servers by host.
+        self._spots = np.zeros(len(self._in_order), dtype=np.int64)
+        self._floors = floors.FloorIndex(self._in_order)
 
     def by_name(self):
         return self._names
@@ -58,13 +64,19 @@ class IndexedCloud(memory.MemoryCloud):
     def find(self, uuid):
         return self._where.get(uuid)
 
-    def listed(self, request):
-        if request is None:
-            return super().listed(request)
-        return [host for host in map(
-            self._in_order.__getitem__,
-            self._fitting(self._at_best, request).nonzero()[0].tolist())
-            if host.servers]
+    def candidates(self, request, policy, now_us, releasing=()):
+        """The hosts on which victims may help, as the core asks for them.
+
+        :param policy: the core's
+        :param now_us: as the core has time in whole numbers
+        :param releasing: MemoryHosts where some end already
+        """
+        fitting = self._fitting(self._at_best, request)
+        fitting &= self._spots > 0
+        return self._floors.listed(
+            fitting.nonzero()[0], request.kind,
+            self.memo.floors(request, policy), now_us,
+            {self._number[host.uuid] for host in releasing})
 
     def total(self):
         """{class: what all hosts have}."""
@@ -82,9 +94,8 @@ class IndexedCloud(memory.MemoryCloud):
         """The first host that has room for a request, None if none has."""
         fitting = self._fitting(self._free, request)
         weight = self._weight if self._sign > 0 else -self._weight
-        lowest = np.iinfo(np.int64).min
         while True:
-            number = int(np.where(fitting, weight, lowest).argmax())
+            number = int(np.where(fitting, weight, _LEAST).argmax())
             if not fitting[number]:
                 return None
             host = self._in_order[number]
@@ -129,6 +140,9 @@ class IndexedCloud(memory.MemoryCloud):
     def _count(self, host, uuid, sign):
         number = self._number[host.uuid]
         preemptible = uuid in host.servers
+        if preemptible:
+            self._spots[number] += sign
+        self._floors.changed(number)
         for name, amount in host.allocations.get(uuid, {}).items():
             row = self._row[name]
             self._free[row, number] -= sign * amount
@@ -137,11 +151,15 @@ class IndexedCloud(memory.MemoryCloud):
 
     def _fitting(self, free, request):
         """Which hosts have so much; a host that has not has no room."""
-        fitting = np.ones(len(self._in_order), dtype=bool)
+        fitting = None
         for group in request.groups:
             for name, amount in group.resources.items():
-                if name in self._row:
-                    fitting &= free[self._row[name]] >= amount
-                elif amount:
-                    fitting[:] = False
+                if not amount:
+                    continue
+                if name not in self._row:
+                    return np.zeros(len(self._in_order), dtype=bool)
+                enough = free[self._row[name]] >= amount
+                fitting = enough if fitting is None else fitting & enough
+        if fitting is None:
+            return np.ones(len(self._in_order), dtype=bool)
         return fitting

@@ -129,10 +129,6 @@ class MemoryCloud:
         return next((host for host in self.hosts.values()
                      if uuid in host.servers), None)
 
-    def listed(self, request):
-        """The hosts on which victims may help."""
-        return [host for host in self.hosts.values() if host.servers]
-
     def begin(self, cycle):
         """Tell a core Cycle which hosts have room."""
         kind = cycle.request.kind
@@ -203,15 +199,11 @@ def cheapest_first(host, cost_us):
 
 
 class Answers:
-    """A core.scheduling.port.Cloud.
+    """A core.scheduling.port.Cloud."""
 
-    :param request: what is asked for, None if nobody says
-    """
-
-    def __init__(self, cloud, objection='', request=None):
+    def __init__(self, cloud, objection=''):
         self._cloud = cloud
         self._objection = objection
-        self._request = request
         self._names = cloud.by_name()
 
     def objection(self):
@@ -224,7 +216,8 @@ class Answers:
         return notice_s <= self._cloud.longest_notice_s
 
     def listed(self, max_age_s):
-        return [host.listing for host in self._cloud.listed(self._request)]
+        return [host.listing for host in self._cloud.hosts.values()
+                if host.servers]
 
     def list_again(self, host, max_age_s):
         found = self._cloud.hosts.get(host)

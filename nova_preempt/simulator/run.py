@@ -17,7 +17,7 @@ equal results, to the microsecond.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 import functools
 import math
@@ -31,6 +31,8 @@ from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import cloud as clouds
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import endings
@@ -312,11 +314,19 @@ class _Answers(memory.Answers):
     def __init__(self, parts: Parts, under_way: endings.Endings,
                  request: Request, waited: Collection[str]) -> None:
         super().__init__(parts.cloud, '' if parts.options.enabled
-                         else 'preemption is off', request)
+                         else 'preemption is off')
+        self._parts = parts
         self._options = parts.options
+        self._asked = request
         self._endings = under_way
         self._most = parts.options.max_waiting_requests
         self._waited = waited
+
+    def listed(self, max_age_s: float) -> Sequence[Listing]:
+        return self._parts.cloud.candidates(
+            self._asked, self._options.policy,
+            microseconds(servers.at(self._parts.events.now_us)),
+            [each.host for each in self._endings.open.values()])
 
     def may_wait(self, notice_s: float) -> bool:
         return notice_s <= 0 or self._can_wait

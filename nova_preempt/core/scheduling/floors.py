@@ -147,6 +147,11 @@ class Floors:
         self._known[host.uuid] = floor
         return floor
 
+    def known(self, host: str) -> Floor | None:
+        """Return what was worked out of a host last, whether it holds or
+        not."""
+        return self._known.get(host)
+
     def __len__(self) -> int:
         """Return of how many hosts something is known."""
         return len(self._known)

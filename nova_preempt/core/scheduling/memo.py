@@ -18,7 +18,7 @@ worked out from are the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -27,6 +27,7 @@ from nova_preempt.core.model import Host, Provider, Request, Server
 from nova_preempt.core.scheduling import tenants
 from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.policy import Policy
+from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.tenants import Tenant
 
 #: Of so many kinds of requests, those that came last, floors are kept.
@@ -103,13 +104,13 @@ class Memo:
             self._floors.pop(oldest, None)
         return found
 
-    def forget_others(self, hosts: Collection[str]) -> None:
+    def forget_others(self, listed: Sequence[Listing]) -> None:
         """Forget all but these hosts, if that is worth while."""
         # A request may be for one host only, and the next one for all.
-        self._most_hosts = max(self._most_hosts, len(hosts))
+        self._most_hosts = max(self._most_hosts, len(listed))
         limit = 2 * self._most_hosts + 100
         if len(self._entries) > limit:
-            kept = set(hosts)
+            kept = {listing.uuid for listing in listed}
             self._entries = {
                 uuid: entry
                 for uuid, entry in list(self._entries.items())

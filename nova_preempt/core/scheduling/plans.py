@@ -198,22 +198,17 @@ class Search:
         :param skip: uuids of hosts to leave out
         :param max_age_s: how old the list of hosts may be
         """
-        listed = [
-            listing
-            for listing in self._cloud.listed(max_age_s)
-            if listing.uuid not in skip
-        ]
-        self._memo.forget_others([listing.uuid for listing in listed])
+        listed = self._cloud.listed(max_age_s)
+        self._memo.forget_others(listed)
+        wanted = (each for each in listed if each.uuid not in skip)
         floors = self._memo.floors(self._request, self._policy)
-        if floors is None:
-            found = ordering.ascending(listed, self._bound, self._exact)
-        else:
-            found = ordering.ascending(
-                listed,
-                functools.partial(self._floor, floors),
-                self._exact,
-                functools.partial(self._above_floor, floors),
-            )
+        bound, closer = self._bound, None
+        if floors is not None:
+            bound = functools.partial(self._floor, floors)
+            closer = functools.partial(self._above_floor, floors)
+        found = ordering.ascending(
+            wanted, bound, self._exact, closer, lambda each: (each.floor_us,)
+        )
         for _, _, plan in found:
             yield plan
 

@@ -36,13 +36,15 @@ class Listing:
     """A host that may serve the request but for its free space.
 
     ``providers`` is what is known of it, the root first, () if nothing is;
-    ``fresh`` says that nothing has changed since.
+    ``fresh`` says that nothing has changed since. ``floor_us``: no plan there
+    costs less, as far as that is known beforehand.
     """
 
     uuid: str
     name: str
     providers: tuple[Provider, ...]
     fresh: bool
+    floor_us: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +79,9 @@ class Cloud(Protocol):
 
     def listed(self, max_age_s: float) -> Sequence[Listing]:
         """Tell which hosts with preemptible servers may serve the request.
+
+        In ascending order of their ``floor_us``; they are looked at one by
+        one, and as a rule not all of them.
 
         :param max_age_s: how old that may be
         :raises Unanswered:

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import random
 import unittest
 
@@ -94,3 +95,35 @@ class TestAscending(unittest.TestCase):
             lambda item: (item[1],),  # type: ignore[operator]
         )
         self.assertEqual(expected, [key for key, _, _ in found])
+        # So does one that is promised, by which the items come.
+        found = ascending(
+            sorted(items, key=lambda item: (item[1] or 0) - 7),
+            lambda item: None if item[1] is None else (item[1],),
+            exact,
+            promised=lambda item: ((item[1] or 0) - 7,),
+        )
+        self.assertEqual(expected, [key for key, _, _ in found])
+
+    def test_those_whose_turn_does_not_come_are_not_asked_for(self) -> None:
+        asked = []
+
+        def bound(item: int) -> tuple[int]:
+            asked.append(item)
+            return (item + 1,)
+
+        def taken() -> Iterator[int]:
+            # It is known of one more that its turn has not come.
+            for item in (0, 0, 2, 3, 4, 100, 1000):
+                self.assertLess(item, 1000)
+                yield item
+
+        found = ascending(taken(), bound, lambda item: ((item + 2,), item),
+                          promised=lambda item: (item,))
+        self.assertEqual([0, 0, 2], [next(found)[2] for _ in range(3)])
+        self.assertEqual([0, 0, 2, 3, 4], asked)
+
+    def test_those_who_are_dropped_hold_up_nobody(self) -> None:
+        found = ascending(
+            [0, 1, 2, 3], lambda item: (item,) if item % 2 else None,
+            lambda item: ((item,), item), promised=lambda item: (item,))
+        self.assertEqual([1, 3], [item for _, item, _ in found])

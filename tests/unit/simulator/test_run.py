@@ -11,12 +11,16 @@
 # under the License.
 """What happens in small clouds, second by second."""
 
+import itertools
 import random
 import unittest
+from unittest import mock
 
+from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
+from nova_preempt.simulator import cloud
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import run
 from nova_preempt.simulator import setting
@@ -373,3 +377,39 @@ class TestSeeds(unittest.TestCase):
 
         self.assertEqual(run_one(1), run_one(1))
         self.assertNotEqual(run_one(1)[0], run_one(2)[0])
+
+
+class TestIndex(unittest.TestCase):
+    """Which hosts the core is told of, and in which order, changes nothing
+    of what it decides."""
+
+    def test_all_hosts_in_any_order(self):
+        preemptions = joins = 0
+        for seed, cost in itertools.product(range(2), (
+                costs.partial_hour, costs.count, costs.youngest_first,
+                costs.oldest_first)):
+            trace = list(generator.generate(generator.Load(1, 1200, parts=(
+                generator.Part('normal', 5, 900, 1.0, {'small': 1}),
+                generator.Part('preemptible', 1, 6000, 1.0,
+                               {'large': 1}))), seed))
+            setup = small.cloud(30, 8, delays=delays.Delays(), terms=(
+                setting.Terms(minimum_runtime_s=200, action='shelve',
+                              restore=True)))
+            policy = small.options(cost=cost, project_budget=30 * seed,
+                                   shortlist=1, notice=NoticeRule(200))
+            found = small.simulated(setup, policy, *trace, until_s=3600)
+            with mock.patch.object(cloud.IndexedCloud, 'candidates',
+                                   _all_hosts):
+                expected = small.simulated(setup, policy, *trace,
+                                           until_s=3600)
+            self.assertEqual(expected[:2], found[:2])
+            preemptions += found[1]['decisions']['preemptions']
+            joins += found[1]['classes']['normal'].get('joined', 0)
+        self.assertGreater(preemptions, 40)
+        self.assertGreater(joins, 100)
+
+
+def _all_hosts(self, request, policy, now_us, releasing=()):
+    found = [host.listing for host in self.hosts.values() if host.servers]
+    random.Random(now_us).shuffle(found)
+    return found

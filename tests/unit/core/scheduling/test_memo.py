@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Host
 from nova_preempt.core.scheduling import memo
+from nova_preempt.core.scheduling import port
 from tests.unit.core.scheduling import test_cycle
 from tests.unit.core.scheduling import world
 from tests.unit.core.support import LAW
@@ -86,7 +87,7 @@ class TestMemo(unittest.TestCase):
                 Host('h', (dataclasses.replace(self.host.providers[0],
                                                uuid=str(number)),)),
                 {}, self.world.policy)
-        self.memo.forget_others(['7'])
+        self.memo.forget_others([port.Listing('7', 'h', (), True)])
         self.assertEqual({'7'}, set(self.memo._entries))
 
     @LAW

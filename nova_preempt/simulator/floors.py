@@ -1,0 +1,153 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What plans cost at least on thousands of hosts, as the core has found it.
+
+The core keeps what a host costs at least from one request to the next of the
+same kind (core.scheduling.floors). Here it is kept in arrays, so that the
+hosts may be listed in ascending order of it, and the core need not look at
+those that are too dear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+import dataclasses
+
+import numpy as np
+
+from nova_preempt.core import costs
+from nova_preempt.core.scheduling.floors import Floors
+from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.simulator import memory
+
+#: Of so many kinds of requests, those that came last, floors are kept.
+_MOST_KINDS = 64
+#: So many hosts of known floors are put in order at first.
+_FIRST = 64
+#: What a host costs on which no victims help.
+_NEVER = costs.NEVER_US
+
+
+class _Kind:
+    """Of one kind of request: what is known, when, and of which state."""
+
+    def __init__(self, count: int) -> None:
+        self.cost_us = np.zeros(count, dtype=np.int64)
+        self.since_us = np.zeros(count, dtype=np.int64)
+        self.until_us = np.zeros(count, dtype=np.int64)
+        self.version = np.full(count, -1, dtype=np.int64)
+        # Those that were listed last: more may be known of them now.
+        self.listed: list[int] = []
+
+
+class FloorIndex:
+    """Of all kinds of requests.
+
+    :param hosts: MemoryHosts
+    """
+
+    def __init__(self, hosts: Sequence[memory.MemoryHost]) -> None:
+        self._hosts = hosts
+        self._version = np.zeros(len(hosts), dtype=np.int64)
+        self._kinds: dict[tuple[object, ...], _Kind] = {}
+
+    def changed(self, number: int) -> None:
+        """Nothing is known any more of a host."""
+        self._version[number] += 1
+
+    def listed(self, numbers: np.ndarray, kind: tuple[object, ...],
+               floors: Floors | None, now_us: int,
+               releasing: Collection[int] = ()) -> _Listed:
+        """Return the hosts of these numbers, those first that may cost least.
+
+        :param kind: of the request
+        :param releasing: numbers of hosts where some end already: to wait for
+            them costs nothing
+        :param floors: what the core knows, None if it keeps nothing
+        :param now_us: as the core has time in whole numbers
+        """
+        if floors is None:
+            return _Listed(self._hosts, numbers)
+        known = self._kinds.pop(kind, None) or _Kind(len(self._hosts))
+        self._kinds[kind] = known
+        for oldest in list(self._kinds)[:-_MOST_KINDS]:
+            del self._kinds[oldest]
+        self._learn(known, floors)
+        holds = (known.version[numbers] == self._version[numbers]) & (
+            known.since_us[numbers] <= now_us) & (
+            known.until_us[numbers] > now_us)
+        if releasing:
+            holds &= ~np.isin(numbers, list(releasing))
+        sure = numbers[holds]
+        found_us = known.cost_us[sure]
+        helps = found_us < _NEVER
+        return _Listed(self._hosts, numbers[~holds], sure[helps],
+                       found_us[helps], known.listed)
+
+    def _learn(self, known: _Kind, floors: Floors) -> None:
+        """Take over what the core has found since it was asked last."""
+        for number in known.listed:
+            host = self._hosts[number]
+            floor = floors.known(host.uuid)
+            if (floor is None or floor.servers is not host.servers
+                    or floor.providers[0] is not host.providers[0]):
+                continue
+            known.cost_us[number] = (
+                _NEVER if floor.cost_us is None else floor.cost_us)
+            known.since_us[number] = floor.since_us
+            known.until_us[number] = floor.until_us
+            known.version[number] = self._version[number]
+        known.listed = []
+
+
+class _Listed(Sequence[Listing]):
+    """Listings that are made as they are looked at."""
+
+    def __init__(self, hosts: Sequence[memory.MemoryHost],
+                 unknown: np.ndarray, sure: np.ndarray | None = None,
+                 cost_us: np.ndarray | None = None,
+                 listed: list[int] | None = None) -> None:
+        self._hosts = hosts
+        self._unknown = unknown
+        empty = np.zeros(0, dtype=np.int64)
+        self._sure = empty if sure is None else sure
+        self._cost_us = empty if cost_us is None else cost_us
+        self._listed = [] if listed is None else listed
+
+    def __len__(self) -> int:
+        return len(self._unknown) + len(self._sure)
+
+    def __getitem__(self, number):
+        return list(self)[number]
+
+    def __iter__(self) -> Iterator[Listing]:
+        for number in self._unknown.tolist():
+            self._listed.append(number)
+            yield self._hosts[number].listing
+        for number, cost_us in self._ascending():
+            self._listed.append(number)
+            yield dataclasses.replace(self._hosts[number].listing,
+                                      floor_us=cost_us)
+
+    def _ascending(self) -> Iterator[tuple[int, int]]:
+        """Put the cheapest in order first: most often they are enough."""
+        left = np.ones(len(self._sure), dtype=bool)
+        if len(left) > 2 * _FIRST:
+            first = np.argpartition(self._cost_us, _FIRST)[:_FIRST]
+            left[first] = False
+            yield from self._in_order(np.sort(first))
+        yield from self._in_order(left.nonzero()[0])
+
+    def _in_order(self, which: np.ndarray) -> Iterator[tuple[int, int]]:
+        which = which[np.argsort(self._cost_us[which], kind='stable')]
+        return zip(self._sure[which].tolist(),
+                   self._cost_us[which].tolist(), strict=True)
