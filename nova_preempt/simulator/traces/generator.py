@@ -96,7 +96,7 @@ GOOGLE_MEAN_S = 764.0
 def generate(load: Load, seed: int) -> Iterator[model.Boot]:
     """Yield the servers in order of time.
 
-    Equal loads and seeds give equal servers, on any machine.
+    Equal loads and seeds give equal servers.
     """
     chance = random.Random(f'trace/{seed}')
     parts = [part.weight for part in load.parts]
