@@ -11,6 +11,9 @@
 # under the License.
 """The whole application, with its middleware."""
 
+import socket
+import threading
+
 from oslo_middleware import healthcheck
 from oslo_middleware import http_proxy_to_wsgi
 from oslo_middleware import request_id
@@ -26,6 +29,7 @@ from nova_preempt.api import policy
 from nova_preempt.api import router
 from nova_preempt.backlog import intake
 from nova_preempt.backlog import ladders
+from nova_preempt.backlog import notifications
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 from nova_preempt.power import figure_cache
@@ -45,9 +49,17 @@ def make_services(conf):
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        intake=intake.Intake(conf, database, trusts.Trusts(conf),
-                             user_reading.UserReading(conf),
-                             ladders=ladders.load(conf.backlog)))
+        intake=intake.Intake(
+            conf, database, trusts.Trusts(conf),
+            user_reading.UserReading(conf),
+            ladders=ladders.load(conf.backlog),
+            tell=notifications.RequestNotifications(
+                conf, socket.gethostname(), _later).changed))
+
+
+def _later(call, *arguments):
+    """Let nobody wait for the bus."""
+    threading.Thread(target=call, args=arguments, daemon=True).start()
 
 
 def make_app(conf, services=None):

@@ -70,10 +70,13 @@ class Intake:
     :param classes: returns the names of the classes that there are
     :param clock: returns now, naive and in UTC
     :param ladders: a backlog.ladders.Ladders, None where there are none
+    :param tell: called with a changed model.Request and its former state,
+        '' for a new one
     """
 
     def __init__(self, conf, database, made, reading, classes=tuple,
-                 clock=timeutils.utcnow, ladders=None):
+                 clock=timeutils.utcnow, ladders=None,
+                 tell=lambda request, old: None):
         self._options = conf.backlog
         self._db = database
         self._trusts = made
@@ -81,6 +84,7 @@ class Intake:
         self._classes = classes
         self._ladders = ladders
         self._clock = clock
+        self._tell = tell
 
     def submit(self, context, token, wanted):
         """Keep a new request.
@@ -104,6 +108,7 @@ class Intake:
         except BaseException:
             self._forget(request.uuid, trust_id)
             raise
+        self._tell(request, '')
         return request
 
     def change(self, request, values):
@@ -159,6 +164,9 @@ class Intake:
             if backlog.change(self._db, request.uuid, (request.state,),
                               self._now(), state=model.CANCELLED,
                               reason=reason, ends_servers=ends_servers):
+                self._tell(dataclasses.replace(
+                    request, state=model.CANCELLED, reason=reason),
+                    request.state)
                 self._end_trust(request)
                 return
             request = backlog.get(self._db, request.uuid)

@@ -319,6 +319,7 @@ class ApiTestCase(DatabaseTestCase):
         self.addCleanup(bus.cleanUp)
         # Neither Keystone nor Nova's API is there.
         self.trusts, self.reading = Trusts(), Reading()
+        self.told = []
         self.conf.set_override('enabled', True, 'backlog')
         self.conf.set_override('ladders', True, 'backlog')
         made = app.make_services(self.conf)
@@ -326,10 +327,15 @@ class ApiTestCase(DatabaseTestCase):
             made, intake=intake.Intake(self.conf, made.database, self.trusts,
                                        self.reading, lambda: ('gold',),
                                        ladders=ladders.load(
-                                           self.conf.backlog)))
+                                           self.conf.backlog),
+                                       tell=self.tell))
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
         self.app = app.make_app(self.conf, services)
+
+    def tell(self, request, old_state):
+        """What is told on the bus of requests that wait."""
+        self.told.append((request.uuid, old_state, request.state))
 
     def request(self, path, method='GET', token='u:p', **values):
         """A webob.Response."""

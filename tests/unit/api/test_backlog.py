@@ -508,6 +508,14 @@ class TestCancel(BacklogTestCase):
         self.assertEqual('', backlog.get(self.db, uuid).trust_id)
         self.delete(f'{PATH}/{uuid}', code=409)
 
+    def test_it_is_told(self):
+        uuid = self.create()['id']
+        self.change(uuid, name='other')
+        self.create(code=400, count=0)
+        self.delete(f'{PATH}/{uuid}')
+        self.assertEqual([(uuid, '', 'waiting'),
+                          (uuid, 'waiting', 'cancelled')], self.told)
+
     def test_by_others(self):
         uuid = self.create()['id']
         self.delete(f'{PATH}/{uuid}', 'v:p')

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Nova takes as the body of POST /servers, whichever release it is."""
+
+import subprocess
+import sys
+import unittest
+
+from nova_preempt.cloud import boot_schema
+
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+#: Whether anything of this is imported by the time that it is asked for.
+ASK = '''
+import sys
+from nova_preempt.cloud import boot_schema
+boot_schema.check({'server': {
+    'name': 'a', 'flavorRef': '1', 'imageRef': 'IMAGE', 'networks': 'none'}},
+    '2.94')
+print([name for name in sys.modules if name.startswith('nova.api')])
+try:
+    from eventlet import patcher
+    print(patcher.already_patched)
+except ImportError:
+    print({})
+'''.replace('IMAGE', IMAGE)
+
+
+def body(**server):
+    values = {'name': 'a', 'flavorRef': '1', 'imageRef': IMAGE,
+              'networks': 'none', **server}
+    return {'server': {name: value for name, value in values.items()
+                       if value is not None}}
+
+
+class TestBootSchema(unittest.TestCase):
+
+    def refused(self, version='2.94', **server):
+        try:
+            boot_schema.check(body(**server), version)
+        except boot_schema.InvalidBody as exc:
+            return str(exc)
+        return ''
+
+    def test_by_version(self):
+        for version, server, text in (
+                ('2.94', {}, ''), ('2.52', {}, ''),
+                ('2.89', {'hostname': 'ab'}, "'hostname' was unexpected"),
+                ('2.90', {'hostname': 'ab'}, ''),
+                ('2.90', {'hostname': 'a.b'}, 'hostname'),
+                ('2.94', {'hostname': 'a.b'}, ''),
+                ('2.73', {'host': 'a'}, "'host' was unexpected"),
+                ('2.74', {'host': 'a'}, ''),
+                ('2.66', {'networks': None}, "'networks' is a required"),
+                ('2.56', {'personality': []}, ''),
+                ('2.57', {'personality': []}, "'personality' was"),
+                # Later ones have none of their own.
+                ('2.100', {'hostname': 'a.b'}, '')):
+            found = self.refused(version, **server)
+            self.assertIn(text, found)
+            self.assertEqual(bool(text), bool(found), (version, server))
+
+    def test_hints(self):
+        boot_schema.check({**body(), 'os:scheduler_hints': {'x': 'y'}},
+                          '2.94')
+        with self.assertRaises(boot_schema.InvalidBody):
+            boot_schema.check({**body(), 'nonsense': {}}, '2.94')
+
+    def test_nothing_that_is_secret_is_quoted(self):
+        text = self.refused(adminPass='secret', user_data='A' * 9000,
+                            nonsense=1)
+        self.assertNotIn('secret', text)
+        self.assertNotIn('AAAA', text)
+        self.assertIn("'nonsense' was unexpected", text)
+        text = self.refused(metadata={'a': 'b' * 200, 'c': 'd' * 254},
+                            nonsense=1)
+        self.assertIn("'nonsense' was unexpected", text)
+        self.assertLess(len(text), 500)
+
+    def test_versions(self):
+        newest = '.'.join(map(str, boot_schema.newest_version()))
+        for version in (boot_schema.OLDEST, boot_schema.DEFAULT, newest):
+            self.assertEqual('', boot_schema.check_version(version))
+        for version in ('2.1', '2.51', '2.999', '3.1', 'latest', '2.060',
+                        '2', '', '2.90\n', '2.٩٠'):
+            self.assertIn('is none of the versions',
+                          boot_schema.check_version(version))
+
+    def test_nova_api_is_not_started_for_it(self):
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c', ASK], text=True,
+            capture_output=True, check=True)
+        self.assertEqual(['[]', '{}'], done.stdout.split('\n')[:2],
+                         done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
