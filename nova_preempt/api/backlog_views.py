@@ -15,8 +15,7 @@
 import dataclasses
 
 from nova_preempt.api import views
-from nova_preempt.cloud import boot_schema
-from nova_preempt.core import masking
+from nova_preempt.core.backlog import bodies
 
 
 def listed(item):
@@ -62,14 +61,6 @@ def request(item, history):
 
     :param history: [model.Change]
     """
-    return {**listed(item), 'body': without_secrets(item.body),
+    return {**listed(item), 'body': bodies.without_secrets(item.body),
             'history': [{'at': views.time(change.at), 'status': change.state,
                          'reason': change.reason} for change in history]}
-
-
-def without_secrets(body):
-    """Nova's body with stars for what only the server is to know."""
-    server = body['server']
-    return {**body, 'server': {
-        name: masking.MASK if name in boot_schema.SECRET else value
-        for name, value in server.items()}}

@@ -22,7 +22,7 @@ from oslo_log import log as logging
 import webob.exc
 
 from nova_preempt import requester
-from nova_preempt.api import backlog_views
+from nova_preempt.core.backlog import bodies
 
 LOG = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def _without_secrets(body):
     if not (isinstance(request, dict) and 'body' in request):
         return body
     return {**body, 'request': {
-        **request, 'body': backlog_views.without_secrets(request['body'])}}
+        **request, 'body': bodies.without_secrets(request['body'])}}
 
 
 def _shown(body):

@@ -167,7 +167,8 @@ class Intake:
                 self._tell(dataclasses.replace(
                     request, state=model.CANCELLED, reason=reason),
                     request.state)
-                self._end_trust(request)
+                # Its boots may be others by now than those that were found.
+                self._end_trust(backlog.get(self._db, request.uuid))
                 return
             request = backlog.get(self._db, request.uuid)
         raise exceptions.WrongState(

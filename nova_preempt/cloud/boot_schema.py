@@ -28,6 +28,7 @@ import types
 from nova import exception
 
 from nova_preempt.core import masking
+from nova_preempt.core.backlog import bodies
 
 #: The engine marks servers with a tag as it asks for them, which is newer
 #: than older versions.
@@ -36,10 +37,6 @@ OLDEST = '2.52'
 DEFAULT = '2.94'
 #: Nova allows 50 for a server, and one is the engine's.
 MAX_TAGS = 49
-
-#: Of a server: what may hold secrets. Nova does not show them either, but to
-#: the server itself.
-SECRET = ('adminPass', 'user_data', 'personality')
 
 # Characters of a complaint.
 _MAX_SHOWN = 450
@@ -93,7 +90,7 @@ def _short(text, server):
 
     Nova quotes all of a server that has a wrong member, then says which.
     """
-    for name in SECRET:
+    for name in bodies.SECRET:
         if name in server:
             text = text.replace(repr(server[name]), repr(masking.MASK))
     return text if len(text) <= _MAX_SHOWN else (

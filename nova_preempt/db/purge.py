@@ -18,9 +18,11 @@ over the table, however much of it goes.
 
 import collections
 import datetime
+import json
 
 import sqlalchemy as sa
 
+from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model as backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import decisions
@@ -114,7 +116,8 @@ def delete_reservations(database, uuids):
 def find_requests(database, before):
     """Lists of rows, as dicts, of requests that were closed before then.
 
-    Not of those for which the engine has still to clear up.
+    Not of those for which the engine has still to clear up, and without what
+    is secret in their bodies.
     """
     request = backlog_models.BacklogRequest
     query = (sa.select(request)
@@ -130,8 +133,9 @@ def find_requests(database, before):
                         table.request_uuid.in_([row.uuid for row in rows]))
                         .order_by(*sa.inspect(table).primary_key)).scalars():
                     parts[name][item.request_uuid].append(_values(item))
-        yield [{**_values(row), **{name: found[row.uuid]
-                                   for name, found in parts.items()}}
+        yield [{**_values(row), 'body': json.dumps(
+                    bodies.without_secrets(json.loads(row.body))),
+                **{name: found[row.uuid] for name, found in parts.items()}}
                for row in rows]
 
 

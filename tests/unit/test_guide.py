@@ -140,12 +140,13 @@ class TestCommands(unittest.TestCase):
 
     def test_openstack(self):
         manager = commandmanager.CommandManager('openstack.cli')
-        for group in ('common', 'identity.v3', 'compute.v2'):
+        for group in ('common', 'identity.v3', 'compute.v2',
+                      'preemption.v1'):
             manager.add_command_group(f'openstack.{group}')
         options = osc_shell.OpenStackShell().parser
         found = list(commands('openstack'))
         # Three of them by the loop over the interfaces.
-        self.assertEqual(8, len(found))
+        self.assertEqual(10, len(found))
         for _openstack, *argv in found:
             _options, rest = options.parse_known_args(argv)
             factory, name, rest = manager.find_command(rest)

@@ -137,7 +137,8 @@ class TestPurge(test_decisions.TestSQLite):
                 ('open', model.WAITING, old, ''),
                 ('trusted', model.DONE, old, 't1')):
             backlog.create(self.db, test_backlog.request(
-                uuid, state=state, updated_at=at, trust_id=trust))
+                uuid, state=state, updated_at=at, trust_id=trust,
+                body={'server': {'name': 'a', 'user_data': 'secret'}}))
         backlog.begin_boot(self.db, 'done', (model.DONE,),
                            test_backlog.boot(asked_at=old))
         backlog.change(self.db, 'done', model.OPEN, old, state=model.DONE)
@@ -145,6 +146,7 @@ class TestPurge(test_decisions.TestSQLite):
             model.OwnServer('s1', 1, model.GONE, old)])
         rows, = purge.find_requests(self.db, BEFORE)
         self.assertEqual(['done', 'failed'], [row['uuid'] for row in rows])
+        self.assertNotIn('secret', str(rows))
         self.assertEqual((1, 1, 3), tuple(
             len(rows[0][name]) for name in ('boots', 'servers', 'history')))
         self.assertEqual(2, purge.delete_requests(
