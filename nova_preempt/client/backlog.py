@@ -119,6 +119,10 @@ class CreateRequest(command.ShowOne):
             '--flavor', metavar='<flavor>', action='append',
             help='Name or id; several are alternatives, in order of '
                  'preference')
+        parser.add_argument(
+            '--ladder', metavar='<ladder>',
+            help='In place of --flavor and --count: flavors from which the '
+                 'service chooses by --priority')
         boot_body.add(parser)
         parser.add_argument(
             '--compute-version', metavar='<version>',
@@ -128,15 +132,16 @@ class CreateRequest(command.ShowOne):
 
     def take_action(self, args):
         if args.body is None:
-            for name in ('name', 'flavor'):
-                if not getattr(args, name):
+            for name, found in (('name', args.name),
+                                ('flavor', args.flavor or args.ladder)):
+                if not found:
                     raise exceptions.CommandError(
                         f'Without --body there must be a {name}.')
         flavors = args.flavor and [lookup.flavor_id(self, name)
                                    for name in args.flavor]
         return common.shown(common.client(self).create_backlog_request(
             body=boot_body.make(self, args), **common.given(
-                name=args.name, flavors=flavors,
+                name=args.name, flavors=flavors, ladder=args.ladder,
                 compute_version=args.compute_version), **_wishes(args)),
             args)
 

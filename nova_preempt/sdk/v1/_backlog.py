@@ -58,9 +58,10 @@ class BacklogMixin:
         """Leave a request for servers; the BacklogRequest.
 
         :param values: body (of Nova's POST /servers), compute_version,
-            flavors (ids, in order of preference), count, least_count, name,
-            class_name, priorities, not_before, not_after, longest_wait_s,
-            comes_back, back_until, most_returns
+            flavors (ids, in order of preference), count, least_count (or a
+            ladder in place of these three), name, class_name, priorities,
+            not_before, not_after, longest_wait_s, comes_back, back_until,
+            most_returns
         :raises ForbiddenException: the project has too many, or no trust can
             be made of the token
         """

@@ -41,6 +41,8 @@ class BacklogRequest(_base.Resource):
     compute_version = resource.Body('compute_version')
     #: Ids as they are asked for; dicts in answers.
     flavors = resource.Body('flavors', type=list)
+    #: In place of flavors and counts: the name of a ladder of flavors.
+    ladder = resource.Body('ladder')
     count = resource.Body('count')
     least_count = resource.Body('least_count')
     #: What can be changed while it is open.

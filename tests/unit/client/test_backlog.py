@@ -126,6 +126,8 @@ class TestCreate(BacklogTestCase):
         image = ('--image', self.reading.image_id)
         self.refused('there must be a name', 'create', '--flavor', 'f1')
         self.refused('there must be a flavor', 'create', 'a')
+        self.refused("'request.ladder'", 'create', 'a', '--ladder', 'none',
+                     '--priority', 'time=1', *image)
         self.refused('stand alone', 'create', 'a', '--flavor', 'f1',
                      '--network', 'auto', '--network', 'none')
         self.refused("'request.flavors'", 'create', 'a', '--flavor', 'f3',
