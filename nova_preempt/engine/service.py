@@ -67,7 +67,9 @@ class Leadership:
             if self._coordinator is None:
                 self._connect()
             self._coordinator.heartbeat()
-            if not self._lock.acquired:
+            if self._lock.acquired:
+                self._check_connection()
+            else:
                 if not self._lock.acquire(blocking=False):
                     return False
                 LOG.info('Engine %s acts from now on.', self._member.decode())
@@ -86,6 +88,24 @@ class Leadership:
                       else type(exc).__name__)
             self._close()
             return False
+
+    def _check_connection(self):
+        """ToozError if the lock went with the connection that had it.
+
+        MySQL and PostgreSQL free a lock when its connection ends, by a
+        restart or by wait_timeout, and another engine gets it. Their drivers
+        in tooz do not look after that, and have no call that does.
+        """
+        connection = getattr(self._lock, '_conn', None)
+        if connection is None:
+            return
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute('SELECT 1')
+                cursor.fetchone()
+        except Exception as exc:
+            raise coordination.ToozError(
+                'the connection that held the lock has ended') from exc
 
     def _connect(self):
         coordinator = coordination.get_coordinator(self._url, self._member)

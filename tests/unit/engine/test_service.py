@@ -50,6 +50,7 @@ class Backend:
         self.holder = None
         self.away = False
         self.connected = 0
+        self.lock = Lock
 
     def check(self):
         if self.away:
@@ -68,12 +69,38 @@ class Backend:
                 backend.check()
 
             def get_lock(self, name):
-                return Lock(backend, member)
+                return backend.lock(backend, member)
 
             def stop(self):
                 backend.check()
 
         return Coordinator()
+
+
+class DatabaseLock(Lock):
+    """One that believes in what it got, as those of databases do."""
+
+    acquired = False
+
+    def __init__(self, backend, member):
+        super().__init__(backend, member)
+        self._conn = mock.MagicMock()
+        self._conn.cursor.side_effect = self._check
+
+    def _check(self):
+        if self._backend.holder != self._member:
+            raise OSError('MySQL server has gone away')
+        return mock.DEFAULT
+
+    def acquire(self, blocking):
+        if self._backend.holder is None:
+            self._backend.holder = self._member
+            self.acquired = True
+        return self.acquired
+
+    def release(self):
+        self._check()
+        super().release()
 
 
 class TestLeadership(testtools.TestCase):
@@ -114,6 +141,16 @@ class TestLeadership(testtools.TestCase):
         self.assertFalse(self.first.holds())
         self.second.close()
         self.assertTrue(self.first.holds())
+
+    def test_a_lock_that_went_with_its_connection(self):
+        """The database was started anew between two looks."""
+        self.backend.lock = DatabaseLock
+        self.assertEqual((True, False), self.holds())
+        self.assertEqual((True, False), self.holds())
+        self.backend.holder = None
+        self.assertTrue(self.second.holds())
+        self.assertEqual((False, True), self.holds())
+        self.assertEqual((False, True), self.holds())
 
     def test_the_password_of_the_backend_is_not_logged(self):
         logger = self.useFixture(fixtures.FakeLogger())
