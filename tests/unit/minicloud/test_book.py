@@ -37,12 +37,14 @@ class TestBook(unittest.TestCase):
         preemption.preemptions.side_effect = lambda victim_id: iter(
             self.victims)
         self.compute = compute
+        self.away = False
         self.book = book.Book('me', compute, preemption, 'image', {
-            'normal.half': ('flavor', 5), 'spot.half': ('flavor', 5)})
+            'normal.half': ('flavor', 5), 'spot.half': ('flavor', 5)},
+            mock.Mock(since=lambda moment: self.away))
 
     def _get(self, path):
         body = {'servers': self.listed} if 'detail' in path else {
-            'server': {'status': self.status}}
+            'server': {'id': 'uuid', 'status': self.status}}
         return mock.Mock(json=lambda: body)
 
     def boot(self, flavor='normal.half', **values):
@@ -63,9 +65,18 @@ class TestBook(unittest.TestCase):
         self.boot()
         self.assertEqual([], self.see(status='ERROR', fault={
             'message': 'No valid host was found. There is no room.'}))
-        self.assertEqual(
-            [f'{NAME} is ERROR: Timed out'],
-            self.see(status='ERROR', fault={'message': 'Timed out'}))
+
+    def test_errors_are_excused_by_who_was_away(self):
+        for away, message, expected in (
+                (False, 'Broken', ['was in ERROR, and nothing away: Broken']),
+                (True, 'Broken', []), (False, 'Timed out waiting', [])):
+            with self.subTest(message, away=away):
+                self.setUp()
+                self.away = away
+                self.boot()
+                self.assertEqual(
+                    [f'{NAME} {text}' for text in expected],
+                    self.see(status='ERROR', fault={'message': message}))
 
     def test_states_that_nobody_wants(self):
         self.boot()
