@@ -4,9 +4,9 @@
 # The release of Nova: 2025.1, 2025.2, 2026.1 or 2026.2.
 NOVA ?= 2026.2
 VENV ?= .venv
-# Not for what is run here: stestr takes it for the one that runs tests.
-unexport PYTHON
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# stestr would take it for the one that runs the tests.
+unexport PYTHON
 # Each functional test starts a cloud of its own in the worker's process, and
 # now and then all of it waits.
 FUNCTIONAL_WORKERS ?= 3
