@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What happens first."""
+
+import itertools
+import unittest
+
+from nova_preempt.simulator import events
+from nova_preempt.simulator.events import Turn
+
+
+class TestEvents(unittest.TestCase):
+
+    def setUp(self):
+        self.events = events.Events()
+        self.happened = []
+
+    def add(self, at_us, turn, name):
+        self.events.add(at_us, turn, self.happened.append, name)
+
+    def test_in_order_of_time_turn_and_addition(self):
+        items = [(2, Turn.END, 'd'), (1, Turn.BOOT, 'c'), (1, Turn.END, 'a'),
+                 (1, Turn.STEP, 'b')]
+        for order in itertools.permutations(items):
+            with self.subTest(order):
+                self.setUp()
+                for item in order:
+                    self.add(*item)
+                self.add(1, Turn.BOOT, 'c')
+                self.events.run(2)
+                self.assertEqual(['a', 'b', 'c', 'c', 'd'], self.happened)
+                self.assertEqual(0, len(self.events))
+
+    def test_until(self):
+        for at_us in (5, 7, 9):
+            self.add(at_us, Turn.STEP, at_us)
+        self.events.run(7, Turn.STEP)
+        self.assertEqual(([5], 7), (self.happened, self.events.now_us))
+        self.events.run(8)
+        self.assertEqual(([5, 7], 8), (self.happened, self.events.now_us))
+
+    def test_what_happens_may_add_more(self):
+        def again(left):
+            self.happened.append(self.events.now_us)
+            if left:
+                self.events.add(self.events.now_us + 3, Turn.STEP, again,
+                                left - 1)
+
+        again(3)
+        self.events.run(7)
+        self.assertEqual([0, 3, 6], self.happened)
+
+    def test_the_past(self):
+        self.events.run(7)
+        with self.assertRaisesRegex(ValueError, '6 us is over, it is 7 us'):
+            self.add(6, Turn.END, 'a')
