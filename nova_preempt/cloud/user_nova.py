@@ -136,26 +136,9 @@ class UserNova:
             yield from (found for found in page if found['name'] == name)
             offset += len(page)
 
-    def get(self, uuid):
-        """The server as Nova shows it, None if there is none.
-
-        :raises NovaError: nobody knows
-        """
-        answer = self._ask('GET', f'/servers/{uuid}')
-        return answer and answer.json()['server']
-
     def delete(self, uuid):
         """Delete a server; fine if it is gone. Raises NovaError, as all."""
         self._ask('DELETE', f'/servers/{uuid}')
-
-    def shelve(self, uuid):
-        self._act(uuid, 'shelve')
-
-    def unshelve(self, uuid):
-        self._act(uuid, 'unshelve')
-
-    def _act(self, uuid, action):
-        self._ask('POST', f'/servers/{uuid}/action', json={action: None})
 
     def _ask(self, method, url, **kwargs):
         """The answer, None if there is no such server."""

@@ -110,18 +110,13 @@ for each request that has servers.
              'busy: a hundred, the default, takes it seconds.'),
     cfg.IntOpt(
         'max_body_bytes',
-        default=131072,
+        default=114688,
         min=1024,
         mutable=True,
         help='How large the body of a request may be, in bytes. User data of '
-             'a server, the largest part, is 65,535 bytes of base64 at most: '
-             'twice that, the default, leaves room for all else.'),
-    cfg.StrOpt(
-        'classes_file',
-        default='',
-        help='A YAML file with the classes that requests may name, see the '
-             'documentation of service classes. Empty, the default: there '
-             'are none, and a request that names one is refused.'),
+             'a server, the largest part, is 65,535 bytes of base64 at most. '
+             'The default is that of ``[oslo_middleware]'
+             'max_request_body_size``, which refuses what is larger anyway.'),
     cfg.IntOpt(
         'starts_per_pass',
         default=100,
