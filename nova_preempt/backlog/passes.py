@@ -22,6 +22,7 @@ from nova_preempt.backlog import rooms as backlog_rooms
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
 
 ORDERS = 'nova_preempt.order'
@@ -76,7 +77,10 @@ class Passes:
         return passing.decide(
             ranked, rooms, now, backlog_options.passes(self._options),
             self._pace(now),
-            self._ladders and self._ladders.choosing(rooms, waiting))
+            self._ladders and self._ladders.choosing(rooms, waiting),
+            on_their_way=servers.without_room(
+                requests, frozenset().union(*(
+                    room.consumers for room in rooms))))
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)

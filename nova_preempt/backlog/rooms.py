@@ -68,7 +68,8 @@ def _room(host, provider, leaving):
             if uuid in provider.allocations))),
         {resource_class: inventory.capacity for resource_class, inventory
          in provider.inventories.items()},
-        traits=frozenset(host.properties['traits']))
+        traits=frozenset(host.properties['traits']),
+        consumers=frozenset(provider.allocations))
 
 
 def shares(requests, rooms):

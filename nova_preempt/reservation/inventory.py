@@ -177,11 +177,14 @@ class Inventory:
     def rooms(self):
         """[(Host, core Provider of its root)] of those in use, as of now.
 
-        Providers that have not changed are not read again.
+        Providers that have not changed are not read again, unless somebody
+        who is no server has something of them: Placement does not count as a
+        change that a deleted server has left.
 
         :raises NovaError, PlacementError: nobody knows
         """
         hosts = self.hosts()
+        self.occupancy.refresh()
         listed = {item.uuid: item
                   for item in self._placement.list_providers([])}
         found = []
@@ -189,6 +192,9 @@ class Inventory:
             provider = listed.get(host.provider_uuid)
             state = (self._providers.get(provider)
                      if provider and host.is_usable else None)
+            if state is not None and not all(
+                    map(self.occupancy.get, state.allocations)):
+                state = self._providers.read(host.provider_uuid)
             if state is not None:
                 found.append((host, state))
         return found

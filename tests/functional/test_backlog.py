@@ -79,7 +79,10 @@ class BacklogTestCase(base.PreemptionTestCase):
             found = self.get(uuid)
             return found if found.state in states else None
 
-        return self.wait_for(reached, f'{uuid} to be {" or ".join(states)}')
+        try:
+            return self.wait_for(reached, f'it to be {" or ".join(states)}')
+        except cloud.CloudError as exc:
+            raise cloud.CloudError(f'{exc}: {self.get(uuid)}') from exc
 
     def servers_of(self, uuid):
         """The servers in Nova with a tag of the request."""

@@ -144,6 +144,7 @@ def decide(
     pace: Pace | None = None,
     ladders: Ladders | None = None,
     planner: Planner | None = None,
+    on_their_way: Iterable[tuple[model.Alternative, int]] = (),
 ) -> Pass:
     """Decide who starts.
 
@@ -154,8 +155,14 @@ def decide(
         that the user named come into question
     :param planner: places those together that fit into what is free; without
         one each gets the first room that is found
+    :param on_their_way: how many servers of which flavors still take their
+        part of the rooms, see servers.without_room()
     """
-    one = _Pass(Ledger(rooms), ladders or _AsAsked(), now, options)
+    ledger = Ledger(rooms)
+    for alternative, number in on_their_way:
+        # Some may not get any: Nova finds that out.
+        ledger.take(alternative, ledger.count(alternative, number))
+    one = _Pass(ledger, ladders or _AsAsked(), now, options)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}

@@ -44,6 +44,7 @@ class Room:
     :param capacity: what an empty one has
     :param ends: of its servers, as far as they are known
     :param traits: of the host
+    :param consumers: the uuids of who uses something of it
     """
 
     host: str
@@ -52,6 +53,7 @@ class Room:
     capacity: Resources
     ends: tuple[End, ...] = ()
     traits: frozenset[str] = frozenset()
+    consumers: frozenset[str] = frozenset()
 
     def is_for(self, alternative: model.Alternative) -> bool:
         """Whether it has, and lacks, the traits that are asked for."""

@@ -19,6 +19,7 @@ what was made, and knows from the time of the boot whether more may come.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 import dataclasses
 import datetime
 
@@ -92,6 +93,34 @@ def next_boot(
     return model.Boot(
         number, tag(request.uuid, number), flavor_id, count, now
     )
+
+
+def without_room(
+    requests: Iterable[model.Request], consumers: Collection[str]
+) -> list[tuple[model.Alternative, int]]:
+    """Return how many servers of which flavors have nothing yet.
+
+    Nova was asked for them, and has not allocated anything: what they need
+    still seems free.
+
+    :param requests: all that are open
+    :param consumers: the uuids of who has allocations
+    """
+    found = []
+    for request in requests:
+        of = {item.flavor_id: item for item in request.alternatives}
+        for boot in request.boots:
+            if boot.state not in OPEN_BOOTS or boot.flavor_id not in of:
+                continue
+            known = [item for item in request.servers
+                     if item.boot == boot.number]
+            count = boot.count - sum(
+                item.state != model.BUILDING or item.uuid in consumers
+                for item in known
+            )
+            if count > 0:
+                found.append((of[boot.flavor_id], count))
+    return found
 
 
 def sought_tags(request: model.Request, now: datetime.datetime) -> list[str]:

@@ -63,6 +63,10 @@ class Placement:
         self.traits['gpu'] = ['CUSTOM_GPU']
         self.allocations = collections.defaultdict(dict)
 
+    def list_providers(self, params):
+        return [item for item in self.list_all_providers(params)
+                if item.uuid == item.root_uuid]
+
     def list_all_providers(self, params):
         self.calls['list_all_providers'] += 1
         return [placement.Provider(
@@ -100,6 +104,11 @@ class Occupancy:
     def refresh(self, max_age_s=0):
         pass
 
+    def get(self, uuid):
+        return next((item for node in self.servers
+                     for item in self.on_node(node) if item.uuid == uuid),
+                    None)
+
     def on_node(self, node):
         return [occupancy.Resident(uuid, node, node, 'active', None,
                                    uuid.startswith('p'))
@@ -134,6 +143,25 @@ class TestInventory(testtools.TestCase):
 
     def find(self, query=None):
         return [host['name'] for host in self.inventory.find_hosts(query)]
+
+    def used(self):
+        return {host.name: provider.used.get('VCPU', 0)
+                for host, provider in self.inventory.rooms()}
+
+    def test_rooms_know_who_has_left(self):
+        """Placement does not count that as a change of the provider."""
+        self.inventory.occupancy.servers = {'h1': ['n1', 'n2']}
+        for uuid in ('n1', 'n2'):
+            self.placement.allocations['h1'][uuid] = {'VCPU': 2}
+        self.assertEqual({'h1': 4, 'h2': 0}, self.used())
+        reads = self.placement.calls['get_provider_state']
+        self.assertEqual({'h1': 4, 'h2': 0}, self.used())
+        self.assertEqual(reads, self.placement.calls['get_provider_state'])
+        # Nova has deleted it, and has not freed its space yet.
+        self.inventory.occupancy.servers = {'h1': ['n2']}
+        self.assertEqual({'h1': 4, 'h2': 0}, self.used())
+        del self.placement.allocations['h1']['n1']
+        self.assertEqual({'h1': 2, 'h2': 0}, self.used())
 
     def test_properties(self):
         self.settings = {'h1': (None, {'rack': 7})}

@@ -125,6 +125,20 @@ class TestDecide(unittest.TestCase):
                          codes(decide([base.request()], [])))
 
 
+class TestOnTheirWay(unittest.TestCase):
+
+    def test_their_room_is_theirs(self):
+        found = passing.decide(
+            [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
+            passing.Options(), on_their_way=[(vcpus(2), 1)])
+        self.assertEqual(['a'], [start.uuid for start in found.starts])
+
+    def test_more_than_there_is_room_for(self):
+        self.assertEqual((), passing.decide(
+            [base.request('a')], [host('h', 1)], base.NOW, passing.Options(),
+            on_their_way=[(vcpus(1), 9), (vcpus(2), 1)]).starts)
+
+
 class TestEstimates(unittest.TestCase):
 
     PACE = estimate.Pace(3600, {'VCPU': 60}, 60)
