@@ -331,12 +331,14 @@ class _Pass:
         if not lack.suited:
             return {
                 "code": NO_HOST,
-                "text": "No host has the traits that it asks for.",
+                "text": "No host that is in use has the traits that it asks "
+                "for.",
             }
         if not lack.ever:
             return {
                 "code": TOO_LARGE,
-                "text": "No host would have room for it if it were empty.",
+                "text": "No host that is in use would have room for it if it "
+                "were empty.",
             }
         text = "No host has room for one of its servers now."
         if not lack.amounts:

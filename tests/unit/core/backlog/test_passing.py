@@ -121,8 +121,10 @@ class TestDecide(unittest.TestCase):
 
     def test_no_hosts_and_no_requests(self):
         self.assertEqual(passing.Pass((), {}), decide([], []))
-        self.assertEqual({'r1': 'no_host'},
-                         codes(decide([base.request()], [])))
+        found = decide([base.request()], [])
+        self.assertEqual({'r1': 'no_host'}, codes(found))
+        # All may be down, which is nothing to change flavors for.
+        self.assertIn('in use', found.notes['r1'].waits_for['text'])
 
 
 class TestOnTheirWay(unittest.TestCase):
