@@ -34,6 +34,7 @@ from oslo_config import cfg
 import sqlalchemy as sa
 
 from nova_preempt import db
+from nova_preempt.backlog import choices
 from nova_preempt.backlog import following
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
@@ -128,11 +129,12 @@ class Bench:
         self.following = following.Following(
             options, self.database, sight.Eyes(
                 db.Decisions(self.database), self.find), acting, written)
+        chosen = choices.Choices(options, self.database)
         self.passes = passes.Passes(
             options, self.database, rooms.Rooms(
                 self.cloud, self.cloud, lambda: NOW),
-            starting.Starting(options, acting, written, lambda: NOW),
-            lambda: passes.load_order(options))
+            starting.Starting(options, acting, written, lambda: NOW, chosen),
+            lambda: passes.load_order(options), chosen)
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> tagged.Found:

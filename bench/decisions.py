@@ -15,9 +15,11 @@ Requests come to a cloud in memory one after the other, and the very code
 decides that decides in a scheduler. The cloud is full: every normal request
 ends preemptible servers, and each time a few normal servers leave and
 preemptible ones fill the gaps. With classes each preemptible server has one of
-three, and promises decide first.
+three, and promises decide first; with claims requests are of a class, too, and
+have waited for up to ten minutes.
 
-Usage: python bench/decisions.py [--hosts 1000] [--requests 10000] [--classes]
+Usage: python bench/decisions.py [--hosts 1000] [--requests 10000]
+       [--classes [--claims]]
 """
 
 import argparse
@@ -33,7 +35,7 @@ from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.promises import Promises
 from nova_preempt.core.classes.rounds import Claimant
-from nova_preempt.core.model import Inventory, Request, Server
+from nova_preempt.core.model import SECOND, Inventory, Request, Server
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import availability
@@ -98,15 +100,27 @@ class Load:
         self.serial += 1
         return f'{self.serial:08}-{kind}'
 
-    def request(self, policy):
-        """One normal request; the time it takes to decide, in seconds."""
+    def rank(self, size):
+        """Of a request of any class."""
+        now_us = microseconds(self.now)
+        waited_us = self.random.randrange(600) * SECOND
+        return policies.Rank(True, self.promises().claim(Claimant(
+            self.uuid('claim'), self.random.choice(list(self.classes)),
+            Clocks([Event(now_us - waited_us, Kind.QUEUED)]), size)))
+
+    def request(self, policy, claims=False):
+        """One request; the time it takes to decide, in seconds."""
         self.now += datetime.timedelta(seconds=7)
         size = self.random.choice(SIZES)
         uuid = self.uuid('normal')
         if policy.classes is not None:
-            policy = dataclasses.replace(policy, classes=self.promises())
+            # A service that has read them anew knows them by another list.
+            policy = dataclasses.replace(policy, classes=Promises(
+                self.classes, dict(self.claimants), microseconds(self.now)))
+        rank = self.rank(size) if claims else policies.NORMAL
         start = time.process_time()
-        found = self.cloud.place(Request.of(size), policy, self.now, [uuid])
+        found = self.cloud.place(Request.of(size), policy, self.now, [uuid],
+                                 rank=rank)
         took_s = time.process_time() - start
         if found is not None:
             (host, plan), = found
@@ -131,6 +145,7 @@ def main():
     parser.add_argument('--requests', type=int, default=10000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--classes', action='store_true')
+    parser.add_argument('--claims', action='store_true')
     args = parser.parse_args()
     policy = policies.Policy(eligibility.Rules(), ('delete',),
                              costs.partial_hour)
@@ -139,7 +154,7 @@ def main():
         policy = dataclasses.replace(policy, classes=load.promises())
     times_s, ended, refused = [], 0, 0
     for _ in range(args.requests):
-        took_s, victims = load.request(policy)
+        took_s, victims = load.request(policy, args.claims)
         times_s.append(took_s)
         if victims is None:
             refused += 1

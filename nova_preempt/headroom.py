@@ -40,14 +40,17 @@ class Headroom:
     :param placement: a nova_preempt.cloud.placement.Placement
     :param providers: a nova_preempt.cloud.providers.ProviderCache
     :param monotonic: the clock by which a reading is recent
+    :param trees: a nova_preempt.cloud.trees.TreeCache, None to look at no
+        providers below hosts
     :raises ValueError: [preemption]headroom cannot be understood
     """
 
     def __init__(self, options, placement, providers,
-                 monotonic=time.monotonic):
+                 monotonic=time.monotonic, trees=None):
         self._default = core.parse(options.headroom)
         self._placement = placement
         self._providers = providers
+        self._trees = trees
         self._monotonic = monotonic
         self._lock = threading.Lock()
         # One reading at a time; who comes meanwhile waits for it.
@@ -75,15 +78,27 @@ class Headroom:
                 nodes[provider.name] = state
         groups = []
         if self._default:
-            groups.append(core.Group('the cloud', self._default, nodes))
+            groups.append(self._group('the cloud', self._default, nodes))
         for aggregate in aggregates:
             wanted = _wanted(aggregate)
             if wanted:
                 names = self._names(aggregate)
-                groups.append(core.Group(aggregate.name, wanted, {
+                groups.append(self._group(aggregate.name, wanted, {
                     name: state for name, state in nodes.items()
                     if name in names}))
         return groups
+
+    def _group(self, name, wanted, nodes):
+        """A core Group, of trees if some of what is wanted is below hosts."""
+        if self._trees is None or not core.needs_tree(wanted):
+            return core.Group(name, wanted, nodes)
+        trees = {node: self._trees.get(state.uuid)
+                 for node, state in nodes.items()}
+        return core.Group(
+            name, wanted,
+            {node: core.whole(tree) for node, tree in trees.items() if tree},
+            frozenset(provider.uuid for tree in trees.values()
+                      for provider in tree[1:] if provider.parent_uuid))
 
     def _names(self, aggregate):
         """The nodes of an aggregate's hosts.

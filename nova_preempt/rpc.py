@@ -24,6 +24,7 @@ LOG = logging.getLogger(__name__)
 _RETRIES = 1
 
 # The namespaces of what the engine is asked about power, and about hosts.
+BACKLOG = 'backlog'
 ENERGY = 'energy'
 INVENTORY = 'inventory'
 
@@ -174,6 +175,20 @@ class EngineClient(_Client):
         :raises NoAnswer:
         """
         return self._ask_inventory(context, 'list_hosts')
+
+    def plan_backlog(self, context):
+        """What would be started of what waits if it were now.
+
+        :returns: {'mode': see [backlog]batch_mode, 'stopped': why nothing is
+            started, '' if it is, 'waiting': how many requests could start as
+            far as their own wishes go, 'starts': [{'request', 'name',
+            'project_id', 'flavor', 'count', 'hosts': {name: how many}, {} if
+            Nova chooses}], 'hosts': [{'name', 'resources': {class:
+            {'capacity', 'used', 'used_after'}}}], by name}
+        :raises NoAnswer:
+        """
+        return self._send(self._client.prepare(namespace=BACKLOG), context,
+                          'plan', {})
 
     def ping(self, context, server):
         """Find out whether messages get to one engine.

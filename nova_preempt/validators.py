@@ -104,4 +104,15 @@ def register():
                 'description': 'A name.',
             },
         ),
+        base.ExtraSpecValidator(
+            name=specs.CLASS,
+            description=(
+                'The class of preemptible servers of this flavor: one of '
+                '[classes]qos_class, which says what share of time they are '
+                'promised to run.'),
+            value={
+                'type': str,
+                'description': 'The name of a class.',
+            },
+        ),
     ]

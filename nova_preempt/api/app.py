@@ -32,6 +32,7 @@ from nova_preempt.backlog import ladders
 from nova_preempt.backlog import notifications
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
+from nova_preempt.handover import classes
 from nova_preempt.power import figure_cache
 from nova_preempt.reservation import schedule
 
@@ -44,15 +45,16 @@ def make_services(conf):
     timeout_s = conf.preemption_api.rpc_timeout_s
     database = db.Database(conf)
     engine = rpc.EngineClient(transport, timeout_s)
+    known_classes = classes.load(conf)
     return router.Services(
         conf=conf, database=database, policy=policy.Policy(conf),
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        intake=intake.Intake(
+        classes=known_classes, intake=intake.Intake(
             conf, database, trusts.Trusts(conf),
             user_reading.UserReading(conf),
-            ladders=ladders.load(conf.backlog),
+            known_classes, ladders=ladders.load(conf.backlog),
             tell=notifications.RequestNotifications(
                 conf, socket.gethostname(), _later).changed))
 

@@ -17,6 +17,8 @@ import webob.exc
 
 from nova_preempt import exceptions
 from nova_preempt.api import backlog_views as views
+from nova_preempt.api import classes
+from nova_preempt.api import microversion
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import validation
@@ -81,7 +83,8 @@ def create_request(call):
             compute_version=wanted.get('compute_version') or _version(call),
             count=wanted.get('count'), least_count=wanted.get('least_count'),
             flavors=flavors and tuple(flavors),
-            ladder=wanted.get('ladder', ''), wishes=_wishes(wanted))))
+            ladder=wanted.get('ladder', ''), wishes=_wishes(wanted)),
+        call.allows(policy.BACKLOG_ANY_CLASS)))
 
 
 def update_request(call):
@@ -91,7 +94,8 @@ def update_request(call):
     counts = {name: wanted[name] for name in ('count', 'least_count')
               if name in wanted}
     return _shown(call, call.services.intake.change(
-        item, {**_wishes(wanted), **counts}))
+        item, {**_wishes(wanted), **counts},
+        call.allows(policy.BACKLOG_ANY_CLASS)))
 
 
 def delete_request(call):
@@ -101,8 +105,11 @@ def delete_request(call):
 
 
 def _shown(call, item):
-    return {'request': views.request(
-        item, backlog.history(call.services.database, item.uuid))}
+    history = backlog.history(call.services.database, item.uuid)
+    shown = views.request(item, history)
+    if microversion.has(call.request.environ, classes.SINCE):
+        shown.update(classes.shown(call, item, history, shown['servers']))
+    return {'request': shown}
 
 
 def _get(call, rule):

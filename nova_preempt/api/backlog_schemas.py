@@ -15,6 +15,7 @@
 As JSON Schema, as in schemas.
 """
 
+from nova_preempt.api import classes
 from nova_preempt.api import schemas
 from nova_preempt.cloud import boot_schema
 from nova_preempt.core.backlog import model
@@ -143,7 +144,7 @@ _LISTED = {
                                             'null if nobody knows.'),
     'servers': {'type': 'array', 'items': _object({
         'id': schemas.STRING, 'status': schemas.STRING,
-        'since': schemas.TIME})},
+        'since': schemas.TIME}, {'availability': classes.CLOCKS})},
 }
 LISTED = _object(_LISTED)
 REQUEST = _object({
@@ -153,7 +154,7 @@ REQUEST = _object({
     'history': {'type': 'array', 'description': 'The oldest first.',
                 'items': _object({'at': schemas.TIME, 'status': STATUS,
                                   'reason': schemas.STRING})},
-})
+}, {'availability': classes.CLOCKS, 'promised_availability': classes.SHARE})
 REQUEST_ANSWER = _object({'request': REQUEST})
 REQUESTS_ANSWER = _object({'requests': {'type': 'array', 'items': LISTED}},
                           {'requests_links': schemas.LINKS})

@@ -20,6 +20,8 @@ import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt.api import app
+from nova_preempt.cloud import boot_schema
+from nova_preempt.cloud import user_reading
 import nova_preempt.conf
 
 CONF = nova.conf.CONF
@@ -45,7 +47,19 @@ def make_application(arguments=()):
             f'/etc/nova: name its directory in {DIRECTORY}, or it with '
             '--config-file.')
     logging.setup(CONF, 'nova')
+    load(CONF)
     return app.make_app(CONF)
+
+
+def load(conf):
+    """Load what the first request that is to wait would wait for.
+
+    That takes seconds on a machine that is busy, and those who fork share it.
+    Where there is no backlog nothing of it is loaded.
+    """
+    if conf.backlog.enabled:
+        boot_schema.load()
+        user_reading.load()
 
 
 def arguments(environ):

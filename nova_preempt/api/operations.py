@@ -16,7 +16,9 @@ import dataclasses
 
 from nova_preempt.api import backlog
 from nova_preempt.api import backlog_numbers
+from nova_preempt.api import backlog_plan
 from nova_preempt.api import backlog_schemas
+from nova_preempt.api import classes
 from nova_preempt.api import energy
 from nova_preempt.api import energy_schemas
 from nova_preempt.api import handlers
@@ -246,4 +248,11 @@ OPERATIONS = (
               'Show how much the requests of each class ran over time',
               backlog_numbers.report, backlog_numbers.REPORT_ANSWER,
               query=backlog_numbers.REPORT_QUERY, since='1.3'),
+    Operation('GET', '/v1/backlog-plan', 'show_backlog_plan',
+              'Show which requests would start now, and on which hosts',
+              backlog_plan.show, backlog_plan.ANSWER, errors=(503,),
+              since='1.4'),
+    Operation('GET', '/v1/classes', 'list_classes',
+              'List the classes of service, the most important first',
+              classes.list_classes, classes.ANSWER, since=classes.SINCE),
 )

@@ -29,9 +29,11 @@ LIST = 'preemption:list'
 SHOW = 'preemption:show'
 ALL_PROJECTS = 'preemption:all_projects'
 BACKLOG_ALL_PROJECTS = 'preemption:request:all_projects'
+BACKLOG_ANY_CLASS = 'preemption:request:any_class'
 BACKLOG_CREATE = 'preemption:request:create'
 BACKLOG_DELETE = 'preemption:request:delete'
 BACKLOG_LIST = 'preemption:request:list'
+BACKLOG_PLAN = 'preemption:request:plan'
 BACKLOG_SHOW = 'preemption:request:show'
 BACKLOG_STATISTICS = 'preemption:request:statistics'
 BACKLOG_UPDATE = 'preemption:request:update'
@@ -56,6 +58,7 @@ RESERVATION_UPDATE = 'preemption:reservation:update'
 SIMULATE = 'preemption:simulate'
 SIMULATE_ALL_PROJECTS = 'preemption:simulate:all_projects'
 CHANCES = 'preemption:placement_chances'
+CLASS_LIST = 'preemption:class:list'
 ENERGY = 'preemption:energy'
 ENERGY_FIGURES = 'preemption:energy:figures'
 ENERGY_RETRY = 'preemption:energy:retry'
@@ -178,9 +181,17 @@ _DOCUMENTED = [
     _rule(BACKLOG_CREATE, MEMBER,
           'Leave a request for servers, which are started in the name of '
           'who does.', 'POST', '/v1/requests'),
+    _rule(BACKLOG_ANY_CLASS, ADMIN,
+          'Ask for any class of service, and not only for those that are open '
+          'to all.', 'POST', '/v1/requests'),
+    _rule(CLASS_LIST, READER, 'List the classes of service.',
+          'GET', '/v1/classes'),
     _rule(BACKLOG_STATISTICS, READER,
           'See how requests of the project fare.',
           'GET', '/v1/requests-statistics'),
+    _rule(BACKLOG_PLAN, ADMIN,
+          'See which requests of all projects would start now, and on which '
+          'hosts.', 'GET', '/v1/backlog-plan'),
     _rule(BACKLOG_UPDATE, MEMBER, 'Change a request of the project.',
           'PATCH', _REQUEST),
     _rule(BACKLOG_DELETE, MEMBER,

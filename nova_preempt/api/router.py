@@ -56,6 +56,8 @@ class Services:
     schedule: Any
     figures: Any      # a nova_preempt.power.figure_cache.FigureCache
     intake: Any       # a nova_preempt.backlog.intake.Intake
+    #: What nova_preempt.handover.classes.load() returned.
+    classes: Any = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,8 +30,10 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 from nova_preempt.core.backlog import asking
+from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
+from nova_preempt.db import backlog_begun
 
 LOG = logging.getLogger(__name__)
 
@@ -67,14 +69,14 @@ class Intake:
     :param database: a db.Database
     :param made: a cloud.trusts.Trusts
     :param reading: a cloud.user_reading.UserReading
-    :param classes: returns the names of the classes that there are
+    :param classes: what nova_preempt.handover.classes.load() returned
     :param clock: returns now, naive and in UTC
     :param ladders: a backlog.ladders.Ladders, None where there are none
     :param tell: called with a changed model.Request and its former state,
         '' for a new one
     """
 
-    def __init__(self, conf, database, made, reading, classes=tuple,
+    def __init__(self, conf, database, made, reading, classes=None,
                  clock=timeutils.utcnow, ladders=None,
                  tell=lambda request, old: None):
         self._options = conf.backlog
@@ -86,36 +88,43 @@ class Intake:
         self._clock = clock
         self._tell = tell
 
-    def submit(self, context, token, wanted):
+    def submit(self, context, token, wanted, any_class=False):
         """Keep a new request.
 
         :param context: of who asks
         :param token: of the same, of the project
         :param wanted: a Wanted
+        :param any_class: whether it may be of one that is not open to all
         :returns: the model.Request
         :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
         :raises NoAnswer: Keystone or Nova cannot be asked
         """
         self._check_enabled()
         self._check_limit(context.project_id)
-        request = self._checked(context, token, wanted)
-        trust_id = self._make_trust(context, token)
+        request = self._checked(context, token, wanted,
+                                self._classes_for(any_class))
+        begun = backlog_begun.Begun(request.uuid, context.project_id,
+                                    context.user_id, request.created_at)
+        backlog_begun.begin(self._db, begun)
+        trust_id = self._make_trust(context, token, request.uuid)
         try:
             request = dataclasses.replace(request, trust_id=trust_id)
-            backlog.create(self._db, request)
+            if not backlog.create(self._db, request, begun=True):
+                raise exceptions.NoAnswer('Making a trust took too long.')
             # Others may have come at the same time.
             self._check_limit(context.project_id, own=1)
         except BaseException:
-            self._forget(request.uuid, trust_id)
+            self._forget(begun, trust_id)
             raise
         self._tell(request, '')
         return request
 
-    def change(self, request, values):
+    def change(self, request, values, any_class=False):
         """Change an open request.
 
         :param request: a model.Request as it was found
         :param values: {name in model.Request: value}
+        :param any_class: as for submit
         :returns: the model.Request as it is then
         :raises InvalidRequest, WrongState:
         """
@@ -124,7 +133,10 @@ class Intake:
             asking.check_wishes(
                 {**{field.name: getattr(request, field.name)
                     for field in dataclasses.fields(request)}, **values},
-                self._now(), self._classes(), values)
+                self._now(), self._classes_for(any_class), values)
+            if 'class_name' in values:
+                values = {**values, 'class_name': self._class_of(
+                    values['class_name'], request.alternatives)}
             of = model.OPEN
             if values.keys() & {'count', 'least_count'}:
                 values = self._counts(request, values)
@@ -202,16 +214,18 @@ class Intake:
         if why:
             raise exceptions.RequestLimit(why)
 
-    def _checked(self, context, token, wanted):
+    def _checked(self, context, token, wanted, classes):
         """A model.Request without a trust."""
         now = self._now()
         server = wanted.body['server']
         with _naming_fields():
-            asking.check_wishes(wanted.wishes, now, self._classes())
+            asking.check_wishes(wanted.wishes, now, classes)
             if wanted.ladder:
                 alternatives, counts = self._rungs(token, wanted, server)
             else:
                 alternatives, counts = self._flavors(token, wanted, server)
+            class_name = self._class_of(
+                wanted.wishes.get('class_name', ''), alternatives)
             asking.check_server(server, counts.most)
             self._look_up_others(token, server)
         return model.Request(
@@ -222,7 +236,20 @@ class Intake:
             least_count=counts.least, alternatives=alternatives,
             ladder=wanted.ladder, apart=bool(wanted.ladder),
             created_at=now, updated_at=now, waits_since=now,
-            **{'name': _name(server), **wanted.wishes})
+            **{'name': _name(server), **wanted.wishes,
+               'class_name': class_name})
+
+    def _classes_for(self, any_class):
+        """The names of those that somebody may ask for."""
+        if self._classes is None:
+            return ()
+        table = self._classes.table
+        return tuple(name for name in table.names
+                     if any_class or name in table.open)
+
+    def _class_of(self, name, alternatives):
+        return asking.class_of(name, alternatives, (
+            self._classes.table.names if self._classes else ()))
 
     def _flavors(self, token, wanted, server):
         """(Alternatives, asking.Counts) of what a user has chosen."""
@@ -297,29 +324,29 @@ class Intake:
 
     # -- trusts --------------------------------------------------------------
 
-    def _make_trust(self, context, token):
+    def _make_trust(self, context, token, uuid):
+        """Make one; whoever finds nothing but its beginning can find it."""
         try:
-            return self._trusts.create(token, context.project_id,
-                                       context.user_id, context.roles)
+            return self._trusts.create(
+                token, context.project_id, context.user_id, context.roles,
+                marks.expiry(uuid))
         except trusts.TrustRefused as exc:
+            backlog_begun.forget(self._db, uuid)
             raise exceptions.NoTrust(str(exc)) from None
         except trusts.KeystoneError as exc:
             LOG.error('No trust can be made for a request: %s', exc)
             raise exceptions.NoAnswer('Keystone cannot be asked.') from None
 
-    def _forget(self, uuid, trust_id):
+    def _forget(self, begun, trust_id):
         """Take back what was made for a request that is not kept."""
-        for undo, thing in ((self._remove, uuid),
-                            (self._trusts.delete, trust_id)):
-            try:
-                undo(thing)
-            except Exception:
-                # What follows has to be tried, and the user to be told why
-                # the request was not kept.
-                LOG.exception('%s was not taken back', thing)
-
-    def _remove(self, uuid):
-        backlog.remove(self._db, uuid)
+        try:
+            backlog.remove(self._db, begun)
+            self._trusts.delete(trust_id)
+            backlog_begun.forget(self._db, begun.uuid)
+        except Exception:
+            # The user has to be told why it was not kept; what is left of it
+            # the engine finds.
+            LOG.exception('Request %s was not taken back', begun.uuid)
 
     def _now(self):
         return self._clock().replace(microsecond=0)

@@ -55,6 +55,6 @@ class Ladders:
         """How many servers a request is."""
         return self._options.copies(priorities.redundancy)
 
-    def choosing(self, rooms, waiting):
+    def choosing(self, rooms, waiting, **values):
         """What chooses in a pass, see core.backlog.passing.Ladders."""
-        return self._core.Ladders(rooms, waiting)
+        return self._core.Ladders(rooms, waiting, **values)

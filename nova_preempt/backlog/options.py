@@ -14,6 +14,9 @@
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import order as core_order
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.batch import model as batch
+
+OFF = 'off'
 
 # So much longer than Nova's answer is waited for something may be under way.
 _PATIENCE = 3
@@ -39,9 +42,22 @@ def passes(options):
         most_holds=options.most_holds)
 
 
-def order(options):
+def placing(options):
+    """A core.batch.model.Options, of the same; None: one by one."""
+    if options.batch_mode == OFF:
+        return None
+    return batch.Options(
+        mode=options.batch_mode,
+        score=options.batch_score,
+        solver=options.batch_solver,
+        most_at_once=options.batch_size,
+        time_limit_s=options.batch_time_limit_s)
+
+
+def order(options, claims=None):
     """A core.backlog.order.Options, of the same.
 
+    :param claims: what classes of service say, None where there are none
     :raises ValueError: a weight is no whole number
     """
     weights = {}
@@ -53,4 +69,4 @@ def order(options):
                 f'[backlog]priority_weights has {text!r} for {name}, which '
                 'is no whole number') from None
     return core_order.Options(weights, options.linear_priorities,
-                              options.patience_s)
+                              options.patience_s, claims)

@@ -21,7 +21,9 @@ from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import rooms as backlog_rooms
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import lifecycle
+from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import preview
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
 
@@ -39,17 +41,23 @@ class Passes:
     :param rooms: a nova_preempt.backlog.rooms.Rooms
     :param starting: a nova_preempt.backlog.starting.Starting
     :param ranking: returns the core.backlog.order.Order
+    :param choices: a nova_preempt.backlog.choices.Choices
     :param ladders: a nova_preempt.backlog.ladders.Ladders, or None
+    :param batch: a nova_preempt.backlog.batch.Batch, or None
+    :param places: returns the core.backlog.places.Places of now, or None
     """
 
     def __init__(self, options, database, rooms, starting, ranking,
-                 ladders=None):
+                 choices, ladders=None, batch=None, places=lambda: None):
         self._options = options
         self._database = database
         self._rooms = rooms
         self._starting = starting
         self.ranking = ranking
+        self._choices = choices
         self._ladders = ladders
+        self._batch = batch
+        self._places = places
 
     def run(self, requests, now):
         """Start what can start of these.
@@ -63,24 +71,43 @@ class Passes:
             return
         by_uuid = {request.uuid: request for request in waiting}
         with metrics.BACKLOG_STEP.labels('decide').time():
-            decided = self._decide(requests, waiting, now)
+            decided, _rooms = self._decide(requests, waiting, now)
             db.note(self._database, {
                 uuid: note for uuid, note in decided.notes.items()
                 if _is_news(by_uuid[uuid], note)})
         with metrics.BACKLOG_STEP.labels('start').time():
             self._starting.start(decided.starts, by_uuid)
 
+    def preview(self, now):
+        """What run() would do now; nothing is done.
+
+        :returns: (core Pass, [core preview.Use], {uuid: core Request} of
+            those that wait)
+        """
+        requests = db.find(self._database, model.OPEN)
+        waiting = {item.uuid: item
+                   for item in lifecycle.startable(requests, now)}
+        decided, rooms = self._decide(requests, waiting.values(), now)
+        return decided, preview.uses(rooms, decided.starts, waiting), waiting
+
     def _decide(self, requests, waiting, now):
-        rooms = self._rooms.all()
+        places = self._places()
+        rooms = self._rooms.all(places)
+        waiting = list(waiting)
         ranked = self.ranking().rank(
             waiting, now, backlog_rooms.shares(requests, rooms))
         return passing.decide(
             ranked, rooms, now, backlog_options.passes(self._options),
             self._pace(now),
-            self._ladders and self._ladders.choosing(rooms, waiting),
-            on_their_way=servers.without_room(
+            self._ladders and self._ladders.choosing(
+                rooms, waiting,
+                **({'lead_s': places.lead_s} if places else {})),
+            self._batch and self._batch.planner(),
+            servers.without_room(
                 requests, frozenset().union(*(
-                    room.consumers for room in rooms))))
+                    room.consumers for room in rooms)),
+                self._choices.of_boots(now) if self._batch else {}),
+            places), rooms
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)
@@ -92,9 +119,10 @@ def _is_news(request, note):
         note.position, note.waits_for, note.estimate_s)
 
 
-def load_order(options):
+def load_order(options, claims=None):
     """The core.backlog.order.Order that [backlog] names.
 
+    :param claims: what classes of service say, None where there are none
     :raises ValueError: there is none, or its options make no sense
     """
     known = sorted({item.name for item in importlib.metadata.entry_points(
@@ -109,7 +137,7 @@ def load_order(options):
         raise ValueError(
             f'[backlog]order is {options.order}, but {exc.name} is not '
             'installed: it comes with nova-preempt[classes]') from exc
-    return found.driver(backlog_options.order(options))
+    return found.driver(backlog_options.order(options, claims))
 
 
 def _cannot_load(_manager, _entry_point, exc):

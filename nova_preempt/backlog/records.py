@@ -18,6 +18,7 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
 
 LOG = logging.getLogger(__name__)
@@ -58,14 +59,17 @@ class Records:
 
         :returns: the Request as it is now, None if somebody was faster
         """
+        forgotten = servers.forgotten_boots(request, boot.asked_at)
         if not db.begin_boot(self._database, request.uuid, (request.state,),
-                             boot):
+                             boot, forgotten=forgotten):
             return None
         since = request.waits_since or request.created_at
         metrics.BACKLOG_WAITS.observe((boot.asked_at - since).total_seconds())
         begun = dataclasses.replace(
             request, state=model.PLACING, reason='',
-            updated_at=boot.asked_at, boots=(*request.boots, boot))
+            updated_at=boot.asked_at, boots=(
+                *(item for item in request.boots
+                  if item.number not in forgotten), boot))
         self._told(begun, request.state)
         return begun
 

@@ -13,10 +13,15 @@
 
 
 
+import math
+
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import room as core
+from nova_preempt.handover import eviction_policy
+from nova_preempt.reservation import leases
 
 # States of servers that hold something.
 _USING = (model.BUILDING, model.RUNNING)
@@ -28,36 +33,51 @@ class Rooms:
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param clock: returns now, timezone-aware
-    :param kept: returns the names of hosts that are kept for others
     """
 
-    def __init__(self, inventory, known, clock, kept=frozenset):
+    def __init__(self, inventory, known, clock):
         self._inventory = inventory
         self._known = known
         self._clock = clock
-        self._kept = kept
 
-    def all(self):
+    def all(self, places=None):
         """[core Room] of the hosts where Nova may place servers.
 
+        :param places: a core Places, None where nobody reserves hosts
         :raises NovaError, PlacementError: nobody knows
         """
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
         by_node = self._known.servers.by_node()
-        kept = self._kept()
         return [_room(host, provider, {
                     uuid for uuid, server
                     in by_node.get(host.name, {}).items()
-                    if policy.may_give_way(server, now)})
-                for host, provider in rooms if host.name not in kept]
+                    if policy.may_give_way(server, now)},
+                    places.free_s(host.name) if places else math.inf)
+                for host, provider in rooms]
 
 
-def _room(host, provider, leaving):
+def load_places(conf):
+    """Returns what a core Places is now, None where nobody reserves hosts.
+
+    As nova-scheduler has it, by the same options.
+
+    :param conf: nova.conf.CONF
+    """
+    if not leases.is_used(conf):
+        return lambda: None
+    known = leases.current(conf)
+    return lambda: core_places.Places(
+        known.view(), eviction_policy.get_guard(
+            conf.preemption, conf.reservation.guard_s))
+
+
+def _room(host, provider, leaving, free_s):
     """A core Room.
 
     :param host: a nova_preempt.reservation.inventory.Host
     :param leaving: uuids of servers that may be made to end
+    :param free_s: until it is reserved
     """
     free = {resource_class: provider.free(resource_class)
             for resource_class in provider.inventories}
@@ -69,7 +89,7 @@ def _room(host, provider, leaving):
         {resource_class: inventory.capacity for resource_class, inventory
          in provider.inventories.items()},
         traits=frozenset(host.properties['traits']),
-        consumers=frozenset(provider.allocations))
+        consumers=frozenset(provider.allocations), free_s=free_s)
 
 
 def shares(requests, rooms):

@@ -17,8 +17,12 @@ import functools
 from nova import exception
 
 from nova_preempt import metrics
+from nova_preempt.backlog import batch
+from nova_preempt.backlog import choices
+from nova_preempt.backlog import endpoint
 from nova_preempt.backlog import following
 from nova_preempt.backlog import ladders
+from nova_preempt.backlog import leftovers
 from nova_preempt.backlog import notifications
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
@@ -41,38 +45,45 @@ class Backlog:
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param trusts: by default those of Keystone
     :param make_nova: see users.Users
-    :param kept: see rooms.Rooms
+    :param classes: what nova_preempt.handover.classes.load() returned
     :ivar works: [(name, function)], see nova_preempt.engine.timer
+    :ivar endpoints: what it answers over RPC
     :raises InvalidConfiguration: there is no such order, or something is not
         installed
     """
 
     def __init__(self, conf, process, known, inventory, trusts=None,
-                 make_nova=user_nova.UserNova, kept=frozenset):
+                 make_nova=user_nova.UserNova, classes=None):
         self._options = options = conf[conf_backlog.GROUP]
         self._pauses = process.pauses
         self._clock = process.clock
+        self._known = known
         # One, so that what happened first is told first.
         self._telling = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix='backlog-events')
         tell = notifications.RequestNotifications(
             conf, conf.host, self._telling.submit)
         written = records.Records(process.db, tell.changed)
-        acting = users.Users(conf, trusts or cloud_trusts.Trusts(conf),
-                             make_nova)
+        trusts = trusts or cloud_trusts.Trusts(conf)
+        acting = users.Users(conf, trusts, make_nova)
+        self._leftovers = leftovers.Leftovers(process.db, trusts)
         self._following = following.Following(
             options, process.db, sight.Eyes(process.decisions), acting,
             written)
+        chosen = choices.Choices(options, process.db)
         self._passes = passes.Passes(
             options, process.db,
-            rooms.Rooms(inventory, known, process.clock, kept),
-            starting.Starting(options, acting, written, self._now),
-            functools.cache(lambda: _load_order(options)),
-            ladders.load(options))
+            rooms.Rooms(inventory, known, process.clock),
+            starting.Starting(options, acting, written, self._now, chosen),
+            functools.cache(lambda: _load_order(
+                options, classes and classes.claims(process.db))), chosen,
+            ladders.load(options), batch.load(options),
+            rooms.load_places(conf))
         if options.enabled:
             # What is wrong is to be known at once.
             self._passes.ranking()
         self.works = [('backlog', self._run)]
+        self.endpoints = [endpoint.BacklogEndpoint(self)]
 
     def _now(self):
         """Naive, in UTC and in whole seconds, as the database has it."""
@@ -90,16 +101,50 @@ class Backlog:
             requests = self._following.follow(now)
         with metrics.BACKLOG_STEP.labels('close').time():
             self._following.close(now)
+            self._leftovers.clear(now)
         if not self._pauses.why(pauses.BACKLOG):
             self._passes.run(requests, now)
+
+    def plan(self):
+        """What the next look would start, see rpc.EngineClient."""
+        self._known.servers.refresh()
+        decided, uses, waiting = self._passes.preview(self._now())
+        return {
+            'mode': self._options.batch_mode,
+            'stopped': self._why_stopped(),
+            'waiting': len(waiting),
+            'starts': [_start(item, waiting[item.uuid])
+                       for item in decided.starts],
+            'hosts': [_host(item) for item in uses]}
+
+    def _why_stopped(self):
+        if not self._options.enabled:
+            return '[backlog]enabled is false'
+        why = self._pauses.why(pauses.BACKLOG)
+        return f'the backlog is paused: {why}' if why else ''
 
     def close(self):
         """Tell what is still to be told, unless the bus is away."""
         self._telling.shutdown(wait=False)
 
 
-def _load_order(options):
+def _start(start, request):
+    names = {item.flavor_id: item.name for item in request.alternatives}
+    return {'request': request.uuid, 'name': request.name,
+            'project_id': request.project_id,
+            'flavor': names[start.flavor_id], 'count': start.count,
+            'hosts': dict(start.hosts)}
+
+
+def _host(use):
+    return {'name': use.host, 'resources': {
+        name: {'capacity': amount, 'used': use.used.get(name, 0),
+               'used_after': use.used.get(name, 0) + use.added.get(name, 0)}
+        for name, amount in use.capacity.items()}}
+
+
+def _load_order(options, claims):
     try:
-        return passes.load_order(options)
+        return passes.load_order(options, claims)
     except ValueError as exc:
         raise exception.InvalidConfiguration(str(exc)) from exc

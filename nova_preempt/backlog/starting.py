@@ -24,10 +24,8 @@ from nova_preempt.cloud import trusts as api
 from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import places
 from nova_preempt.core.backlog import servers
-
-# How Nova calls scheduler hints in a body; both are taken.
-_HINTS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
 LOG = logging.getLogger(__name__)
 
@@ -39,13 +37,15 @@ class Starting:
     :param users: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
     :param clock: returns now, naive and in UTC
+    :param choices: a nova_preempt.backlog.choices.Choices
     """
 
-    def __init__(self, options, users, records, clock):
+    def __init__(self, options, users, records, clock, choices):
         self._options = options
         self._users = users
         self._records = records
         self._clock = clock
+        self._choices = choices
 
     def start(self, starts, requests):
         """Carry starts out, several at a time.
@@ -57,8 +57,15 @@ class Starting:
         away = threading.Event()
 
         def start(item):
-            if not away.is_set() and not self._start(
-                    item, requests[item.uuid]):
+            if away.is_set():
+                return
+            try:
+                found = self._start(item, requests[item.uuid])
+            except Exception:
+                # Our database, which was waited for for long enough.
+                away.set()
+                raise
+            if not found:
                 away.set()
 
         parallel.call(start, starts)
@@ -78,7 +85,8 @@ class Starting:
                                  self._clock())
         begun = self._records.begin(request, boot)
         if begun is not None:
-            self._ask(nova, request, begun, boot)
+            self._ask(nova, request, begun, boot,
+                      self._choices.hints(request, boot, start.hosts))
         return True
 
     def _give_up(self, request, text):
@@ -87,11 +95,12 @@ class Starting:
             request, text, now, backlog_options.lifecycle(self._options)),
             now)
 
-    def _ask(self, nova, request, begun, boot):
+    def _ask(self, nova, request, begun, boot, hints):
         try:
-            group = (nova.group(model.group_name(request))
-                     if model.has_group(request) else None)
-            reply = nova.create(body_of(request, boot, group),
+            if model.has_group(request):
+                group = nova.group(model.group_name(request))
+                hints = {**hints, 'group': group}
+            reply = nova.create(body_of(request, boot, hints),
                                 request.compute_version)
         except user_nova.NoGroup as exc:
             reply = exc.reply
@@ -108,17 +117,18 @@ class Starting:
             backlog_options.lifecycle(self._options)), now)
 
 
-def body_of(request, boot, group=None):
+def body_of(request, boot, hints=None):
     """The user's body for a boot: all or none of its servers.
 
-    :param group: the uuid of the server group that they are in
+    :param hints: scheduler hints beside those of the user, {name: value}
     """
     body = copy.deepcopy(dict(request.body))
     server = body['server']
     server.update(flavorRef=boot.flavor_id, min_count=boot.count,
                   max_count=boot.count,
                   tags=[*server.get('tags', ()), boot.tag])
-    if group is not None:
-        name = next((name for name in _HINTS if name in body), _HINTS[0])
-        body[name] = {**body.get(name, {}), 'group': group}
+    if hints:
+        name = next((name for name in places.HINTS if name in body),
+                    places.HINTS[0])
+        body[name] = {**body.get(name, {}), **hints}
     return body

@@ -323,3 +323,52 @@ class Report(command.ShowOne):
             for item in found['classes']:
                 item['points'] = len(item.pop('series'))
         return common.shown(found)
+
+
+class ListClasses(command.Lister):
+    """List the classes of service, the most important first"""
+
+    def take_action(self, args):
+        return ('Name', 'Importance', 'Availability', 'Safety Margin (s)',
+                'Overhead Limit', 'Least Run (s)', 'Open'), [
+            (item.name, item.importance, item.availability,
+             item.safety_margin_s, item.overhead_limit, item.least_run_s,
+             item.open)
+            for item in common.client(self).backlog_classes()]
+
+
+class ShowPlan(command.Lister):
+    """Show which requests would start now, and on which hosts"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--hosts', action='store_true',
+                            help='Show what is used of each host before and '
+                                 'after')
+        parser.add_argument(
+            '--plot', metavar='<file>', type=plot.path,
+            help='Draw that into this file, .svg or .png; needs matplotlib '
+                 '(pip install nova-preempt[report])')
+        return parser
+
+    def take_action(self, args):
+        found = common.client(self).get_backlog_plan()
+        if found.stopped:
+            LOG.warning('Nothing is started: %s', found.stopped)
+        if args.plot:
+            try:
+                plot.draw_plan(found.answer(), args.plot)
+            except (plot.NoPlot, OSError) as exc:
+                raise exceptions.CommandError(str(exc)) from None
+        if args.hosts:
+            return ('Host', 'Resource Class', 'Capacity', 'Used',
+                    'Used After'), [
+                (host['name'], name, use['capacity'], use['used'],
+                 use['used_after'])
+                for host in found.hosts
+                for name, use in sorted(host['resources'].items())]
+        return ('Request', 'Name', 'Project', 'Flavor', 'Count', 'Hosts'), [
+            (item['request_id'], item['name'], item['project_id'],
+             item['flavor'], item['count'], format_columns.DictColumn({
+                 host['name']: host['count'] for host in item['hosts']}))
+            for item in found.starts]

@@ -18,6 +18,10 @@ import os
 #: What a file's name may end with.
 FORMATS = ('.png', '.svg')
 
+# Names of more hosts could not be read.
+_MOST_NAMES = 60
+_NOTHING = {'capacity': 0, 'used': 0, 'used_after': 0}
+
 
 class NoPlot(Exception):
     """It says why it cannot be drawn."""
@@ -77,7 +81,56 @@ def draw_availability(report, file):
     _finish(figure, axes, (axes,), file)
 
 
+def draw_plan(plan, file):
+    """Draw hosts before and after a plan; raises as draw()."""
+    classes = sorted({name for host in plan['hosts']
+                      for name, use in host['resources'].items()
+                      if use['capacity']}, key=_place)
+    figure = _empty_figure(
+        classes, 'There is nothing to plot: no host is in use.')
+    every = figure.subplots(len(classes), sharex=True, squeeze=False)[:, 0]
+    for axes, name in zip(every, classes, strict=True):
+        uses = [host['resources'].get(name, _NOTHING)
+                for host in plan['hosts']]
+        before = [_share(use, 'used') for use in uses]
+        after = [_share(use, 'used_after') for use in uses]
+        # Not as bars, of which thousands would take minutes.
+        axes.stairs(after, baseline=before, fill=True, color='tab:orange',
+                    label='started now')
+        axes.stairs(before, fill=True, color='tab:blue', label='used')
+        axes.set_ylabel(name)
+        axes.set_ylim(0, max([100, *before, *after]))
+        axes.grid(alpha=0.3)
+        axes.margins(x=0)
+        axes.legend(loc='center left', bbox_to_anchor=(1, 0.5))
+    servers = sum(item['count'] for item in plan['starts'])
+    every[0].set_title(
+        f'{servers} servers of {len(plan["starts"])} requests start now, of '
+        f'{plan["requests_waiting"]} that wait; use of hosts in %')
+    names = [host['name'] for host in plan['hosts']]
+    if len(names) <= _MOST_NAMES:
+        every[-1].set_xticks([number + 0.5 for number in range(len(names))],
+                             names, rotation=90)
+    every[-1].set_xlabel('hosts')
+    figure.savefig(file)
+
+
+def _place(name):
+    """The usual resource classes first."""
+    usual = ('VCPU', 'PCPU', 'MEMORY_MB', 'DISK_GB')
+    return (usual.index(name) if name in usual else len(usual)), name
+
+
+def _share(use, name):
+    return 100 * use[name] / use['capacity'] if use['capacity'] else 0
+
+
 def _figure(found, report):
+    return _empty_figure(found, 'There is nothing to plot between '
+                                f'{report["since"]} and {report["until"]}.')
+
+
+def _empty_figure(found, why_none):
     try:
         import matplotlib.dates
         import matplotlib.figure
@@ -85,8 +138,7 @@ def _figure(found, report):
         raise NoPlot('To plot, matplotlib is needed: pip install '
                      f'nova-preempt[report] ({exc})') from exc
     if not found:
-        raise NoPlot('There is nothing to plot between '
-                     f'{report["since"]} and {report["until"]}.')
+        raise NoPlot(why_none)
     # Without pyplot, which would look for a screen.
     return matplotlib.figure.Figure(figsize=(10, 7), layout='constrained')
 

@@ -53,6 +53,13 @@ class InvalidBody(Exception):
     """Nova would refuse it; says why as Nova does."""
 
 
+def load():
+    """Read the schemas, which check() otherwise does when it is asked."""
+    newest_version()
+    _schemas()
+    _leaf(_VALIDATORS)
+
+
 def check_version(text):
     """Complain about a microversion of Nova that cannot be asked for.
 

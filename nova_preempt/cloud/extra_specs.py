@@ -28,6 +28,7 @@ NOTICE = 'preemptible:notice_s'
 ACTION = 'preemptible:action'
 RESTORE = 'preemptible:restore'
 LADDER = 'preemptible:ladder'
+CLASS = 'preemptible:class'
 HINT = 'preemptible'
 #: Of extra specs.
 NAMESPACE = 'preemptible'
@@ -77,6 +78,16 @@ def restore(extra_specs):
 def ladder(extra_specs):
     """Of which ladder of flavors it is a rung, '' if of none."""
     return extra_specs.get(LADDER, '')
+
+
+def class_name(extra_specs):
+    """Of which class its servers are, '' if of none.
+
+    Only preemptible ones are of any: nobody ends others.
+    """
+    if not flavor_is_preemptible(extra_specs):
+        return ''
+    return extra_specs.get(CLASS, '')
 
 
 def resource_classes(extra_specs):

@@ -49,6 +49,7 @@ class Provider:
     generation: int
     # Of the tree that it is in; its own if it is the root.
     root_uuid: str = ''
+    parent_uuid: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +113,8 @@ class Placement:
         body = self._call('get', url).json()
         return sorted(
             (Provider(item['uuid'], item['name'], item['generation'],
-                      item.get('root_provider_uuid') or item['uuid'])
+                      item.get('root_provider_uuid') or item['uuid'],
+                      item.get('parent_provider_uuid') or '')
              for item in body['resource_providers']),
             key=lambda provider: provider.uuid)
 
@@ -124,6 +126,11 @@ class Placement:
         """The traits of a provider, none if it is gone."""
         found = self._get_of_provider(uuid, 'traits')
         return found['traits'] if found else []
+
+    def get_aggregates(self, uuid):
+        """The uuids of the aggregates of a provider, none if it is gone."""
+        found = self._get_of_provider(uuid, 'aggregates')
+        return found['aggregates'] if found else []
 
     def get_provider_state(self, uuid, known=None):
         """A consistent core Provider, or None if the provider is gone.

@@ -161,6 +161,11 @@ class ProviderCache:
                 self._read_at[uuid] = now
         return state
 
+    def read_at(self, uuid):
+        """When it was read, None if it has changed since."""
+        with self._lock:
+            return self._read_at.get(uuid)
+
     def left(self, names):
         """Servers have left these: what is remembered of them is too much."""
         with self._lock:

@@ -22,13 +22,16 @@ import nova.conf
 
 from nova_preempt.cloud import extra_specs as specs
 import nova_preempt.conf
+from nova_preempt.core import model
+from nova_preempt.core.nested import tree
+from nova_preempt.core.reservation import leases
 from nova_preempt.core.scheduling import policy
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
 
 # The hint, as Blazar's filter has it.
-RESERVATION = 'reservation'
+RESERVATION = leases.HINT
 
 _BY_TASK = {
     task_states.MIGRATING: 'live_migrate',
@@ -49,9 +52,19 @@ def is_preemptible(spec_obj):
     return is_hinted(spec_obj)
 
 
-def rank(spec_obj):
-    """The core's rank of the request: who has a lower one gives way."""
-    return policy.PREEMPTIBLE if is_preemptible(spec_obj) else policy.NORMAL
+def rank(spec_obj, server_uuid, promised=None, get_operation=str):
+    """The core's rank of the request: who has a lower one gives way.
+
+    :param promised: see nova_preempt.handover.policies
+    :param get_operation: returns what the request is, if that matters
+    """
+    if not is_preemptible(spec_obj):
+        return policy.NORMAL
+    if promised is None:
+        return policy.PREEMPTIBLE
+    flavor = spec_obj.flavor
+    extra_specs = flavor.extra_specs if 'extra_specs' in flavor else None
+    return promised.rank(server_uuid, extra_specs or {}, get_operation())
 
 
 def is_hinted(spec_obj):
@@ -67,8 +80,7 @@ def reservations(spec_obj):
     """The ids of the reservations that a hint names, mostly none or one."""
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None) or {}
-    value = hints.get(RESERVATION) or ()
-    return (value,) if isinstance(value, str) else tuple(value)
+    return leases.named(hints)
 
 
 def get_operation(context, spec_obj, instance_uuid):
@@ -116,18 +128,97 @@ def protected_servers(spec_obj):
     return protected
 
 
-def why_not_served(spec_obj, resources):
+def has_pci_requests(spec_obj):
+    """Whether it asks for PCI devices, which Nova picks on the host."""
+    return bool('pci_requests' in spec_obj and spec_obj.pci_requests
+                and spec_obj.pci_requests.requests)
+
+
+def why_not_served(spec_obj, pci_in_placement, filters):
     """Why preemption cannot serve the request, '' if it can.
+
+    Victims end only for what is known to fit afterwards. Of PCI devices that
+    is so where Nova's own filter says it, device by device; and of those that
+    flavors ask for, where Placement counts them.
+
+    :param pci_in_placement: whether Nova's scheduler asks Placement for the
+        devices of a flavor
+    :param filters: names of the filters that are enabled
+    """
+    if not has_pci_requests(spec_obj):
+        return ''
+    if 'PciPassthroughFilter' not in filters:
+        return ('it asks for PCI devices, for which [filter_scheduler]'
+                'enabled_filters would have to have PciPassthroughFilter')
+    if not pci_in_placement and any(
+            asked.source == objects.InstancePCIRequest.FLAVOR_ALIAS
+            for asked in spec_obj.pci_requests.requests):
+        return ('it asks for PCI devices, which are not in Placement: '
+                '[filter_scheduler]pci_in_placement is off')
+    return ''
+
+
+def groups(resources):
+    """The core's Request: what Placement is asked for, in groups.
+
+    What one provider serves is asked of it by provider_query(); then the
+    core's has amounts only.
 
     :param resources: a nova.scheduler.utils.ResourceRequest
     """
-    if resources.get_num_of_suffixed_groups():
-        return ('it has granular request groups, which preemption does not '
-                'serve yet')
-    if 'pci_requests' in spec_obj and spec_obj.pci_requests and (
-            spec_obj.pci_requests.requests):
-        return 'it asks for PCI devices, which preemption does not serve yet'
-    return ''
+    asked = resources.merged_resources()
+    if not resources.get_num_of_suffixed_groups() and (
+            tree.COMMON.issuperset(asked)):
+        return model.Request.of(asked)
+    by_suffix = {}
+    isolate = False
+    subtrees = []
+    for name, value in urllib.parse.parse_qsl(resources.to_querystring()):
+        if name == 'group_policy':
+            isolate = value == 'isolate'
+        elif name == 'same_subtree':
+            subtrees.append(frozenset(value.split(',')))
+        else:
+            for key in _OF_GROUP:
+                if name.startswith(key):
+                    by_suffix.setdefault(name[len(key):], []).append(
+                        (key, value))
+                    break
+    found = model.Request(
+        tuple(_group(suffix, by_suffix[suffix])
+              for suffix in sorted(by_suffix)),
+        isolate, tuple(subtrees))
+    if tree.is_nested(found):
+        return found
+    return model.Request.of(asked)
+
+
+_OF_GROUP = ('resources', 'required', 'member_of', 'in_tree')
+
+
+def _group(suffix, params):
+    amounts, traits, member_of, outside = {}, [], [], set()
+    in_tree = ''
+    for key, value in params:
+        if key == 'resources':
+            amounts.update((name, int(amount)) for name, amount in (
+                item.split(':') for item in value.split(',')))
+        elif key == 'required':
+            traits.extend(value.split(','))
+        elif key == 'member_of':
+            forbids = value.startswith('!')
+            uuids = value.removeprefix('!').removeprefix('in:').split(',')
+            if forbids:
+                outside.update(uuids)
+            else:
+                member_of.append(frozenset(uuids))
+        else:
+            in_tree = value
+    return model.Group(
+        amounts, suffix,
+        frozenset(trait for trait in traits if not trait.startswith('!')),
+        frozenset(trait[1:] for trait in traits if trait.startswith('!')),
+        tuple(member_of), frozenset(outside), in_tree)
 
 
 def provider_query(resources):
@@ -137,13 +228,18 @@ def provider_query(resources):
     a given host. What Placement asks of the root provider is asked here too,
     or servers would land on providers that Nova does not own.
 
+    Where a request is served by several providers each of them may have some
+    of the traits: then the core looks at those.
+
     :param resources: a nova.scheduler.utils.ResourceRequest
     :returns: [(name, value)]
     """
     traits = set()
     params = []
+    of_root = ('root_required',) if tree.is_nested(groups(resources)) else (
+        'required', 'root_required')
     for name, value in urllib.parse.parse_qsl(resources.to_querystring()):
-        if name in ('required', 'root_required'):
+        if name in of_root:
             traits.update(value.split(','))
         elif name in ('member_of', 'in_tree'):
             params.append((name, value))

@@ -18,6 +18,7 @@ computes, which an operator may have switched off
 scheduler where cells have message queues of their own.
 """
 
+import dataclasses
 import sys
 import threading
 import time
@@ -53,9 +54,13 @@ class ServerCache:
     :param left: called with the names of nodes that servers, normal ones too,
         have left
     :param monotonic: the clock by which a reading is recent
+    :param class_of: given the uuid and the extra specs of one, returns the
+        name of its class of service, '' if it has none
     """
 
-    def __init__(self, cells, hinted, left=None, monotonic=time.monotonic):
+    def __init__(self, cells, hinted, left=None, monotonic=time.monotonic,
+                 class_of=None):
+        self._class_of = class_of or (lambda uuid, extra_specs: '')
         self._cells = cells
         self._readings = readings.Readings(cells, self._refresh_cell,
                                            monotonic=monotonic)
@@ -171,7 +176,7 @@ class ServerCache:
         found = {}
         context = nova_context.get_admin_context()
         with nova_context.target_cell(context, cell) as cell_context:
-            for instances in _pieces(cell_context, filters):
+            for instances in pieces(cell_context, filters, _ATTRS):
                 nodes = self._departures.note(instances)
                 if nodes:
                     self._left(nodes)
@@ -179,10 +184,26 @@ class ServerCache:
                                         for instance in instances
                                         if not _is_marked(instance)])
                 found.update(
-                    (instance.uuid, _server(instance, cell.uuid,
-                                            instance.uuid in by_hint))
+                    (instance.uuid, self._server(instance, cell.uuid,
+                                                 instance.uuid in by_hint))
                     for instance in instances)
         return found
+
+    def _server(self, instance, cell_uuid, by_hint):
+        server = _server(instance, cell_uuid, by_hint)
+        return server and _of_class(server, self._class_of(
+            instance.uuid, extra_specs_of(instance)))
+
+    def note_classes(self, names):
+        """Learn of which class servers are that do not say it themselves.
+
+        :param names: {uuid: name of a class}
+        """
+        with self._lock:
+            self._update({
+                uuid: _of_class(server, names[uuid])
+                for uuid in names.keys() & self._servers.keys()
+                if not (server := self._servers[uuid]).class_name})
 
     def _update(self, found):
         for uuid, server in found.items():
@@ -199,37 +220,41 @@ class ServerCache:
                     **self._by_node.get(server.node, {}), uuid: server}
 
 
-def _pieces(context, filters):
-    """The Instances that pass, a bounded number at a time, at least once."""
+def pieces(context, filters, attrs):
+    """The Instances that pass, a bounded number at a time, at least once.
+
+    :param attrs: what is read with them
+    """
     if 'changes-since' in filters:
         # Mostly few, which the index of this column finds. In no other order
         # is it certain that all are seen while they change.
-        instances = _piece(context, filters, 'updated_at')
+        instances = _piece(context, filters, attrs, 'updated_at')
         if len(instances) < PIECE:
             yield instances
             return
     last = None
     while True:
-        instances = _piece(context, filters, 'uuid', last)
+        instances = _piece(context, filters, attrs, 'uuid', last)
         yield instances
         if len(instances) < PIECE:
             return
         last = instances[-1].uuid
 
 
-def _piece(context, filters, key, last=None):
+def _piece(context, filters, attrs, key, last=None):
     return objects.InstanceList.get_by_filters(
-        context, filters, expected_attrs=_ATTRS, sort_key=key, sort_dir='asc',
+        context, filters, expected_attrs=attrs, sort_key=key, sort_dir='asc',
         limit=PIECE, marker=last)
 
 
-def _extra_specs(instance):
+def extra_specs_of(instance):
+    """Those of its flavor."""
     flavor = instance.flavor
     return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
 
 
 def _is_marked(instance):
-    return specs.flavor_is_preemptible(_extra_specs(instance))
+    return specs.flavor_is_preemptible(extra_specs_of(instance))
 
 
 def _is_pinned(instance, extra_specs):
@@ -249,7 +274,7 @@ def _is_pinned(instance, extra_specs):
 def _server(instance, cell_uuid, by_hint):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
-    extra_specs = _extra_specs(instance)
+    extra_specs = extra_specs_of(instance)
     if not (by_hint or _is_marked(instance)):
         return None
     if instance.deleted or not instance.node:
@@ -272,6 +297,13 @@ def _server(instance, cell_uuid, by_hint):
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         numa_topology=instance.numa_topology)
+
+
+def _of_class(server, name):
+    """One of a class comes back: whatever its flavor says, it is shelved."""
+    return dataclasses.replace(
+        server, class_name=_shared(name), action=core_actions.SHELVE,
+        restore=True) if name else server
 
 
 def _locked_by(instance):

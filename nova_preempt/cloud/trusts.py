@@ -45,7 +45,7 @@ class TrustRefused(Exception):
 
 
 class TrustGone(Exception):
-    """User, project, role or trust is no more; has Keystone's words."""
+    """User, project, role or trust is no more; with Keystone's words."""
 
 
 class Trusts:
@@ -59,13 +59,14 @@ class Trusts:
         self._conf = conf
         self._service = None
 
-    def create(self, auth_token, project_id, user_id, roles):
+    def create(self, auth_token, project_id, user_id, roles, expires_at=None):
         """Let the user in [preemption] act as this one, and return the id.
 
         :param auth_token: the user's, of the project
         :param roles: names of those that it has
+        :param expires_at: naive, in UTC and in whole seconds
         :raises TrustRefused: the token is no good for that
-        :raises KeystoneError: nothing was made
+        :raises KeystoneError: nobody knows whether anything was made
         """
         try:
             session = self._own()
@@ -74,6 +75,8 @@ class Trusts:
                      'project_id': project_id, 'impersonation': True,
                      'allow_redelegation': False,
                      'roles': [{'name': name} for name in sorted(set(roles))]}
+            if expires_at is not None:
+                trust['expires_at'] = f'{_iso(expires_at)}.000000Z'
         except ks_exc.ClientException as exc:
             raise _unknown('The service user cannot log in', exc) from exc
         try:
@@ -99,7 +102,11 @@ class Trusts:
             session.get_token()
         except _NO as exc:
             self._check_own()
-            raise TrustGone(_words(exc)) from exc
+            # Keystone does not tell which of these it is.
+            raise TrustGone(
+                'Keystone lets nobody act as the user any more: a role of the '
+                'user in the project was taken away, or the user, the '
+                f'project or the trust is gone. {_words(exc)}') from exc
         except ks_exc.ClientException as exc:
             raise _unknown('The trust cannot be used', exc) from exc
         return session
@@ -128,6 +135,33 @@ class Trusts:
             raise _unknown(f'Trust {trust_id} cannot be deleted',
                            exc) from exc
 
+    def find(self, user_id, expires_at):
+        """The ids of the trusts of a user that expire at this second.
+
+        Those of which we are the trustee. Keystone answers with all of
+        these: this is not for every day.
+
+        :param expires_at: as for create()
+        :raises KeystoneError: nobody knows
+        """
+        return [item['id'] for item in self.list()
+                if item['trustor_user_id'] == user_id
+                and (item.get('expires_at') or '')[:19] == _iso(expires_at)]
+
+    def list(self):
+        """All trusts of which we are the trustee, as Keystone has them.
+
+        :raises KeystoneError: nobody knows
+        """
+        try:
+            session = self._own()
+            return session.get(
+                '/OS-TRUST/trusts', params={
+                    'trustee_user_id': session.get_user_id()},
+                endpoint_filter=_ENDPOINT).json()['trusts']
+        except ks_exc.ClientException as exc:
+            raise _unknown('Trusts cannot be listed', exc) from exc
+
     def _own(self):
         """A session of the service user."""
         if self._service is None:
@@ -155,6 +189,10 @@ class Trusts:
             # Some kinds of credentials know nothing of trusts.
             raise _unknown('[preemption]auth_type cannot use trusts',
                            exc) from exc
+
+
+def _iso(time):
+    return time.isoformat(timespec='seconds')
 
 
 def _no_trust(exc):

@@ -39,6 +39,11 @@ class Refused(Exception):
     """Nova does not let this user ask; has Nova's words."""
 
 
+def load():
+    """Load Nova's objects, which flavors are read with."""
+    objects.register_all()
+
+
 class UserReading:
     """Looks things up as a user.
 
@@ -130,7 +135,7 @@ def _alternative(found, from_volume):
     :param found: a flavor as Nova's API has it
     """
     extra_specs = found.get('extra_specs') or {}
-    objects.register_all()
+    load()
     flavor = objects.Flavor(
         flavorid=found['id'], name=found['name'], vcpus=found['vcpus'],
         memory_mb=found['ram'], root_gb=found['disk'],
@@ -145,4 +150,6 @@ def _alternative(found, from_volume):
         specs.flavor_is_preemptible(extra_specs),
         specs.maximum_runtime_s(extra_specs),
         tuple(sorted(group.required_traits)),
-        tuple(sorted(group.forbidden_traits)))
+        tuple(sorted(group.forbidden_traits)),
+        specs.minimum_runtime_s(extra_specs), specs.notice_s(extra_specs),
+        class_name=specs.class_name(extra_specs))

@@ -81,6 +81,7 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
     leadership = service.Leadership(options.backend_url, process.owner.name)
     power = power_service.Power(conf, process, clients, driver,
                                 leadership.holds)
+    qos = found.qos
     inventory = lifecycle.make_inventory(
         conf, process, clients, found.known.servers,
         efficiency=power.efficiencies, asleep=power.asleep)
@@ -89,7 +90,10 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
         lambda ends: lifecycle.Lifecycle(
             conf, process, clients, found.known, ends, inventory, sight),
         power=power, backlog=backlog_service.Backlog(
-            conf, process, found.known, inventory, trusts, **backlog))
+            conf, process, found.known, inventory, trusts,
+            classes=qos, **backlog),
+        works=qos.works(process.db, cells) if qos else (),
+        returning=qos and qos.returning(found))
 
 
 def make_server(conf, engine):
@@ -100,7 +104,7 @@ def make_server(conf, engine):
         [endpoint.EvictionEndpoint(engine.parts.known.servers,
                                    engine.evictions),
          reservation_requests.HostInventoryEndpoint(engine.inventory),
-         *engine.power.endpoints],
+         *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))
 

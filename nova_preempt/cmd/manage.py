@@ -30,9 +30,11 @@ import sqlalchemy.exc
 
 from nova_preempt import db
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import trusts
 from nova_preempt.cmd import hand_back
 from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge
+from nova_preempt.cmd import trace_export
 from nova_preempt.cmd import verify
 import nova_preempt.conf
 from nova_preempt.db import decisions as db_decisions
@@ -41,7 +43,7 @@ from nova_preempt.db import schema
 # What it means that a service is away, or not there yet.
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
-         placement_api.PlacementError, OSError)
+         placement_api.PlacementError, trusts.KeystoneError, OSError)
 
 CONF = nova.conf.CONF
 
@@ -133,6 +135,7 @@ def _parser():
     verify.add_parser(groups)
     pause.add_parsers(groups)
     hand_back.add_parser(groups)
+    trace_export.add_parsers(groups)
     return parser
 
 

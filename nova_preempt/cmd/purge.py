@@ -37,7 +37,7 @@ def add_parsers(commands):
             ('archive', _archive, f'append to a file, then delete, {what}')):
         parser = commands.add_parser(name, help=text)
         age = parser.add_mutually_exclusive_group(required=True)
-        age.add_argument('--before', metavar='DATE', type=_date,
+        age.add_argument('--before', metavar='DATE', type=date,
                          help='such as 2026-01-31 or 2026-01-31T12:00:00, '
                               'in UTC')
         age.add_argument('--days', metavar='N', type=_days, dest='before',
@@ -50,15 +50,16 @@ def add_parsers(commands):
         parser.set_defaults(run=run, needs_nova=True)
 
 
-def _date(text):
+def date(text):
+    """A naive time in UTC, of an argument."""
     try:
-        date = datetime.datetime.fromisoformat(text)
+        found = datetime.datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
             f'{text!r} is no date such as 2026-01-31') from None
-    if date.tzinfo is not None:
-        date = date.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return date
+    if found.tzinfo is not None:
+        found = found.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return found
 
 
 def _days(text):

@@ -19,8 +19,14 @@ import sys
 import time
 
 from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_records
+from nova_preempt.cmd import simulation_sweep
 from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import nodes
+from nova_preempt.simulator import pictures
+from nova_preempt.simulator import plots
+from nova_preempt.simulator import series
+from nova_preempt.simulator import sweep
 from nova_preempt.simulator import tables
 from nova_preempt.simulator.traces import formats
 from nova_preempt.simulator.traces import generator
@@ -40,6 +46,18 @@ class BadArgument(Exception):
 def make_parser():
     parser = argparse.ArgumentParser(prog=PROG, description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True)
+    _add_run(commands)
+    simulation_sweep.add_parser(commands, _add_trace, _seconds)
+    convert = commands.add_parser(
+        'convert', help='write a trace in our own format',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    _add_trace(convert)
+    _add_output(convert)
+    _add_generate(commands)
+    return parser
+
+
+def _add_run(commands):
     run = commands.add_parser(
         'run', help='simulate a cloud that a trace comes to',
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
@@ -47,9 +65,9 @@ def make_parser():
                      help='hosts, flavors and classes, in YAML')
     _add_trace(run)
     run.add_argument('--policy', metavar='FILE', default=argparse.SUPPRESS,
-                     help='a file such as nova.conf, of which [preemption] '
-                          'and [preemption_engine] count; the defaults of '
-                          'the options without it')
+                     help='a file such as nova.conf, of which [preemption], '
+                          '[preemption_engine] and [backlog] count; the '
+                          'defaults of the options without it')
     run.add_argument('--compare', metavar='FILE', action='append',
                      default=argparse.SUPPRESS,
                      help='another policy for the same trace; may be given '
@@ -62,14 +80,13 @@ def make_parser():
     run.add_argument('--json', action='store_true',
                      help='print the summary as JSON')
     run.add_argument('--records', metavar='FILE', default=argparse.SUPPRESS,
-                     help='where a JSON line for each event goes')
-    convert = commands.add_parser(
-        'convert', help='write a trace in our own format',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    _add_trace(convert)
-    _add_output(convert)
-    _add_generate(commands)
-    return parser
+                     help='where a JSON line for each event goes; one that '
+                          'ends in .parquet becomes such a file')
+    run.add_argument('--plot', metavar='DIR', default=argparse.SUPPRESS,
+                     help='where a picture goes, of use, waiting, evictions '
+                          'and work lost over time')
+    run.add_argument('--plot-format', choices=plots.FORMATS,
+                     default=plots.FORMATS[0], help='of the picture')
 
 
 def _add_trace(parser):
@@ -141,14 +158,15 @@ def main(argv=None):
     """Return 0 if all went well, 1 if a file is not as it has to be."""
     args = make_parser().parse_args(argv)
     try:
-        {'run': _run, 'convert': _convert, 'generate': _generate}[
-            args.command](args)
+        {'run': _run, 'convert': _convert, 'generate': _generate,
+         'sweep': _sweep}[args.command](args)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (model.TraceError, nodes.BadFile, BadArgument, OSError,
-            simulation_files.PolicyError) as exc:
+            simulation_files.PolicyError, simulation_records.NoParquet,
+            plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -159,16 +177,21 @@ def main(argv=None):
 # -- traces ------------------------------------------------------------------
 
 def _trace(args):
+    name, scale = _format(args)
+    return formats.Trace(name, args.trace, scale, args.sort)
+
+
+def _format(args):
+    """(the name of the format, what shares are shares of)."""
     name = getattr(args, 'format', '') or formats.guess(args.trace[0])
     if not name:
         raise BadArgument(f'--format: nobody can tell which one '
                           f'{args.trace[0]} has')
     try:
-        scale = model.Scale(args.machine_vcpus, args.machine_memory_mb,
-                            args.machine_disk_gb)
+        return name, model.Scale(args.machine_vcpus, args.machine_memory_mb,
+                                 args.machine_disk_gb)
     except ValueError as exc:
         raise BadArgument(str(exc)) from None
-    return formats.Trace(name, args.trace, scale, args.sort)
 
 
 @contextlib.contextmanager
@@ -222,20 +245,45 @@ def _run(args):
         for option in left_out:
             print(f'{PROG}: {title}: not simulated: {option}',
                   file=sys.stderr)
-    summaries = []
+    found = {}
+    if hasattr(args, 'plot'):
+        plots.check()
     with contextlib.ExitStack() as stack:
-        stream = None
+        write = None
         if hasattr(args, 'records'):
-            stream = stack.enter_context(
-                open(args.records, 'w', encoding='utf-8'))
-        for nth, (options, _) in enumerate(policies):
-            more = {'policy': titles[nth]} if len(titles) > 1 else {}
-            summaries.append(_simulate(args, setup, options, stream, more,
-                                       tell_skipped=nth == 0))
+            write = stack.enter_context(
+                simulation_records.writer(args.records))
+        summaries = [
+            _simulate(args, setup, options, write,
+                      {'policy': title} if len(titles) > 1 else {},
+                      found.setdefault(f'{nth} {title}', series.Series())
+                      if hasattr(args, 'plot') else None,
+                      tell_skipped=nth == 0)
+            for nth, (title, (options, _)) in enumerate(
+                zip(titles, policies, strict=True))]
     _print(titles, summaries, args.json)
+    if found:
+        file = plots.draw(pictures.plot({
+            name: (each, summary['capacity']) for (name, each), summary
+            in zip(_unnumbered(found).items(), summaries, strict=True)}),
+            args.plot, args.plot_format)
+        print(f'{PROG}: {file} is drawn', file=sys.stderr)
 
 
-def _simulate(args, setup, options, stream, more, tell_skipped):
+def _unnumbered(found):
+    """By title alone where no two have the same."""
+    titles = [name.split(' ', 1)[1] for name in found]
+    if len(set(titles)) < len(titles):
+        return found
+    return dict(zip(titles, found.values(), strict=True))
+
+
+def _sweep(args):
+    name, scale = _format(args)
+    simulation_sweep.run(args, name, scale)
+
+
+def _simulate(args, setup, options, write, more, series_, tell_skipped):
     # Not before it is needed: numpy is an extra.
     try:
         from nova_preempt.simulator import run
@@ -243,12 +291,10 @@ def _simulate(args, setup, options, stream, more, tell_skipped):
         raise BadArgument('numpy is needed: pip install '
                           f'nova-preempt[simulator] ({exc})') from None
 
-    def write(record):
-        stream.write(json.dumps({**record, **more}) + '\n')
-
     trace = _trace(args)
-    simulation = run.Simulation(setup, options, args.seed,
-                                write if stream else None)
+    simulation = run.Simulation(
+        setup, options, args.seed,
+        write and (lambda record: write({**record, **more})), series_)
     until_us = None
     if hasattr(args, 'until_s'):
         until_us = round(args.until_s * SECOND)

@@ -16,10 +16,15 @@ import dataclasses
 from nova import exception
 from oslo_config import cfg
 
+from nova_preempt.backlog import options as backlog_options
+from nova_preempt.backlog import passes
 from nova_preempt.cloud import extra_specs
+from nova_preempt.conf import backlog
 from nova_preempt.conf import budgets
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import waiting
 from nova_preempt.core.model import CostOptions, Inventory
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.embedded import nodes
@@ -60,7 +65,7 @@ class _Cloud:
         reader = self._reader
         root = reader.compose(content)
         keys = reader.mapping(root, '', ('hosts',), (
-            'flavors', 'classes', 'delays', 'spread', 'workers'))
+            'flavors', 'classes', 'delays', 'spread', 'waiting', 'workers'))
         hosts = tuple(self._hosts(node, path) for node, path
                       in reader.items(keys['hosts'], 'hosts'))
         if not 0 < sum(kind.count for kind in hosts) <= MOST_HOSTS:
@@ -73,8 +78,14 @@ class _Cloud:
             hosts, self._named(keys, 'flavors', self._flavor),
             {**setting.CLASSES, **self._named(keys, 'classes', self._class)},
             self._delays(keys.get('delays')),
-            'spread' not in keys or reader.boolean(keys['spread'], 'spread')
-        ), self._workers(keys)
+            'spread' not in keys or reader.boolean(keys['spread'], 'spread'),
+            self._waiting(keys)), self._workers(keys)
+
+    def _waiting(self, keys):
+        if 'waiting' not in keys:
+            return frozenset()
+        return frozenset(self._reader.text(node, path) for node, path
+                         in self._reader.items(keys['waiting'], 'waiting'))
 
     def _workers(self, keys):
         if 'workers' not in keys:
@@ -170,13 +181,15 @@ def read_policy(path, workers):
     conf.register_opts(preemption.OPTS + budgets.OPTS,
                        group=preemption.GROUP)
     conf.register_opts(engine.OPTS, group=engine.GROUP)
+    conf.register_opts(backlog.OPTS, group=backlog.GROUP)
     try:
         conf([] if path is None else ['--config-file', path],
              project='nova', default_config_files=[],
              default_config_dirs=[])
         unknown = [] if path is None else _unknown(path)
         return _options(conf, workers), [*_left_out(conf), *unknown]
-    except (cfg.Error, ValueError, exception.InvalidConfiguration) as exc:
+    except (cfg.Error, ValueError, choice.NotInstalled,
+            exception.InvalidConfiguration) as exc:
         raise PolicyError(f'{path or "options"}: {exc}') from None
 
 
@@ -186,7 +199,8 @@ def _unknown(path):
     cfg.ConfigParser(path, found).parse()
     return [f'[{group}]{name}, which is not known'
             for group, opts in ((preemption.GROUP, preemption.list_opts()),
-                                (engine.GROUP, engine.OPTS))
+                                (engine.GROUP, engine.OPTS),
+                                (backlog.GROUP, backlog.OPTS))
             for name in sorted(found.get(group, {}))
             if name.replace('-', '_') not in {opt.dest for opt in opts}]
 
@@ -213,7 +227,22 @@ def _options(conf, workers):
         interval_s=later.interval_s,
         restore_interval_s=later.restore_interval_s,
         restore_at_once=later.restore_at_once,
-        restore_timeout_s=later.restore_timeout_s)
+        restore_timeout_s=later.restore_timeout_s,
+        backlog=_backlog(conf[backlog.GROUP]))
+
+
+def _backlog(ours):
+    """What the simulator knows of [backlog], None if it is off."""
+    if not ours.enabled:
+        return None
+    placing = backlog_options.placing(ours)
+    planner = None
+    if placing is not None:
+        placer = choice.make(placing)
+        planner = waiting.Planner(lambda: placer)
+    return setting.Backlog(
+        passes.load_order(ours), backlog_options.passes(ours),
+        backlog_options.lifecycle(ours), ours.pass_interval_s, planner)
 
 
 def _left_out(conf):
@@ -224,4 +253,6 @@ def _left_out(conf):
         found.append('migrate in [preemption]actions')
     found += [f'[preemption]{name}' for name in (
         'headroom', 'group_budget', 'budget_window_s') if ours[name]]
+    if conf[backlog.GROUP].enabled and conf[backlog.GROUP].ladders:
+        found.append('[backlog]ladders')
     return found

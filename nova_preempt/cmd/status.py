@@ -14,7 +14,6 @@
 # First of all.
 from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
-import difflib
 import functools
 import sys
 
@@ -33,16 +32,16 @@ from oslo_utils import importutils
 import sqlalchemy.exc
 
 from nova_preempt import db
-from nova_preempt import validators
 from nova_preempt.api import policy
-from nova_preempt.cloud import extra_specs as flavor_specs
 from nova_preempt.cloud import nova_api
+from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
 from nova_preempt.core import headroom
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
+from nova_preempt.handover import classes
 from nova_preempt.power import driver
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures_file
@@ -57,9 +56,6 @@ CONF = nova.conf.CONF
 
 FILTER = 'PreemptibleFilter'
 WEIGHERS = ('PreemptionWeigher', 'PreemptionCostWeigher')
-
-# Faults of flavors that are named.
-_MOST_SHOWN = 10
 
 _DB_AWAY = (db_exc.DBError, db_exc.CantStartEngineError,
             sqlalchemy.exc.SQLAlchemyError, ImportError)
@@ -135,12 +131,32 @@ class Checks(upgradecheck.UpgradeCommands):
         faults = [f'{name} of flavor {flavor} {fault}'
                   for flavor, specs in sorted(flavors)
                   for name, value in sorted(specs.items())
-                  if (fault := _spec_fault(name, value))]
+                  if (fault := status_flavors.fault(name, value))]
         if not faults:
             return _success()
-        more = len(faults) - _MOST_SHOWN
-        return _warning('; '.join(faults[:_MOST_SHOWN])
-                        + (f'; and {more} more' if more > 0 else '') + '.')
+        return _warning(status_flavors.some(faults))
+
+    def _check_classes(self):
+        try:
+            found = classes.load(self._conf)
+        except exception.InvalidConfiguration as exc:
+            return _failure(_line(exc))
+        if found is None:
+            return _success('[classes]enabled is false: nothing is promised '
+                            'to anybody.')
+        try:
+            flavors = _flavors()
+        except (*_DB_AWAY, exception.NovaException) as exc:
+            return _warning(f'Flavors cannot be read: {_line(exc)}')
+        table = found.table
+        faults = [
+            f'class {name} has a safety_margin_s below the pass period, '
+            f'{table.pass_period_s} s: that a promise is about to be broken '
+            'is seen too late' for name in table.hasty
+        ] + status_flavors.class_faults(flavors, table.names)
+        if faults:
+            return _warning(status_flavors.some(faults))
+        return _success()
 
     def _check_quotas(self):
         try:
@@ -280,6 +296,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Database of several schedulers', _check_schedulers),
         ('Credentials', _check_credentials),
         ('Extra specs of flavors', _check_flavors),
+        ('Classes', _check_classes),
         ('Quotas', _check_quotas),
         ('Figures of hosts', _check_figures),
         ('Power of hosts', _check_power),
@@ -345,27 +362,6 @@ def _flavors():
     return [(flavor.name, flavor.extra_specs) for flavor in
             objects.FlavorList.get_all(context,
                                        filters={'is_public': None})]
-
-
-def _spec_fault(name, value):
-    """What is wrong with an extra spec of a flavor, '' if nothing is.
-
-    nova-api refuses these with microversion 2.86 or later only, and where
-    this package is installed beside it.
-    """
-    namespace, colon, _key = name.partition(':')
-    known = {item.name: item for item in validators.register()}
-    if not colon or not difflib.get_close_matches(
-            namespace, [flavor_specs.NAMESPACE], cutoff=0.8):
-        return ''
-    if name not in known:
-        meant = difflib.get_close_matches(name, known, 1)
-        return 'is no extra spec' + (f'; {meant[0]} is' if meant else '')
-    try:
-        known[name].validate(name, value)
-    except exception.ValidationError as exc:
-        return f'has the value {value!r}: {_line(exc)}'
-    return ''
 
 
 def _scheduler_hosts():

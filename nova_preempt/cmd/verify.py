@@ -20,10 +20,14 @@ from nova import exception
 from nova import objects
 import nova.conf
 from nova.scheduler.client import report
+from oslo_utils import timeutils
 
 from nova_preempt import db
+from nova_preempt.backlog import audit as backlog_audit
+from nova_preempt.backlog import sight
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import servers
+from nova_preempt.cloud import trusts
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
 from nova_preempt.db import schema
@@ -31,15 +35,25 @@ from nova_preempt.handover import audit
 
 CONF = nova.conf.CONF
 
+KINDS = (
+    audit.OPEN_DECISION, audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION,
+    audit.NO_SERVER, audit.ENDED_MIGRATION, audit.OVER_CAPACITY,
+    backlog_audit.STATE, backlog_audit.DOUBLED, backlog_audit.NO_TRUST,
+    backlog_audit.NO_REQUEST, backlog_audit.UNCLEARED, backlog_audit.BEGUN)
+
 
 def add_parser(groups):
     parser = groups.add_parser(
-        'verify', help='tell whether servers, allocations and decisions '
-        'agree: 0 if they do, 1 if not, 2 if that cannot be told')
+        'verify', help='tell whether servers, allocations, decisions and '
+        'requests agree: 0 if they do, 1 if not, 2 if that cannot be told')
     parser.add_argument(
         '--wait', metavar='S', type=_seconds, default=10.0,
         help='seconds between two looks; only what both of them see is told '
              '(default: 10)')
+    parser.add_argument(
+        '--without', metavar='KIND', action='append', default=[],
+        choices=KINDS, help='do not tell of problems of this kind; may be '
+        f'given several times. Kinds: {", ".join(KINDS)}')
     parser.add_argument('--json', action='store_true',
                         help='print one JSON object a line')
     parser.set_defaults(run=_verify, needs_nova=True)
@@ -56,12 +70,13 @@ def _seconds(text):
 
 
 def _verify(args):
-    problems = look(args.wait)
+    problems = [problem for problem in look(args.wait)
+                if problem.kind not in args.without]
     for problem in problems:
         print(json.dumps(vars(problem), sort_keys=True) if args.json
               else f'{problem.kind}: {problem.text}')
     if not problems and not args.json:
-        print('Servers, allocations and decisions agree.')
+        print('Servers, allocations, decisions and requests agree.')
     return 1 if problems else 0
 
 
@@ -74,18 +89,26 @@ def look(wait_s):
             '"nova-preempt-manage db sync"')
     cells = engine.get_cells()
     _check_cells(cells)
-    auditor = audit.Audit(
-        placement_api.Placement(report.report_client_singleton),
-        servers.ServerCache(lambda: cells,
-                            lambda uuids: hints.get(database)),
-        db.Decisions(database), lambda: cells,
-        CONF.preemption.intent_timeout_s)
-    first = set(auditor.look())
+    decisions = db.Decisions(database)
+    auditors = [
+        audit.Audit(
+            placement_api.Placement(report.report_client_singleton),
+            servers.ServerCache(lambda: cells,
+                                lambda uuids: hints.get(database)),
+            decisions, lambda: cells, CONF.preemption.intent_timeout_s),
+        backlog_audit.Audit(
+            CONF.backlog, database, sight.Eyes(decisions),
+            trusts.Trusts(CONF), timeutils.utcnow)]
+    first = {problem for item in auditors for problem in item.look()}
     if not first:
         return []
-    time.sleep(wait_s)
+    # The engine has to have looked at requests meanwhile, too.
+    time.sleep(max(wait_s, 2 * CONF.backlog.pass_interval_s)
+               if wait_s and any(item.kind == backlog_audit.STATE
+                                 for item in first) else wait_s)
     _check_cells(cells)
-    return [problem for problem in auditor.look() if problem in first]
+    return sorted(problem for item in auditors for problem in item.look()
+                  if problem in first)
 
 
 def _check_cells(cells):

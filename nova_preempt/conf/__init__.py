@@ -18,6 +18,7 @@ They live in nova.conf beside Nova's own: the scheduler reads one file.
 from nova_preempt.conf import api
 from nova_preempt.conf import backlog
 from nova_preempt.conf import benchmark
+from nova_preempt.conf import classes
 from nova_preempt.conf import database
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine
@@ -45,6 +46,7 @@ def register_api_opts(conf):
 
 
 def _register_others(conf):
-    for module in (api, backlog, benchmark, database, engine, preemption,
-                   quota, reservation, reservation_blazar, weights):
+    for module in (api, backlog, benchmark, classes, database, engine,
+                   preemption, quota, reservation, reservation_blazar,
+                   weights):
         module.register_opts(conf)

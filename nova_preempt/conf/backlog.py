@@ -43,9 +43,12 @@ Which request comes first: the name of an entry point in the group
 * ``fair_share``: the one of the project that has the least, by dominant
   resource fairness, then the one that has waited longest;
 * ``promethee``: the one with the highest priorities, by PROMETHEE II, with
-  waiting time as a fifth one.
+  waiting time as a fifth one;
+* ``qos``: normal requests, then the one of a class whose promise is nearest to
+  being broken, the more important class first where both are about to be; it
+  needs ``[classes]enabled``.
 
-The last two need ``nova-preempt[classes]``.
+All but ``fifo`` need ``nova-preempt[classes]``.
 """),
     cfg.DictOpt(
         'priority_weights',
@@ -80,6 +83,69 @@ then gets a number of cores by what is idle and who else waits, and copies on
 distinct hosts by its redundancy. It needs ``nova-preempt[classes]``, and so it
 is off by default. Set it alike for the API and the engine.
 """),
+    cfg.StrOpt(
+        'batch_mode',
+        default='off',
+        choices=[
+            ('off', 'one by one, each on the host that Nova chooses'),
+            ('greedy', 'one by one, each on the host with the best score'),
+            ('exact', ('by an integer program; what it does not settle in '
+                       'time by rounds or one by one, whichever is better')),
+            ('ecsched', ('by minimum-cost flow in five rounds, in each of '
+                         'which a host takes one server, as published')),
+        ],
+        help="""
+Whether the requests that start in a pass are placed together, so that the
+first does not take the host that another needs, and how. Their servers are
+then started on the hosts that were found for them, as long as those have room
+and pass the filters of Nova; where they do not, Nova chooses as ever. Off, the
+default, lets Nova's weighers choose each host.
+
+It needs ``nova-preempt[batch]`` for the engine, and ``nova-preempt-scheduler``
+with the same database for all requests; ``nova-scheduler`` would start servers
+where it likes.
+"""),
+    cfg.StrOpt(
+        'batch_score',
+        default='dp',
+        choices=[
+            ('dp', ('what is asked for times what is free, summed up over '
+                    'resource classes: alike shapes meet')),
+            ('ml', ('what is asked for by what is free: the fullest host that '
+                    'does, so that large rooms stay')),
+        ],
+        help='What a good host is, where requests are placed together. The '
+             'default placed as many servers as the other on fewer hosts '
+             'where we measured it.'),
+    cfg.StrOpt(
+        'batch_solver',
+        default='auto',
+        choices=[
+            ('auto', 'one of the next two'),
+            ('classes', ('shortest paths between classes of requests, the '
+                         'fastest where flavors are few')),
+            ('assignment', 'linear_sum_assignment of scipy'),
+            ('ortools', 'OR-tools; needs nova-preempt[ortools]'),
+        ],
+        help='What solves the rounds of ``ecsched``. All find the same best '
+             'sum; the default takes what is fast and installed anyway.'),
+    cfg.FloatOpt(
+        'batch_time_limit_s',
+        default=2,
+        min=0.1,
+        max=3600,
+        help='How long solvers may take in a pass, in seconds, all together; '
+             'whoever is not placed by then is placed one by one. Two, the '
+             'default, is less than half of the usual time from one pass to '
+             'the next.'),
+    cfg.IntOpt(
+        'batch_size',
+        default=1000,
+        min=1,
+        max=8192,
+        help='How many servers are placed at once; more are placed in parts. '
+             'A thousand, the default, is about what the integer program '
+             'settles in its time on some thousand hosts.'),
     cfg.FloatOpt(
         'pass_interval_s',
         default=5,

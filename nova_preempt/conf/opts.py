@@ -15,6 +15,7 @@
 from nova_preempt.conf import api
 from nova_preempt.conf import backlog
 from nova_preempt.conf import benchmark
+from nova_preempt.conf import classes
 from nova_preempt.conf import database
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine
@@ -31,6 +32,7 @@ def list_opts():
         (api.GROUP, api.OPTS),
         (backlog.GROUP, backlog.OPTS),
         (benchmark.GROUP, benchmark.list_opts()),
+        (classes.GROUP, classes.OPTS),
         (database.GROUP, database.list_opts()),
         (energy.GROUP, energy.OPTS),
         (engine.GROUP, engine.OPTS),

@@ -16,6 +16,7 @@ from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
 
 from nova_preempt.conf import budgets
+from nova_preempt.conf import multi_create
 
 GROUP = 'preemption'
 
@@ -370,7 +371,8 @@ at once that they are dead.
 
 def list_opts():
     """Ours, and keystoneauth's for the credentials."""
-    return (OPTS + budgets.OPTS + ks_loading.get_session_conf_options() +
+    return (OPTS + budgets.OPTS + multi_create.OPTS +
+            ks_loading.get_session_conf_options() +
             ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
             _adapter_opts())
@@ -387,7 +389,7 @@ def _adapter_opts():
 
 
 def register_opts(conf):
-    conf.register_opts(OPTS + budgets.OPTS, group=GROUP)
+    conf.register_opts(OPTS + budgets.OPTS + multi_create.OPTS, group=GROUP)
     ks_loading.register_session_conf_options(conf, GROUP)
     ks_loading.register_auth_conf_options(conf, GROUP)
     conf.register_opts(_adapter_opts(), group=GROUP)

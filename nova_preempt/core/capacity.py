@@ -69,7 +69,7 @@ def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:
     """Return what must be freed on the host, by slot; {} = fits now.
 
     What is asked for without a suffix is looked for on the root provider;
-    other groups are not served yet. Only slots with a positive lack are
+    other groups are core.nested's. Only slots with a positive lack are
     named. A provider that is used beyond its capacity lacks that excess as
     well. A class asked for with 0 is not asked for. Refusals are looked for
     in order of class name, those that no server leaving could change first.
@@ -81,8 +81,8 @@ def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:
         if group.suffix:
             return Refusal(
                 RefusalCode.GRANULAR,
-                f"group {group.suffix}: granular request groups are not "
-                "served",
+                f"group {group.suffix}: a granular request group, of a host "
+                "of which one provider is known",
             )
         found = _lack(group.resources, host.root, host)
         if isinstance(found, Refusal):

@@ -13,11 +13,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 
 from nova_preempt.core import capacity
-from nova_preempt.core.model import Provider, Resources
+from nova_preempt.core.model import Inventory, Provider, Resources
+from nova_preempt.core.nested.tree import COMMON
 
 
 def parse(text: str) -> dict[str, tuple[int, bool]]:
@@ -44,20 +45,50 @@ def free(provider: Provider) -> dict[str, int]:
     return {name: provider.free(name) for name in provider.inventories}
 
 
+def needs_tree(wanted: Iterable[str]) -> bool:
+    """Whether hosts have such classes on other providers than their own."""
+    return not COMMON.issuperset(wanted)
+
+
+def whole(providers: Sequence[Provider]) -> Provider:
+    """A host's own provider with all that those below it have, by class.
+
+    What is shared with other hosts is left out.
+    """
+    own = [provider for number, provider in enumerate(providers)
+           if not number or provider.parent_uuid]
+    inventories = {
+        name: inventory if len(own) == 1 else Inventory(sum(
+            each.inventories[name].capacity for each in own
+            if name in each.inventories))
+        for provider in own
+        for name, inventory in provider.inventories.items()}
+    allocations: dict[str, Resources] = {}
+    for provider in own:
+        for consumer, resources in provider.allocations.items():
+            allocations[consumer] = capacity.total(
+                (allocations.get(consumer, {}), resources))
+    return dataclasses.replace(providers[0], inventories=inventories,
+                               allocations=allocations)
+
+
 @dataclasses.dataclass(frozen=True)
 class Group:
     """Hosts of which some space shall be free, by name.
 
-    For wanted see parse().
+    For wanted see parse(). A host that is a tree is one provider here, see
+    whole(); ``below`` are the uuids of those that are part of it.
     """
 
     name: str
     wanted: Mapping[str, tuple[int, bool]]
     nodes: Mapping[str, Provider]
+    below: frozenset[str] = frozenset()
 
     def uuids(self) -> set[str]:
         """Of the providers."""
-        return {provider.uuid for provider in self.nodes.values()}
+        return {*self.below, *(
+            provider.uuid for provider in self.nodes.values())}
 
     def capacity(self, resource_class: str) -> int:
         return sum(provider.inventories[resource_class].capacity

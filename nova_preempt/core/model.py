@@ -103,6 +103,7 @@ class Provider:
 
     ``allocations``: {uuid of the consumer: {resource class: amount}};
     ``generation`` is Placement's, ``parent_uuid`` '' for the root of a tree.
+    Its traits and aggregates are known where a request asks for a tree.
     """
 
     uuid: str
@@ -110,6 +111,9 @@ class Provider:
     inventories: Mapping[str, Inventory]
     allocations: Mapping[str, Resources]
     parent_uuid: str = ""
+    name: str = ""
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
 
     @functools.cached_property
     def used(self) -> dict[str, int]:
@@ -131,7 +135,9 @@ class Provider:
 class Host:
     """One compute node: a tree of providers, and who may leave it.
 
-    ``providers``: the root, whose uuid is the host's, comes first.
+    ``providers``: the root, whose uuid is the host's, comes first; then, as
+    far as a request asks for them, those below it and those that share their
+    inventory with the host, which are the roots of other trees.
     ``candidates`` are among those that use the providers.
     """
 
@@ -149,6 +155,25 @@ class Host:
         """Of the root."""
         return self.providers[0].uuid
 
+    @property
+    def shared(self) -> set[str]:
+        """The uuids of providers that are not its own, but of other trees."""
+        return {
+            provider.uuid
+            for provider in self.providers[1:]
+            if not provider.parent_uuid
+        }
+
+    def free(self, resource_class: str) -> int:
+        """What may still be allocated of a class on all providers."""
+        if len(self.providers) == 1:
+            return self.providers[0].free(resource_class)
+        return sum(
+            provider.free(resource_class)
+            for provider in self.providers
+            if resource_class in provider.inventories
+        )
+
     def held(self, consumer: str) -> dict[Slot, int]:
         """What a consumer has been allocated anywhere on the host."""
         return {
@@ -160,21 +185,48 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
-    """What a request asks of one provider.
+    """What a request asks of one provider; without suffix, of several.
 
     ``suffix`` is that of Placement's granular groups, '' for what is asked
-    for without one.
+    for without one. ``required`` and ``forbidden`` are traits; ``member_of``:
+    of each of these sets of aggregates one, ``outside``: of these none.
+    ``in_tree``: uuid of a provider in whose tree it has to be.
     """
 
     resources: Resources
     suffix: str = ""
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    outside: frozenset[str] = frozenset()
+    in_tree: str = ""
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What is the same of equal groups; may be a key, and sorted."""
+        return (
+            self.suffix,
+            tuple(sorted(self.resources.items())),
+            tuple(sorted(self.required)),
+            tuple(sorted(self.forbidden)),
+            tuple(sorted(tuple(sorted(each)) for each in self.member_of)),
+            tuple(sorted(self.outside)),
+            self.in_tree,
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What one server asks for, in groups."""
+    """What one server asks for, in groups.
+
+    ``isolate``: groups with a suffix are on providers of their own.
+    ``same_subtree``: of the groups with these suffixes one is on a provider
+    that is above those of the others, or the same.
+    """
 
     groups: tuple[Group, ...]
+    isolate: bool = False
+    same_subtree: tuple[frozenset[str], ...] = ()
 
     @classmethod
     def of(cls, resources: Resources) -> Request:
@@ -182,12 +234,36 @@ class Request:
         return cls((Group(resources),))
 
     @property
+    def resources(self) -> Resources:
+        """{resource class: amount} of all groups."""
+        if len(self.groups) == 1:
+            return self.groups[0].resources
+        found: dict[str, int] = {}
+        for group in self.groups:
+            for name, amount in group.resources.items():
+                found[name] = found.get(name, 0) + amount
+        return found
+
+    @property
     def kind(self) -> tuple[Any, ...]:
         """What is the same of equal requests; may be a key."""
-        return tuple(
-            (group.suffix, *sorted(group.resources.items()))
-            for group in self.groups
+        return (
+            self.isolate,
+            self.same_subtree,
+            *(group.kind for group in self.groups),
         )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """Which groups of a request are on which providers of a host.
+
+    ``mappings``: (suffix, uuids of the providers) of each group, in order of
+    both. ``amounts``: what is allocated there.
+    """
+
+    mappings: tuple[tuple[str, tuple[str, ...]], ...]
+    amounts: SlotAmounts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -214,6 +290,7 @@ class RefusalCode(enum.Enum):
     ABOVE_MAX_UNIT = "above_max_unit"
     STEP_SIZE = "step_size"
     NO_ROOM = "no_room"
+    NO_PROVIDER = "no_provider"
     GRANULAR = "granular"
 
 
@@ -256,6 +333,8 @@ class Server:
     locked_by: str = ""
     #: whether it holds parts of its host that a stopped server keeps
     pinned: bool = False
+    #: of its class of service, '' if it has none
+    class_name: str = ""
     #: Nova's, which nobody here looks into
     numa_topology: object = dataclasses.field(default=None, compare=False)
 

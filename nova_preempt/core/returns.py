@@ -76,9 +76,12 @@ def turn(
     return Turn.NOW if ended_s < timeout_s else Turn.TOO_LATE
 
 
-def is_just_asked(tries: int, to_next_s: float, interval_s: int) -> bool:
-    """Whether it was asked to come so lately that Nova may not show it."""
-    return pause_s(interval_s, tries - 1) - to_next_s <= LOOK_S
+def is_just_asked(pause_s: float, to_next_s: float) -> bool:
+    """Whether it was asked to come so lately that Nova may not show it.
+
+    :param pause_s: how long it is from that try to the next
+    """
+    return pause_s - to_next_s <= LOOK_S
 
 
 def seen(status: str | None, task_state: str | None) -> Sight:

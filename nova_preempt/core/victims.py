@@ -50,8 +50,10 @@ class SearchLimits:
     40 ms and 10 MB at the default. ``accept_checks``: sets offered to
     ``accept`` in ascending order, before it is merely asked which victims
     can be spared. ``cap_splits``: sets that break a cap, each of which
-    divides the search. 0 leaves a method out; where more of it is wanted,
-    more time is all it takes.
+    divides the search. ``placements``: on hosts that are trees, how many
+    ways to place a part of a request are looked at further, 0.1 ms each. 0
+    leaves a method out; where more of it is wanted, more time is all it
+    takes.
 
     :raises ValueError: when a limit is negative
     """
@@ -60,6 +62,7 @@ class SearchLimits:
     dp_labels: int = 220_000
     accept_checks: int = 32
     cap_splits: int = 100
+    placements: int = 1_000
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -84,6 +87,7 @@ def cheapest_victims(
     accept: Accept | None = None,
     caps: Iterable[Cap] = (),
     limits: SearchLimits = DEFAULT_LIMITS,
+    exact: bool = True,
 ) -> VictimSet | None:
     """Return the best set that frees at least what is missing.
 
@@ -105,6 +109,8 @@ def cheapest_victims(
     same way from some large sets that keep them; then None may also mean
     that these did not free enough.
 
+    Where it need not be ``exact`` victims are given back in that way at once.
+
     A set that is not ``optimal`` is still minimal: without any one of its
     victims it would free too little or not be accepted.
 
@@ -125,13 +131,13 @@ def cheapest_victims(
     if accept is None:
         # Who frees nothing is of use only to ``accept``.
         pool = [c for c in pool if any(map(c.resources.get, missing))]
-    search = _Search(pool, missing, capacity, limits, caps)
-    if accept is None and not search.caps.caps:
+    search = CoverSearch(pool, missing, capacity, limits, caps)
+    if exact and accept is None and not search.caps.caps:
         return search.cheapest()
-    return search.accepted(accept)
+    return search.accepted(accept, exact)
 
 
-class _Search:
+class CoverSearch:
     """One question: its candidates in order of uuid, and the work so far."""
 
     def __init__(
@@ -141,6 +147,7 @@ class _Search:
         capacity: Amounts | None,
         limits: SearchLimits,
         caps: Sequence[Cap],
+        keys: Keys | None = None,
     ) -> None:
         self.pool = pool
         members = [
@@ -154,7 +161,7 @@ class _Search:
         self.rows: list[Row] = [
             tuple([c.resources.get(name, 0) for name in missing]) for c in pool
         ]
-        self.keys: Keys = make_keys(pool, missing, capacity)
+        self.keys = keys or make_keys(pool, missing, capacity)
         self.limits = limits
         self.steps = 0
 
@@ -168,7 +175,9 @@ class _Search:
             chosen = self.spare(chosen, self.frees_enough)
         return self.victims(chosen, optimal=answer.exact)
 
-    def accepted(self, accept: Accept | None) -> VictimSet | None:
+    def accepted(
+        self, accept: Accept | None, exact: bool = True
+    ) -> VictimSet | None:
         """Return the best set that is accepted, as far as can be told."""
 
         def good(chosen: list[int]) -> bool:
@@ -180,10 +189,10 @@ class _Search:
             return None
         # Without a test the first one is taken.
         checks = 1 if accept is None else self.limits.accept_checks
-        for chosen, exact in self.offers(checks):
+        for chosen, optimal in self.offers(checks if exact else 0):
             if good(chosen):
-                minimal = chosen if exact else self.spare(chosen, good)
-                return self.victims(minimal, optimal=exact)
+                minimal = chosen if optimal else self.spare(chosen, good)
+                return self.victims(minimal, optimal=optimal)
         for crowd in self.fallback_sets():
             if good(crowd):
                 return self.victims(self.spare(crowd, good), optimal=False)
@@ -292,7 +301,7 @@ def lower_bound(
     """
     pool = list(candidates)
     bounds = [
-        _divisible(
+        divisible(
             [(c.cost, min(c.resources.get(name, 0), need)) for c in pool],
             need,
         )
@@ -323,7 +332,7 @@ def holds_for_less(
     )
 
 
-def _divisible(offers: list[tuple[int, int]], need: int) -> int | None:
+def divisible(offers: list[tuple[int, int]], need: int) -> int | None:
     """Return the least cost of ``need`` units, rounded up.
 
     ``offers``: (cost, units) of things that can be bought in part.

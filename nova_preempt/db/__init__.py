@@ -13,6 +13,7 @@
 
 # So that the models are all there, whoever asks for them.
 from nova_preempt.db import backlog_models  # noqa: F401 (see above)
+from nova_preempt.db import class_models  # noqa: F401 (see above)
 from nova_preempt.db.database import Database
 from nova_preempt.db.decisions import Decision
 from nova_preempt.db.decisions import Decisions

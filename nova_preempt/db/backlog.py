@@ -16,13 +16,16 @@ who want to make one the second finds that it came too late.
 """
 
 import dataclasses
+import datetime
 import functools
 import json
 
 import sqlalchemy as sa
 
+from nova_preempt.core.backlog import history as history_core
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers as servers_core
+from nova_preempt.db import backlog_begun
 from nova_preempt.db import backlog_models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
@@ -39,15 +42,20 @@ _APART = ('boots', 'servers')
 
 
 @retries.retried
-def create(database, request):
+def create(database, request, begun=False):
     """Write a new request down.
 
     :param request: a core.backlog.model.Request
+    :param begun: whether it was written down that a trust is made for it
+    :returns: False: it was given up meanwhile, nothing was written
     """
     with database.writer() as session:
+        if begun and not backlog_begun.end(session, request.uuid):
+            return False
         session.execute(sa.insert(_REQUEST).values(**_values(request)))
         _note(session, request.uuid, request.created_at, request.state,
               request.reason)
+    return True
 
 
 def get(database, uuid, project_id=None):
@@ -85,6 +93,13 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
         return _fetch(session, query)
 
 
+def trusts(database):
+    """The ids of the trusts of all requests, as a set."""
+    with database.reader() as session:
+        return set(session.execute(sa.select(_REQUEST.trust_id).where(
+            _REQUEST.trust_id > '')).scalars())
+
+
 def count(database, project_id, states=model.OPEN):
     """How many requests of a project are in these states."""
     with database.reader() as session:
@@ -116,20 +131,29 @@ def change(database, uuid, of, now, **values):
 
 
 @retries.retried
-def remove(database, uuid):
-    """Forget a request that was not taken after all. Fine if it is gone."""
+def remove(database, begun):
+    """Forget a request that was not taken after all. Fine if it is gone.
+
+    It is as it was when it was begun: its trust is still there.
+
+    :param begun: a nova_preempt.db.backlog_begun.Begun
+    """
+    uuid = begun.uuid
     with database.writer() as session:
+        backlog_begun.begin_again(session, begun)
         for table, column in ((_CHANGE, _CHANGE.request_uuid),
                               (_REQUEST, _REQUEST.uuid)):
             session.execute(sa.delete(table).where(column == uuid))
 
 
 @retries.retried
-def begin_boot(database, uuid, of, boot, reason=''):
+def begin_boot(database, uuid, of, boot, reason='', forgotten=()):
     """Write down that Nova will be asked, before it is.
 
     :param of: the states that the request may be in
     :param boot: a model.Boot
+    :param forgotten: the numbers of boots to delete, see
+        core.backlog.servers.forgotten_boots
     :returns: False: the request is in another state, nothing was written
     """
     with database.writer() as session:
@@ -141,8 +165,25 @@ def begin_boot(database, uuid, of, boot, reason=''):
         if found:
             session.execute(sa.insert(_BOOT).values(
                 request_uuid=uuid, **dataclasses.asdict(boot)))
+            if forgotten:
+                _forget(session, uuid, forgotten, boot.asked_at)
             _note(session, uuid, boot.asked_at, model.PLACING, reason)
     return found
+
+
+def _forget(session, uuid, numbers, now):
+    """Delete boots that came to nothing, and what history has of such."""
+    for some in reservation_rows.batches(numbers):
+        session.execute(sa.delete(_BOOT).where(
+            _BOOT.request_uuid == uuid, _BOOT.number.in_(some)))
+    rows = session.execute(
+        sa.select(_CHANGE.id, _CHANGE.at, _CHANGE.state)
+        .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id)).all()
+    before = now - datetime.timedelta(seconds=servers_core.LATE_S)
+    for some in reservation_rows.batches(history_core.tries_in_vain(
+            [model.Change(row.at, row.state) for row in rows], before)):
+        session.execute(sa.delete(_CHANGE).where(
+            _CHANGE.id.in_([rows[index].id for index in some])))
 
 
 class _Outdated(Exception):
@@ -185,16 +226,6 @@ def _record(database, uuid, of, now, verdict):
             session.execute(sa.delete(_SERVER).where(
                 _SERVER.uuid.in_(verdict.forgotten)))
     return True
-
-
-@retries.retried
-def note_servers(database, uuid, servers):
-    """Write down what is known of servers of a request.
-
-    :param servers: [model.OwnServer]
-    """
-    with database.writer() as session:
-        _write_servers(session, uuid, servers)
 
 
 @retries.retried

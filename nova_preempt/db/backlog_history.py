@@ -58,6 +58,15 @@ def between(database, since, until, project_id=None):
                _REQUEST.updated_at >= since)))
 
 
+def of(database, uuids):
+    """{uuid: the core's History} of these."""
+    found = {}
+    for some in reservation_rows.batches(sorted(uuids)):
+        found.update(_by_uuid(database, _heads().where(
+            _REQUEST.uuid.in_(some))))
+    return found
+
+
 def _heads():
     return sa.select(_REQUEST.uuid, _REQUEST.class_name, _REQUEST.not_before)
 
@@ -68,6 +77,10 @@ def _of(query, project_id):
 
 
 def _histories(database, query):
+    return (found for _uuid, found in _by_uuid(database, query))
+
+
+def _by_uuid(database, query):
     with database.reader() as session:
         heads = {row.uuid: row for row in session.execute(query)}
         for uuids in reservation_rows.batches(heads):
@@ -80,5 +93,5 @@ def _histories(database, query):
                 changes.setdefault(row.request_uuid, []).append(
                     model.Change(row.at, row.state))
             for uuid, found in changes.items():
-                yield history.History(found, heads[uuid].class_name,
-                                      heads[uuid].not_before)
+                yield uuid, history.History(found, heads[uuid].class_name,
+                                            heads[uuid].not_before)

@@ -65,6 +65,19 @@ class BacklogRequest(models.Base):
     next_try_at = sa.Column(sa.DateTime)
 
 
+class BacklogBegun(models.Base):
+    """A request for which a trust is made that is not written down yet."""
+
+    __tablename__ = 'backlog_begun'
+
+    uuid = sa.Column(models.UUID, primary_key=True)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    user_id = sa.Column(sa.String(255), nullable=False)
+    begun_at = sa.Column(sa.DateTime, nullable=False)
+    # Whether the engine looks for its trust, to delete it.
+    given_up = sa.Column(sa.Boolean, nullable=False, default=False)
+
+
 class BacklogBoot(models.Base):
     """One POST /servers for a request, written before Nova is asked."""
 
@@ -115,3 +128,25 @@ class BacklogChange(models.Base):
     at = sa.Column(sa.DateTime, nullable=False)
     state = sa.Column(sa.String(20), nullable=False)
     reason = sa.Column(sa.Text, nullable=False, default='')
+
+
+class BacklogChosenHosts(models.Base):
+    """Where the servers of a boot are to start, until they are on their way.
+
+    Nothing refers to it and it soon goes, so it has no foreign key.
+    """
+
+    __tablename__ = 'backlog_chosen_hosts'
+
+    # SHA-256 of the secret, in hexadecimal digits.
+    digest = sa.Column(sa.String(64), primary_key=True)
+    request_uuid = sa.Column(models.UUID, nullable=False)
+    number = sa.Column(sa.Integer, nullable=False)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    user_id = sa.Column(sa.String(255), nullable=False)
+    flavor_id = sa.Column(sa.String(255), nullable=False)
+    count = sa.Column(sa.Integer, nullable=False)
+    # JSON: {host: how many}.
+    hosts = sa.Column(models.JSON_TEXT, nullable=False)
+    expires_at = sa.Column(sa.DateTime, nullable=False)
+    used = sa.Column(sa.Boolean, nullable=False, default=False)

@@ -32,17 +32,34 @@ class EmbeddedTrusts:
     def __init__(self, endpoint):
         self._endpoint = endpoint
         self.made = {}
+        self._expiries = {}
         self.refused = ''
         self.away = ''
         self.gone = {}
 
-    def create(self, auth_token, project_id, user_id, roles):
+    def create(self, auth_token, project_id, user_id, roles, expires_at=None):
         self._check()
         if self.refused:
             raise trusts.TrustRefused(self.refused)
         trust_id = uuid.uuid4().hex
         self.made[trust_id] = f'{user_id}:{project_id}'
+        self._expiries[trust_id] = expires_at
         return trust_id
+
+    def find(self, user_id, expires_at):
+        return [item['id'] for item in self.list()
+                if item['trustor_user_id'] == user_id
+                and self._expiries.get(item['id']) == expires_at]
+
+    def list(self):
+        self._check()
+        found = []
+        for trust_id, token in self.made.items():
+            expires_at = self._expiries.get(trust_id)
+            found.append({
+                'id': trust_id, 'trustor_user_id': token.split(':')[0],
+                'expires_at': expires_at and expires_at.isoformat() + 'Z'})
+        return found
 
     def session(self, trust_id):
         self._check()

@@ -12,6 +12,7 @@
 """The return of shelved victims."""
 
 import datetime
+import math
 import time
 
 from oslo_log import log as logging
@@ -33,15 +34,22 @@ class Restorer:
     never preempts. One that takes longer to come than until its next try
     keeps nobody waiting.
 
+    Those of a class of service come before all others, for as long as it
+    takes; the scheduler may end others of a class for them.
+
     :param decisions: a nova_preempt.db.Decisions
     :param clients: a nova_preempt.cloud.clients.Clients
     :param headroom: a nova_preempt.headroom.Headroom
     :param events: a nova_preempt.handover.notifications.Notifications
     :param options: [preemption_engine] of the configuration
+    :param returning: a nova_preempt.classes.returning.Returning, None where
+        there are no classes
     """
 
     def __init__(self, decisions, clients, headroom, events, options,
-                 monotonic=time.monotonic):
+                 monotonic=time.monotonic, returning=None):
+        self._returning = returning
+        self._promised = set()    # uuids of those of a class
         self._decisions = decisions
         self._nova = clients.nova
         self._placement = clients.placement
@@ -60,17 +68,22 @@ class Restorer:
                 decisions.SHELVED) if victim.restore}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
+        if self._returning is not None:
+            self._promised = self._returning.of_class(victims)
         coming, waiting = [], []
         for decision_uuid, victim in victims.values():
-            turn = core.turn(victim.tries, self._to_next_s(victim, now),
-                             (now - victim.ended_at).total_seconds(),
-                             self._options.restore_timeout_s)
+            turn = core.turn(
+                victim.tries, self._to_next_s(victim, now),
+                (now - victim.ended_at).total_seconds(),
+                math.inf if victim.server_uuid in self._promised
+                else self._options.restore_timeout_s)
             if turn is core.Turn.NOW:
                 waiting.append(victim)
             elif turn is core.Turn.TOO_LATE:
                 self._leave(decision_uuid, victim)
             elif self._is_coming(decision_uuid, victim, now):
                 coming.append(victim)
+        waiting = self._ask_promised(waiting, coming, victims, now)
         room, waiting = self._find_room(waiting, victims)
         if waiting:
             self._ask(waiting, coming, room, victims, now)
@@ -85,8 +98,8 @@ class Restorer:
     def _is_coming(self, decision_uuid, victim, now):
         """Whether one that was asked not long ago is on its way."""
         if not core.is_just_asked(
-                victim.tries, self._to_next_s(victim, now),
-                self._options.restore_interval_s) and (
+                self._pause_s(victim, victim.tries - 1),
+                self._to_next_s(victim, now)) and (
                 not self._is_to_look(victim)):
             return False
         return self._look(decision_uuid, victim) is core.Sight.COMING
@@ -119,7 +132,36 @@ class Restorer:
             self._is_back(decision_uuid, victim)
         return seen
 
+    def _pause_s(self, victim, tries):
+        """How long after a try the next one is."""
+        if victim.server_uuid in self._promised:
+            return self._returning.period_s
+        return core.pause_s(self._options.restore_interval_s, tries)
+
     # -- whom to ask -------------------------------------------------------
+
+    def _ask_promised(self, waiting, coming, victims, now):
+        """Ask those of a class; they are among those that come then.
+
+        :returns: the others that wait
+        """
+        ours = {victim.server_uuid: victim for victim in waiting
+                if victim.server_uuid in self._promised}
+        if not ours:
+            return waiting
+        chosen = self._returning.choose(
+            {uuid: _needs(victim) for uuid, victim in ours.items()},
+            self._options.restore_at_once - len(coming))
+        for uuid in chosen:
+            decision_uuid, victim = victims[uuid]
+            if self._look(decision_uuid, victim) is core.Sight.SHELVED:
+                self._unshelve(decision_uuid, victim, now)
+                coming.append(victim)
+        for uuid, victim in ours.items():
+            if uuid not in chosen and self._is_to_look(victim):
+                self._look(*victims[uuid])
+        return [victim for victim in waiting
+                if victim.server_uuid not in ours]
 
     def _find_room(self, waiting, victims):
         """({host: what is free there}, those that it may be enough for)."""
@@ -169,8 +211,7 @@ class Restorer:
             decision_uuid, victim.server_uuid, decisions.SHELVED,
             tries=victim.tries + 1,
             next_try_at=now + datetime.timedelta(
-                seconds=core.pause_s(
-                    self._options.restore_interval_s, victim.tries)))
+                seconds=self._pause_s(victim, victim.tries)))
         LOG.info('There may be room for server %s: unshelving it.',
                  victim.server_uuid)
         try:

@@ -37,15 +37,22 @@ CYCLES_S = 60
 
 _LOCK = b'nova-preempt-engine'
 
+# How far apart two complaints are while nobody can tell who acts, at least.
+COMPLAIN_S = 60
+
 
 class Leadership:
     """Which of several engines acts: the one that holds a lock.
 
     :param backend_url: of a tooz backend
     :param member: the name of this engine
+    :param monotonic: returns seconds that only ever grow
     """
 
-    def __init__(self, backend_url, member):
+    def __init__(self, backend_url, member, monotonic=time.monotonic):
+        self._monotonic = monotonic
+        # When it was said that nobody can tell, None: somebody can.
+        self._complained_s = None
         self._url = backend_url
         self._member = member.encode()
         self._coordinator = None
@@ -69,25 +76,40 @@ class Leadership:
             self._coordinator.heartbeat()
             if self._lock.acquired:
                 self._check_connection()
+                acquired = True
             else:
-                if not self._lock.acquire(blocking=False):
-                    return False
-                LOG.info('Engine %s acts from now on.', self._member.decode())
-            return True
+                acquired = self._lock.acquire(blocking=False)
+                if acquired:
+                    LOG.info('Engine %s acts from now on.',
+                             self._member.decode())
+            self._complained_s = None
+            return acquired
         except coordination.ToozError as exc:
-            LOG.warning('Cannot tell which engine acts: %s',
-                        masking.masked(exc, self._url))
+            if self._may_complain():
+                LOG.warning('Cannot tell which engine acts: %s',
+                            masking.masked(exc, self._url))
             self._close()
             return False
         except Exception as exc:  # noqa: BLE001 (whatever a library has)
             # What a library makes of an address that it does not understand
             # may quote any part of it.
-            LOG.error('Cannot tell which engine acts: [preemption_engine]'
-                      'backend_url cannot be used: %s', masking.masked(
-                          exc, self._url) if isinstance(exc, ImportError)
-                      else type(exc).__name__)
+            if self._may_complain():
+                LOG.error('Cannot tell which engine acts: '
+                          '[preemption_engine]backend_url cannot be used: %s',
+                          masking.masked(exc, self._url)
+                          if isinstance(exc, ImportError)
+                          else type(exc).__name__)
             self._close()
             return False
+
+    def _may_complain(self):
+        """Each task of the engine asks, every few seconds."""
+        now_s = self._monotonic()
+        if self._complained_s is not None and (
+                now_s - self._complained_s < COMPLAIN_S):
+            return False
+        self._complained_s = now_s
+        return True
 
     def _check_connection(self):
         """ToozError if the lock went with the connection that had it.
@@ -122,12 +144,23 @@ class Leadership:
         coordinator, self._coordinator = self._coordinator, None
         if coordinator is None:
             return
-        try:
-            if self._lock.acquired:
-                self._lock.release()
-            coordinator.stop()
-        except Exception as exc:  # noqa: BLE001 (it is left all the same)
-            LOG.debug('While leaving: %s', type(exc).__name__)
+        # Each of them, though the one before may fail: with the connection
+        # of its lock a coordinator has another one.
+        for leave in (self._release, self._disconnect, coordinator.stop):
+            try:
+                leave()
+            except Exception as exc:  # noqa: BLE001 (it is left all the same)
+                LOG.debug('While leaving: %s', type(exc).__name__)
+
+    def _release(self):
+        if self._lock.acquired:
+            self._lock.release()
+
+    def _disconnect(self):
+        """A lock of a database that cannot be released stays connected."""
+        connection = getattr(self._lock, '_conn', None)
+        if connection is not None:
+            connection.close()
 
 
 class Engine:
@@ -141,11 +174,12 @@ class Engine:
         of this engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
     :param power: a nova_preempt.power.service.Power
     :param backlog: a nova_preempt.backlog.service.Backlog
+    :param works: [(name, function)] of what else is to be done, see timer
     """
 
     def __init__(self, parts, options, inventory, leadership,
                  make_lifecycle, monotonic=time.monotonic, power=None,
-                 backlog=None):
+                 backlog=None, works=(), returning=None):
         self.parts = parts
         self.inventory = inventory
         self._leadership = leadership
@@ -166,8 +200,9 @@ class Engine:
             self._make_punctual('reservations: chores', self._unless_paused(
                 self.lifecycle.reconciler.run)),
             *(self._make_punctual(name, work)
-              for part in (power, backlog) if part
-              for name, work in part.works))
+              for more in (*(part.works for part in (power, backlog) if part),
+                           works)
+              for name, work in more))
         old = expiry.Expiry(process, known.servers, clients.nova,
                             self.evictions)
         cleaner = janitor.Janitor(
@@ -178,7 +213,8 @@ class Engine:
         keeper = headroom.HeadroomKeeper(process, known, handover.stuck,
                                          self.evictions)
         returns = restorer.Restorer(process.decisions, clients, known.headroom,
-                                    handover.events, options)
+                                    handover.events, options,
+                                    returning=returning)
         # Those with a pause of their own have it here, in seconds.
         self.rounds = rounds.Rounds((
             (cleaner.repair_decisions, process.options.recovery_interval_s),

@@ -30,6 +30,7 @@ OPEN_DECISION = 'open_decision'
 NO_ALLOCATION = 'server_without_allocation'
 PART_OF_ALLOCATION = 'server_with_part_of_its_allocation'
 NO_SERVER = 'allocation_without_server'
+ENDED_MIGRATION = 'allocation_of_ended_migration'
 OVER_CAPACITY = 'over_capacity'
 
 # So many servers are asked for at once.
@@ -127,11 +128,23 @@ class Audit:
     def _without_server(self, states):
         consumers = {consumer: name for name, state in states.items()
                      for consumer in state.allocations}
-        for uuid in sorted(consumers.keys() - self._known(consumers)):
+        known, migrations = self._known(consumers)
+        for uuid in sorted(consumers.keys() - known - migrations.keys()):
             yield Problem(
                 NO_SERVER, uuid,
                 f'consumer {uuid} has allocations on {consumers[uuid]}; Nova '
                 'knows neither a server nor a migration of that uuid')
+        # What has moved is a server where it went, and a migration where it
+        # was: without the server nobody ends that.
+        there, _ = self._known({item.instance_uuid
+                                for item in migrations.values()}, False)
+        for uuid, item in sorted(migrations.items()):
+            if item.instance_uuid not in there:
+                yield Problem(
+                    ENDED_MIGRATION, uuid,
+                    f'migration {uuid} ({item.status}) has allocations on '
+                    f'{consumers[uuid]}, and its server {item.instance_uuid} '
+                    'is gone')
 
     @staticmethod
     def _over_capacity(states):
@@ -145,11 +158,12 @@ class Audit:
                         'allocated, of a capacity of '
                         f'{inventory.capacity if inventory else 0}')
 
-    def _known(self, consumers):
-        """Those of these consumers that Nova knows."""
+    def _known(self, uuids, with_migrations=True):
+        """(those that are servers, {uuid: Migration} of the others)."""
         context = nova_context.get_admin_context()
-        uuids = sorted(consumers)
+        uuids = sorted(uuids)
         known = set()
+        migrations = {}
         for cell in list(self._cells().values()):
             with nova_context.target_cell(context, cell) as cell_context:
                 for start in range(0, len(uuids), _CHUNK):
@@ -159,10 +173,13 @@ class Audit:
                                   {'uuid': uuids[start:start + _CHUNK],
                                    'deleted': False, 'soft_deleted': True},
                                   expected_attrs=[])}
-                known |= {uuid for uuid in uuids if uuid not in known
-                          and _is_migration(cell_context, uuid)}
-        return known | {uuid for uuid in uuids if uuid not in known
-                        and _is_building(context, uuid)}
+                if with_migrations:
+                    migrations |= _migrations(
+                        cell_context, set(uuids) - known)
+        return known | {
+            uuid for uuid in uuids if uuid not in known
+            and uuid not in migrations and _is_building(context, uuid)
+        }, migrations
 
 
 def expected_allocation(cells, server):
@@ -206,12 +223,15 @@ def _sorted(resources):
                      for name, amount in sorted(resources.items()))
 
 
-def _is_migration(context, uuid):
-    try:
-        objects.Migration.get_by_uuid(context, uuid)
-    except exception.MigrationNotFound:
-        return False
-    return True
+def _migrations(context, uuids):
+    """{uuid: Migration} of those that are migrations of this cell."""
+    found = {}
+    for uuid in uuids:
+        try:
+            found[uuid] = objects.Migration.get_by_uuid(context, uuid)
+        except exception.MigrationNotFound:
+            continue
+    return found
 
 
 def _is_building(context, uuid):

@@ -39,29 +39,30 @@ class Claims:
         # Decisions that a thread of this process works on.
         self.active = set()
 
-    def claim(self, plan, decision, resources):
+    def claim(self, plan, decision, allocations):
         """Swap the allocations of the plan's victims for the server's.
 
-        :param plan: a nova_preempt.core.scheduling.plans.Plan
+        :param plan: a nova_preempt.core.scheduling.plan.Plan
         :param decision: the db.Decision to write, victims without allocations
-        :param resources: {class: amount} of the server
+        :param allocations: {provider uuid: {'resources': {class: amount}}}
+            of the server, on the providers of the plan's host
         :returns: the db.Decision as it now stands in the database, CLAIMED
         :raises placement.Conflict: somebody was faster; nothing happened
         :raises placement.PlacementError: nothing is known to have happened;
             the intent stays for the recovery to look at
         """
-        provider_uuid = plan.host.uuid
         consumers, victims = self._read_victims(plan, decision)
         target = self._read_target(decision)
-        if target.resources_on(provider_uuid):
+        own = set(allocations) - plan.host.shared
+        for uuid in sorted(own & target.allocations.keys()):
             raise placement_api.Conflict(
                 f'server {decision.server_uuid} has allocations on provider '
-                f'{provider_uuid} already')
+                f'{uuid} already')
         # In an evacuation the server keeps its allocations on the failed
         # host until the compute service there is back, as in Nova's claim.
         target = placement_api.Consumer(
             target.uuid,
-            target.allocations | {provider_uuid: {'resources': resources}},
+            _added(target.allocations, allocations),
             target.generation, decision.project_id, decision.user_id)
         retained = plan.retained()
         changes = [_reduced(consumer, plan.host, retained[consumer.uuid])
@@ -74,6 +75,8 @@ class Claims:
             record={**decision.record, 'surplus': capacity.total(
                         capacity.by_class(slots)
                         for slots in retained.values()),
+                    'allocations': {uuid: dict(item['resources']) for
+                                    uuid, item in allocations.items()},
                     # By which the recovery knows our claim again.
                     'consumer_generation': (target.generation or 0) + 1})
         self.active.add(decision.uuid)
@@ -129,6 +132,15 @@ class Claims:
                 consumer_project_id=consumer.project_id,
                 consumer_user_id=consumer.user_id))
         return consumers, tuple(victims)
+
+
+def _added(allocations, more):
+    """Both together: on a provider that hosts share there may be some."""
+    return allocations | {
+        uuid: {'resources': capacity.total((
+            allocations.get(uuid, {}).get('resources', {}),
+            item['resources']))}
+        for uuid, item in more.items()}
 
 
 def _reduced(consumer, host, retained):

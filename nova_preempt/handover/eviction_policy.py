@@ -18,6 +18,7 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
 from nova_preempt.core import terms
+from nova_preempt.core.reservation import leases
 
 
 def get_terms(server, options, notice_limit_s=None):
@@ -78,6 +79,17 @@ def vacating_action(server, options):
                                 server.vm_state)
 
 
+def get_guard(options, guard_s):
+    """The core.reservation.leases.Guard of the operator.
+
+    :param options: [preemption] of the configuration
+    :param guard_s: [reservation]guard_s
+    """
+    return leases.Guard(
+        guard_s, notice_rule(options), get_rules(options),
+        options.termination_timeout_s, _migrate_timeout_s(options))
+
+
 def lead_s(notice_s, options):
     """How long before its host must be empty a server gets its notice.
 
@@ -85,6 +97,9 @@ def lead_s(notice_s, options):
     :param options: [preemption] of the configuration
     """
     return notice.lead_s(
-        notice_s, options.termination_timeout_s,
-        options.migrate_timeout_s
-        if core_actions.MIGRATE in options.actions else 0)
+        notice_s, options.termination_timeout_s, _migrate_timeout_s(options))
+
+
+def _migrate_timeout_s(options):
+    return (options.migrate_timeout_s
+            if core_actions.MIGRATE in options.actions else 0)

@@ -16,6 +16,8 @@ from nova import exception
 from nova_preempt import headroom
 from nova_preempt.cloud import providers
 from nova_preempt.cloud import servers
+from nova_preempt.cloud import trees
+from nova_preempt.core import actions as core_actions
 from nova_preempt.db import hints
 from nova_preempt.handover import budgets
 from nova_preempt.handover import policies
@@ -30,19 +32,25 @@ class Knowledge:
     :param process: a nova_preempt.handover.process.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param notice_limit_s: see policies.Policies
+    :param promised: see policies.Policies
     """
 
-    def __init__(self, process, clients, notice_limit_s=None):
+    def __init__(self, process, clients, notice_limit_s=None, promised=None):
         self._db = process.db
         self.providers = providers.ProviderCache(clients.placement)
+        self.trees = trees.TreeCache(clients.placement, self.providers)
         self.headroom = _make_headroom(process.options, clients.placement,
-                                       self.providers)
-        self.servers = servers.ServerCache(clients.get_cells, self._hinted,
-                                           self.providers.left)
+                                       self.providers, self.trees)
+        self.promised = promised
+        if promised:
+            _check_actions(process.options.actions)
+        self.servers = servers.ServerCache(
+            clients.get_cells, self._hinted, self.providers.left,
+            class_of=promised.class_of if promised else None)
         self.budgets = budgets.Budgets(process.options, process.decisions,
                                        self.servers)
         self._policies = policies.Policies(
-            process.options, process.decisions, notice_limit_s)
+            process.options, process.decisions, notice_limit_s, promised)
 
     def policy(self):
         """The core.scheduling.policy.Policy, as it is now."""
@@ -55,7 +63,11 @@ class Knowledge:
 
     def refresh(self):
         """Read what may have changed."""
+        if self.promised:
+            self.promised.refresh()
         self.servers.refresh()
+        if self.promised:
+            self.servers.note_classes(self.promised.by_request())
         self._policies.refresh()
         self.budgets.refresh()
         self.headroom.refresh()
@@ -66,9 +78,18 @@ class Knowledge:
             self.providers.refresh(nodes)
 
 
-def _make_headroom(options, placement, provider_cache):
+def _check_actions(actions):
+    if core_actions.SHELVE not in actions:
+        raise exception.InvalidConfiguration(
+            f'[preemption]actions is {", ".join(actions)}, with '
+            f'[classes]enabled it must have {core_actions.SHELVE}: servers of '
+            'a class come back')
+
+
+def _make_headroom(options, placement, provider_cache, tree_cache):
     try:
-        return headroom.Headroom(options, placement, provider_cache)
+        return headroom.Headroom(options, placement, provider_cache,
+                                 trees=tree_cache)
     except ValueError as exc:
         raise exception.InvalidConfiguration(
             f'[preemption]headroom: {exc}') from exc

@@ -18,6 +18,7 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
+from nova_preempt.handover import classes
 from nova_preempt.handover import handover
 from nova_preempt.handover import knowledge
 from nova_preempt.handover import process
@@ -41,8 +42,11 @@ class Parts:
         self.clients = clients.Clients(
             nova_api.NovaAPI(conf), placement.Placement(get_client),
             get_cells)
-        self.known = knowledge.Knowledge(self.process, self.clients,
-                                         notice_limit_s)
+        # What servers of a class were promised, None if there are no classes.
+        self.qos = classes.load(conf)
+        self.known = knowledge.Knowledge(
+            self.process, self.clients, notice_limit_s,
+            self.qos and self.qos.promised(self.process.db, clock))
         self.handover = handover.Handover(
             conf, host, self.process, self.clients, self.known.budgets)
 

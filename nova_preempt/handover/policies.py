@@ -14,6 +14,7 @@
 from nova import exception
 import stevedore
 
+from nova_preempt.core import actions
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import policy
 from nova_preempt.handover import eviction_policy
@@ -26,9 +27,13 @@ class Policies:
     :param decisions: a nova_preempt.db.Decisions
     :param notice_limit_s: the longest notice that anybody can wait for, None
         for any
+    :param promised: a nova_preempt.classes.promised.Promised, None where
+        nothing is promised to anybody
     """
 
-    def __init__(self, options, decisions, notice_limit_s=None):
+    def __init__(self, options, decisions, notice_limit_s=None,
+                 promised=None):
+        self._promised = promised
         self._options = options
         self._decisions = decisions
         self._notice_limit_s = notice_limit_s
@@ -48,7 +53,15 @@ class Policies:
             self._cost, self._cost_options,
             eviction_policy.notice_rule(options, self._notice_limit_s),
             self._preemptions, always=options.consider == 'always',
-            shortlist=options.shortlist_size)
+            shortlist=options.shortlist_size, classes=self._classes(),
+            exact=self._promised is None or self._promised.exact)
+
+    def _classes(self):
+        if self._promised is None or (
+                actions.SHELVE not in self._options.actions):
+            # Whoever is promised to come back must not be deleted.
+            return None
+        return self._promised.promises()
 
     def refresh(self):
         """Learn who has given way before."""

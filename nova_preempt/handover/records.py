@@ -44,10 +44,11 @@ class Records:
         """The db.Decision to end the plan's victims for a server.
 
         Its record is JSON: {operation, asked_by, flavor, resources, consider,
-        cost, missing, surplus, optimal, steps, considered: [{host, node,
-        victims, cost_us}], runner_up, why}.
+        cost, missing, devices, surplus, optimal, steps, considered: [{host,
+        node, victims, cost_us}], runner_up, why}.
         """
-        costs = {victim.uuid: victim.cost
+        told_us = cycle.decision.told_us
+        costs = {victim.uuid: told_us(victim.cost)
                  for victim in plan.victim_set.victims}
         victims = tuple(
             make_victim(server, self._options, costs[server.uuid],
@@ -59,7 +60,7 @@ class Records:
             operation=cycle.asked.operation, project_id=project_id,
             user_id=user_id or '', host=state.host,
             provider_uuid=plan.host.uuid,
-            cost_us=plan.cost_us, victims=victims,
+            cost_us=told_us(plan.cost_us), victims=victims,
             record=self._record(cycle, state, plan))
 
     def log(self, decision):
@@ -111,12 +112,15 @@ class Records:
         return {
             **self._basics(cycle),
             'missing': capacity.by_class(plan.missing),
+            'devices': plan.devices(),
             'optimal': plan.victim_set.optimal,
             'steps': plan.victim_set.steps,
             'considered': considered[:MAX_CONSIDERED],
             'runner_up': runner_up,
-            'why': record.why(state.host, plan, runner_up and (
-                runner_up['host'], runner_up['cost_us'])),
+            'why': record.why(
+                state.host, plan, cycle.decision.told_us(plan.cost_us),
+                runner_up and (runner_up['host'], runner_up['cost_us']),
+                promised=cycle.decision.promised),
         }
 
 

@@ -27,6 +27,7 @@ from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core import liveness
@@ -229,12 +230,17 @@ class Recovery:
         if not decision.server_uuid:
             return []
         target = self._placement.get_consumer(decision.server_uuid)
-        if (not target.resources_on(decision.provider_uuid)
-                or self._is_used(decision, target)):
+        given = _given(decision, target)
+        if not given.keys() & target.allocations.keys() or (
+                self._is_used(decision, target)):
             return []
-        return [target.with_allocations(
-            {uuid: item for uuid, item in target.allocations.items()
-             if uuid != decision.provider_uuid})]
+        left = {}
+        for uuid, item in target.allocations.items():
+            resources = {name: amount for name, amount in capacity.less(
+                item['resources'], given.get(uuid, {})).items() if amount > 0}
+            if resources:
+                left[uuid] = {**item, 'resources': resources}
+        return [target.with_allocations(left)]
 
     def _restored(self, victims):
         """What gives victims back what was taken from them.
@@ -324,6 +330,15 @@ class Recovery:
         if call not in _LAST_CALLS:
             raise nova_api.NovaError(f'server {uuid} is still to be ended')
         return None
+
+
+def _given(decision, target):
+    """What a claim gave its server, {provider uuid: {class: amount}}.
+
+    Older decisions say on which provider only: all that it has there.
+    """
+    return decision.record.get('allocations') or {
+        decision.provider_uuid: target.resources_on(decision.provider_uuid)}
 
 
 def _resources(allocations):

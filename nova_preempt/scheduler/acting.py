@@ -54,10 +54,12 @@ class Act:
         """
         return real_claim()
 
-    def take(self, cycle, state, plan, server_uuid, project_id, user_id):
+    def take(self, cycle, state, plan, server_uuid, project_id, user_id,
+             alloc_request):
         """Take a host for a server, with the victims of a core Plan.
 
         :param cycle: a nova_preempt.scheduler.cycle.SchedulingCycle
+        :param alloc_request: what the server gets, as Placement offers it
         :returns: the db.Decision, CLAIMED
         :raises placement.Conflict: somebody was faster
         :raises TimeIsUp: who asked would not wait until they have ended
@@ -73,7 +75,7 @@ class Act:
         try:
             with metrics.PHASES.labels('claim').time():
                 claim = preemption.handover.claims.claim(
-                    plan, decision, cycle.resources)
+                    plan, decision, alloc_request['allocations'])
         except (decisions.LostDecision, db_exc.DBError):
             cycle.taken.lost.append(decision.uuid)
             raise

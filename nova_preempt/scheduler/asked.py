@@ -17,6 +17,7 @@ import functools
 import time
 
 from nova_preempt.cloud import request
+from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core.scheduling import policy
 
 
@@ -43,6 +44,33 @@ class Asked:
         """Which one this is; it is looked up when somebody wants to know."""
         return request.get_operation(self.context, self.spec_obj,
                                      self.server_uuids[0])
+
+
+def may_preempt(options, context, spec_obj, server_uuids):
+    """Whether the operator lets such a request end servers.
+
+    :param options: [preemption] of the configuration
+    """
+    if not options.enabled or not options.preempting_operations:
+        return False
+    if set(options.preempting_operations) >= set(OPERATIONS):
+        return True
+    return request.get_operation(
+        context, spec_obj, server_uuids[0]) in options.preempting_operations
+
+
+def claimed_rank(preemption, context, spec_obj, server_uuids):
+    """The rank of a preemptible request, with a claim where it may preempt.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    """
+    promised = preemption.known.promised
+    if promised is None or not may_preempt(
+            preemption.process.options, context, spec_obj, server_uuids):
+        return policy.PREEMPTIBLE
+    return request.rank(
+        spec_obj, server_uuids[0], promised,
+        lambda: request.get_operation(context, spec_obj, server_uuids[0]))
 
 
 class AskedHow(Asked):

@@ -22,20 +22,30 @@ class PlacementClient:
     scheduling as it is. Everything else goes to Nova's client.
 
     :param client: Nova's
+    :param find_providers: see Placement.list_providers
     """
 
-    def __init__(self, client):
+    def __init__(self, client, find_providers=None):
         self._client = client
+        self._find_providers = find_providers
 
     def __getattr__(self, name):
         return getattr(self._client, name)
 
     def get_allocation_candidates(self, context, resources):
-        offered = self._client.get_allocation_candidates(context, resources)
-        cycle = request_context.current().cycle
-        if cycle is None or offered is None:
+        def ask(wanted):
+            return self._client.get_allocation_candidates(context, wanted)
+
+        offered = ask(resources)
+        current = request_context.current()
+        if offered is None:
             return offered
-        return cycle.offer(resources, offered)
+        if current.chosen is not None:
+            offered = current.chosen.offer(offered, ask, resources,
+                                           self._find_providers)
+        if current.cycle is None:
+            return offered
+        return current.cycle.offer(resources, offered)
 
     def claim_resources(self, context, consumer_uuid, alloc_request,
                         project_id, user_id, *args, **kwargs):
@@ -46,10 +56,13 @@ class PlacementClient:
                 context, consumer_uuid, alloc_request,
                 request.project_id or project_id, user_id, *args, **kwargs)
 
-        if request.cycle is not None:
-            return request.cycle.claim(real_claim, consumer_uuid,
-                                       alloc_request, project_id, user_id)
-        if request.headroom is not None:
+        def claim_room():
+            if request.headroom is None:
+                return real_claim()
             return request.headroom.claim(alloc_request['allocations'],
                                           real_claim)
-        return real_claim()
+
+        if request.cycle is not None:
+            return request.cycle.claim(claim_room, consumer_uuid,
+                                       alloc_request, project_id, user_id)
+        return claim_room()

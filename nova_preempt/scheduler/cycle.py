@@ -22,7 +22,8 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import model
+from nova_preempt.cloud import request
+from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.core.scheduling import port
 from nova_preempt.scheduler import nova_cloud
@@ -99,29 +100,31 @@ class SchedulingCycle:
         if requests is None:
             return offered
         asked = resources.merged_resources()
-        room = {uuid: _free(summary) for uuid, summary in summaries.items()}
+        room = _room(summaries)
         if self.decision is not None:
             # Nova asks a second time, for VCPU instead of PCPU, for the sake
             # of hosts without inventory of PCPU.
             self.decision.found_room(room, asked)
             return offered
         self.resources = asked
-        self.cloud.asked_for(resources, len(summaries))
         preemption = self._preemption
+        wanted = request.groups(resources)
         self.decision = core.Cycle(
-            self.cloud, model.Request.of(asked), preemption.known.policy(),
+            self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
             self.asked.excluded,
             list_age_s=preemption.process.options.max_age_s,
             memo=preemption.memo)
+        self.cloud.asked_for(resources, wanted, self.decision.search,
+                             len(room))
         self.decision.found_room(room)
         requests = list(requests)
         summaries = dict(summaries)
         for plan in self.decision.offer(
                 any_victims=bool(preemption.known.servers)):
             if plan.host.uuid not in summaries:
-                requests.append(self.cloud.allocation_request(
-                    plan.host.uuid))
+                requests.extend(self.cloud.allocation_requests(
+                    plan.host.uuid, plan.host.name, plan.victims))
                 summaries[plan.host.uuid] = _summary(plan.host)
         return requests, summaries, version
 
@@ -146,6 +149,19 @@ class SchedulingCycle:
                 [(state.uuid, state.nodename) for state in hosts], index)
         return [states[uuid] for uuid in ordered]
 
+    def takes(self, state):
+        """{class: amount} of what is free on a host that the request takes.
+
+        The rest is what its victims give up there.
+        """
+        claimed = host_states.claimed(state)
+        plan = self.decision.plan_of(state.uuid) if self.decision else None
+        if plan is None:
+            return claimed
+        missing = capacity.by_class(plan.missing)
+        return {name: max(0, amount - missing.get(name, 0))
+                for name, amount in claimed.items()}
+
     # -- where Nova claims -----------------------------------------------
 
     def claim(self, real_claim, server_uuid, alloc_request, project_id,
@@ -166,11 +182,14 @@ class SchedulingCycle:
             if plan.joins:
                 return self._join(state, plan)
             plan = self.decision.confirm(state.uuid)
+            # What Nova will go by is what it has asked for here.
+            plan = plan and plan.taking(_amounts(alloc_request))
             if plan is not None:
                 host_states.set_mark(state, port.Trial(
-                    state.uuid, plan.victims, plan.cost_us))
+                    state.uuid, plan.victims, plan.cost_us),
+                    host_states.mark_of(state).filtered_as)
                 claim = self._act.take(self, state, plan, server_uuid,
-                                       project_id, user_id)
+                                       project_id, user_id, alloc_request)
         except placement_api.Conflict as exc:
             LOG.info('Lost host %(host)s to another request: %(exc)s',
                      {'host': state.host, 'exc': exc})
@@ -205,7 +224,7 @@ class SchedulingCycle:
         if self.decision is not None:
             gone = self.decision.claimed(state.uuid)
             if gone:
-                host_states.remove(state, gone)
+                host_states.remove(state, gone, self.cloud.devices(gone))
         host_states.set_mark(state, port.Trial(state.uuid))
 
     def alternates(self, hosts):
@@ -229,7 +248,7 @@ class SchedulingCycle:
     def _entry(self, item):
         entry = {'host': self.cloud.states[item.host].host,
                  'node': item.name, 'victims': list(item.victims),
-                 'cost_us': item.cost_us}
+                 'cost_us': self.decision.told_us(item.cost_us)}
         if item.victims:
             entry.update(optimal=item.optimal, steps=item.steps)
         return entry
@@ -246,6 +265,24 @@ def _summary(host):
         'parent_provider_uuid': None,
         'root_provider_uuid': root.uuid,
     }
+
+
+def _room(summaries):
+    """{uuid of a root: what is free of all its providers}."""
+    room = {}
+    for uuid, summary in summaries.items():
+        root = summary.get('root_provider_uuid') or uuid
+        free = _free(summary)
+        room[root] = capacity.total((room[root], free)) if (
+            root in room) else free
+    return room
+
+
+def _amounts(alloc_request):
+    """What an allocation request of Placement takes, by slot."""
+    return {(uuid, name): amount
+            for uuid, item in alloc_request['allocations'].items()
+            for name, amount in item['resources'].items()}
 
 
 def _free(summary):

@@ -23,7 +23,6 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import request
-from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
@@ -95,7 +94,9 @@ class QueryEndpoint:
         cycle = cycles.SchedulingCycle(
             self._preemption, self._manager.host_manager, asked.AskedHow(
                 context, spec_obj, [server_uuid],
-                self._preemption.handover.stuck(), request.rank(spec_obj)),
+                self._preemption.handover.stuck(), request.rank(
+                    spec_obj, server_uuid, self._preemption.known.promised,
+                    lambda: 'create')),
             _Answering(self._preemption.patience(waits=False)))
         try:
             with cycle, request_context.working_on(
@@ -115,8 +116,9 @@ class QueryEndpoint:
             reason = ('there will be room once preemptible servers that are '
                       'ending already are gone')
         elif plan is not None and plan.victims:
-            cost_us = plan.cost_us
-            costs = {victim.uuid: victim.cost
+            told_us = cycle.decision.told_us
+            cost_us = told_us(plan.cost_us)
+            costs = {victim.uuid: told_us(victim.cost)
                      for victim in plan.victim_set.victims}
             victims = [{'server_uuid': server.uuid,
                         'project_id': server.project_id,
@@ -162,7 +164,7 @@ class QueryEndpoint:
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._manager.host_manager)
         preemption = self._preemption
-        wanted = model.Request.of(resources.merged_resources())
+        wanted = request.groups(resources)
         cloud = nova_cloud.NovaCloud(
             preemption, self._manager.host_manager,
             asked.AskedHow(context, spec_obj, []),
@@ -171,13 +173,15 @@ class QueryEndpoint:
         search = plans.Search(
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
+        cloud.asked_for(resources, wanted, search, 0)
         counts = {}
         for provider in known.providers.list(
                 request.provider_query(resources)):
             state = known.providers.get(provider)
-            if state is None:
+            tree = () if state is None else cloud.tree(state)
+            if not tree:
                 continue
-            free, more = search.count(provider.name, (state,))
+            free, more = search.count(provider.name, tree)
             zone = self._zone(provider.name)
             before = counts.get(zone, (0, 0))
             counts[zone] = before[0] + free, before[1] + more

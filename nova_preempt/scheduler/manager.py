@@ -35,13 +35,15 @@ from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import request
 import nova_preempt.conf
-from nova_preempt.conf.preemption import OPERATIONS
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
 from nova_preempt.handover import handover
 from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
+from nova_preempt.scheduler import asked
+from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
 from nova_preempt.scheduler import few_hosts
@@ -53,6 +55,7 @@ from nova_preempt.scheduler import report as cycle_report
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import states
+from nova_preempt.scheduler import together
 from nova_preempt.scheduler import unified_limits
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import wake_on_demand
@@ -84,7 +87,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if request_context.current() == request_context.RequestContext():
             # Nothing of it is our business.
             return client
-        return placement_clients.PlacementClient(client)
+        return placement_clients.PlacementClient(
+            client, self.preemption.clients.placement.list_providers)
 
     @placement_client.setter
     def placement_client(self, client):
@@ -117,6 +121,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.placing = placing.Placing(self.preemption, self.host_manager,
                                        self._observe)
         self.start_quotas()
+        self.together = together.load(CONF.preemption)
         weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
             if isinstance(weigher, kw_ranking.KWRankingWeigher):
@@ -189,6 +194,16 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         reservation_admission.admit(context, spec_obj, instance_uuids)
         if self.preemption is None or not instance_uuids:
             return select(spec_obj)
+        chosen = chosen_hosts.find(
+            self.preemption.process.db, context, spec_obj, instance_uuids,
+            self.clock().replace(tzinfo=None))
+        if chosen is None and self.together is not None:
+            chosen = self.together.hosts(spec_obj, instance_uuids)
+        with request_context.working_on(
+                request_context.current_with(chosen=chosen)):
+            return self._place_any(context, select, spec_obj, instance_uuids)
+
+    def _place_any(self, context, select, spec_obj, instance_uuids):
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
                                            instance_uuids)
@@ -210,9 +225,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             raise exc.exc_info[1] from None
 
     def _place_preemptible(self, context, select, spec_obj, instance_uuids):
-        """A preemptible request takes what is free and never preempts."""
+        """A preemptible request takes what is free.
+
+        It never preempts, unless it is of a class.
+        """
         self._read_headroom()
         hinted = request.is_hinted(spec_obj)
+        rank = policy.PREEMPTIBLE
         if hinted:
             # Before anything is built: a server that nobody knows to be
             # preemptible would never give way.
@@ -220,14 +239,22 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         try:
             with self.quotas.admitted(
                     context, spec_obj, instance_uuids, preemptible=True
-            ), request_context.working_on(request_context.RequestContext(
+            ), request_context.working_on(request_context.current_with(
                 headroom=self.preemption.known.headroom or None,
                 project_id=CONF.preemption_quota.allocation_project_id)):
+                rank = asked.claimed_rank(self.preemption, context, spec_obj,
+                                          instance_uuids)
+                if rank.claim is not None:
+                    with self.preemption.patience(self.monotonic) as patience:
+                        return self.placing.place(
+                            context, select, spec_obj, instance_uuids,
+                            patience, rank)
                 selections = select(spec_obj)
         except exception.NoValidHost as exc:
             if hinted:
                 self._forget_hint(context, spec_obj, instance_uuids)
-            self._observe(context, instance_uuids, None, error=exc)
+            if rank.claim is None:
+                self._observe(context, instance_uuids, None, error=exc)
             raise
         self._observe(context, instance_uuids, None, selections)
         return selections
@@ -246,19 +273,10 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             context, spec_obj, uuid) == 'create']
         hints.remove(self.preemption.process.db, new)
 
-    def _may_preempt(self, context, spec_obj, instance_uuids):
-        conf = self.preemption.process.options
-        if not conf.enabled or not conf.preempting_operations:
-            return False
-        if set(conf.preempting_operations) >= set(OPERATIONS):
-            return True
-        return request.get_operation(
-            context, spec_obj,
-            instance_uuids[0]) in conf.preempting_operations
-
     def _place(self, context, select, spec_obj, instance_uuids, patience):
         """A normal request, which may preempt if the operator allows it."""
-        if not self._may_preempt(context, spec_obj, instance_uuids):
+        if not asked.may_preempt(self.preemption.process.options, context,
+                                 spec_obj, instance_uuids):
             return select(spec_obj)
         return self.placing.place(context, select, spec_obj, instance_uuids,
                                   patience)
@@ -281,6 +299,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _schedule(self, context, spec_obj, instance_uuids, *args, **kwargs):
         cycle = request_context.current().cycle
+        chosen = request_context.current().chosen
+        if chosen is not None:
+            chosen.restart()
         if cycle is None:
             return super()._schedule(context, spec_obj, instance_uuids, *args,
                                      **kwargs)
@@ -322,11 +343,17 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         current = request_context.current()
         if current.cycle is None:
-            return super()._get_sorted_hosts(
+            hosts = super()._get_sorted_hosts(
                 spec_obj, states.outside_headroom(
                     host_states, current.headroom), index)
-        return current.cycle.sorted_hosts(super()._get_sorted_hosts, spec_obj,
-                                          host_states, index)
+        else:
+            sort = super()._get_sorted_hosts
+            hosts = current.cycle.sorted_hosts(
+                lambda spec_obj, host_states, index: sort(
+                    spec_obj, states.outside_headroom(
+                        host_states, current.headroom, current.cycle.takes),
+                    index), spec_obj, host_states, index)
+        return hosts if current.chosen is None else current.chosen.first(hosts)
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):
@@ -339,9 +366,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _consume_selected_host(self, selected_host, spec_obj,
                                instance_uuid=None):
         cycle = request_context.current().cycle
+        chosen = request_context.current().chosen
+        if chosen is not None:
+            chosen.consumed(selected_host)
         if cycle is not None:
             headroom = self.preemption.known.headroom
-            if headroom and not states.mark_of(selected_host).victims:
+            if headroom and request_context.current().headroom is None and (
+                    not states.mark_of(selected_host).victims):
                 headroom.placed(
                     selected_host.uuid, states.claimed(selected_host))
             cycle.consumed(selected_host)

@@ -30,6 +30,7 @@ from nova_preempt.db import hints
 from nova_preempt.db import pauses
 from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import states as host_states
+from nova_preempt.scheduler.host_trees import HostTrees
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -81,13 +82,20 @@ class NovaCloud:
         self._asked = asked
         self._act = act
         self._resources = None     # a nova.scheduler.utils.ResourceRequest
+        self._tree = HostTrees(preemption, asked)
         self._offered = 0
         self._decisions = []      # the open ones, of all schedulers
         self._take_a_look()
 
-    def asked_for(self, resources, offered):
-        """Learn what Placement was asked for, and how many hosts it gave."""
+    def asked_for(self, resources, wanted, search, offered):
+        """Learn what Placement was asked for, and how many hosts it gave.
+
+        :param resources: a nova.scheduler.utils.ResourceRequest
+        :param wanted: the same as a core Request
+        :param search: the core's Search for victims
+        """
         self._resources = resources
+        self._tree.asked_for(wanted, search)
         self._offered = offered
 
     # -- the port --------------------------------------------------------
@@ -95,13 +103,18 @@ class NovaCloud:
     def objection(self):
         """A server that a hint made preemptible never preempts.
 
-        Not even where hints are not allowed any more.
+        Not even where hints are not allowed any more; unless it is of a
+        class, which its rank tells.
         """
         reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
-                  or request.why_not_served(self._asked.spec_obj,
-                                            self._resources))
-        if not reason and self._asked.operation != 'create' and hints.get(
-                self._preemption.process.db, self._asked.server_uuids):
+                  or request.why_not_served(
+                      self._asked.spec_obj,
+                      CONF.filter_scheduler.pci_in_placement,
+                      CONF.filter_scheduler.enabled_filters))
+        if (not reason and not self._asked.rank.is_preemptible
+                and self._asked.operation != 'create' and hints.get(
+                    self._preemption.process.db,
+                    self._asked.server_uuids)):
             reason = 'it is preemptible itself, by a scheduler hint'
         return reason
 
@@ -117,21 +130,20 @@ class NovaCloud:
     def listed(self, max_age_s):
         nodes = self._look.servers
         released = self.releasing()
-        return [_listing(*found)
-                for found in self._preemption.known.providers.look(
-                    request.provider_query(self._resources), max_age_s)
-                if found[0].name in nodes or found[0].uuid in released]
+        return self._tree.listed([
+            found for found in self._preemption.known.providers.look(
+                self._query, max_age_s)
+            if found[0].name in nodes or found[0].uuid in released])
 
     @answers
     def list_again(self, host, max_age_s):
         found = self._preemption.known.providers.look_again(
-            request.provider_query(self._resources), host, max_age_s)
-        return None if found is None else _listing(*found)
+            self._query, host, max_age_s)
+        return None if found is None else self._tree.listed([found])[0]
 
     @answers
     def read(self, host):
-        provider = self._preemption.known.providers.read(host)
-        return () if provider is None else (provider,)
+        return self._tree.read(host)
 
     def servers_on(self, name):
         return self._look.servers.get(name, _NOBODY)
@@ -163,22 +175,24 @@ class NovaCloud:
             for state in few_hosts.get(
                     self._host_manager, self._asked.context.elevated(), new,
                     self._asked.spec_obj):
-                state.allocation_candidates = [
-                    self.allocation_request(state.uuid)]
+                # Those of its victims come when it is looked at.
+                state.allocation_candidates = []
                 self.states[state.uuid] = state
         return [uuid for uuid in hosts if uuid in self.states]
 
     def passing(self, trials):
         passed = self._host_manager.get_filtered_hosts(
-            [host_states.on_trial(self.states[trial.host], trial)
-             for trial in trials], self._asked.spec_obj, 0)
+            [self._on_trial(trial) for trial in trials],
+            self._asked.spec_obj, 0)
         return {state.uuid for state in passed or ()}
 
     def order(self, trials, index):
         states = []
         for trial in trials:
             state = self.states[trial.host]
-            host_states.set_mark(state, trial)
+            host_states.set_mark(
+                state, trial,
+                self._on_trial(trial) if trial.without else None)
             states.append(state)
         return [state.uuid for state in self.sort(
             self._asked.spec_obj, states, index)]
@@ -189,19 +203,36 @@ class NovaCloud:
             return float('inf')
         return time.monotonic() - self._asked.since
 
+    @functools.cached_property
+    def _query(self):
+        return request.provider_query(self._resources)
+
     def _take_a_look(self):
         self._look = _Look(self._act.patience.limit.longest_notice_s(),
                            self._preemption.known.servers.by_node())
 
+    def _on_trial(self, trial):
+        state = self.states[trial.host]
+        return host_states.on_trial(
+            state, trial,
+            self.allocation_requests(trial.host, state.nodename,
+                                     trial.without)
+            if trial.without else state.allocation_candidates,
+            self._tree.devices(trial.without))
+
     # -- what Nova's scheduling takes ------------------------------------
 
-    def allocation_request(self, uuid):
-        """What claims a host, as Placement would offer it."""
-        return {'allocations': {uuid: {
-                    'resources': self._resources.merged_resources()}},
-                'mappings': {'': [uuid]}}
+    def allocation_requests(self, uuid, name, victims):
+        """What claims a host once these are gone, as Placement offers it."""
+        return self._tree.allocation_requests(uuid, name, victims)
 
+    def tree(self, root):
+        """The providers of a host that the request is about.
 
-def _listing(provider, known, holds):
-    return port.Listing(provider.uuid, provider.name,
-                        () if known is None else (known,), holds)
+        :param root: its own one, a core Provider
+        """
+        return self._tree.around(root)
+
+    def devices(self, victims):
+        """The PCI devices that these have, if the request asks for some."""
+        return self._tree.devices(victims)

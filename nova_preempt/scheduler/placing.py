@@ -22,6 +22,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core import refusals
 from nova_preempt.core import retrying
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import decisions
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import acting
@@ -54,11 +55,13 @@ class Placing:
         self._host_manager = host_manager
         self._observe = observe
 
-    def place(self, context, select, spec_obj, instance_uuids, patience):
+    def place(self, context, select, spec_obj, instance_uuids, patience,
+              rank=policy.NORMAL):
         """What Nova's conductor is answered.
 
         :param select: given a RequestSpec, what Nova's scheduling answers
         :param patience: the nova_preempt.scheduler.patience.Patience
+        :param rank: of the request, see core.scheduling.policy
         :raises NoValidHost: there is none, whoever would end
         """
         left = self._preemption.process.options.max_attempts
@@ -67,10 +70,11 @@ class Placing:
             # servers there is no second time to keep it for.
             again = (copy.deepcopy(spec_obj) if self._preemption.known.servers
                      else None)
-            cycle = self.cycle(context, spec_obj, instance_uuids, patience)
+            cycle = self.cycle(context, spec_obj, instance_uuids, patience,
+                               rank)
             try:
                 with cycle, request_context.working_on(
-                        request_context.RequestContext(cycle)):
+                        request_context.current_with(cycle=cycle)):
                     selections = select(spec_obj)
             except releasing.CapacityReleasing as exc:
                 patience.waited |= exc.decision_uuids
@@ -94,14 +98,15 @@ class Placing:
             self._observe(context, instance_uuids, cycle, selections)
             return selections
 
-    def cycle(self, context, spec_obj, instance_uuids, patience=None):
+    def cycle(self, context, spec_obj, instance_uuids, patience=None,
+              rank=policy.NORMAL):
         """A SchedulingCycle of this request."""
         patience = patience or self._preemption.patience()
         return cycles.SchedulingCycle(
             self._preemption, self._host_manager, asked.Asked(
                 context, spec_obj, list(instance_uuids),
                 request.protected_servers(spec_obj)
-                | self._preemption.handover.stuck(), request.rank(spec_obj)),
+                | self._preemption.handover.stuck(), rank),
             acting.Act(self._preemption, patience))
 
     def _refused(self, context, instance_uuids, cycle, exc):

@@ -31,7 +31,7 @@ from nova_preempt.db import decisions as db_decisions
 class CapacityReleasing(Exception):
     """There will be room once these decisions are done.
 
-    :param plan: a nova_preempt.core.scheduling.plans.Plan that joins them
+    :param plan: a nova_preempt.core.scheduling.plan.Plan that joins them
     :param resources: {class: amount} that is asked for there
     """
 
@@ -107,7 +107,7 @@ class ReleaseWaiter:
     def join(self, plan, resources):
         """Wait with the others for what the plan needs.
 
-        :param plan: a nova_preempt.core.scheduling.plans.Plan that joins
+        :param plan: a nova_preempt.core.scheduling.plan.Plan that joins
         :param resources: {class: amount} that is asked for
         :returns: False if somebody else was faster
         :raises RoomComing: wait for it outside of all locks, see wait()

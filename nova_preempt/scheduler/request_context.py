@@ -20,6 +20,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from nova_preempt import headroom
+    from nova_preempt.scheduler import chosen_hosts
     from nova_preempt.scheduler import cycle
 
 
@@ -30,11 +31,14 @@ class RequestContext:
     :ivar cycle: of a request that may preempt, while it is scheduled
     :ivar headroom: what a preemptible request leaves free, None if nothing
     :ivar project_id: the project that it claims for, '' for the server's
+    :ivar chosen: the hosts that were chosen for it (or together.AlikeHosts),
+        None if none were
     """
 
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
+    chosen: chosen_hosts.ChosenHosts | None = None
 
 
 _CURRENT = contextvars.ContextVar(
@@ -45,6 +49,11 @@ _CURRENT = contextvars.ContextVar(
 def current():
     """The RequestContext of this thread."""
     return _CURRENT.get()
+
+
+def current_with(**known):
+    """The same, with this known of it, too."""
+    return dataclasses.replace(_CURRENT.get(), **known)
 
 
 @contextlib.contextmanager

@@ -24,14 +24,18 @@ from nova import exception
 from nova.virt import hardware
 from oslo_log import log as logging
 
+from nova_preempt.core import capacity
+from nova_preempt.scheduler import devices
+
 LOG = logging.getLogger(__name__)
 
 
-def without(host_state, servers):
+def without(host_state, servers, pci_devices=None):
     """A copy of the state as if these servers were gone.
 
     :param host_state: a nova.scheduler.host_manager.HostState
     :param servers: the core's Servers
+    :param pci_devices: {uuid: see devices.give_back()} of those that matter
     """
     state = copy.copy(host_state)
     # Nova may share this dict with its tracking of instances: never change
@@ -41,12 +45,17 @@ def without(host_state, servers):
                        in host_state.instances.items() if uuid not in gone}
     for server in servers:
         _unconsume(state, server)
+    freed = [item for server in servers
+             for item in (pci_devices or {}).get(server.uuid, ())]
+    if freed:
+        state.pci_stats = devices.give_back(state.pci_stats, freed)
     return state
 
 
-def remove(host_state, servers):
+def remove(host_state, servers, pci_devices=None):
     """Take these servers out of the state itself."""
-    host_state.__dict__.update(without(host_state, servers).__dict__)
+    host_state.__dict__.update(
+        without(host_state, servers, pci_devices).__dict__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,42 +80,51 @@ def mark_of(state):
     return getattr(state, 'preemption', _NO_MARK)
 
 
-def set_mark(state, trial):
-    """Note what the core's Trial of a host is, for filters and weighers."""
+def set_mark(state, trial, view=None):
+    """Note what the core's Trial of a host is, for filters and weighers.
+
+    :param view: of on_trial(), where servers end
+    """
     if trial.without:
-        state.preemption = Mark(_uuids(trial.without), trial.cost_us,
-                                on_trial(state, trial))
+        state.preemption = Mark(_uuids(trial.without), trial.cost_us, view)
     else:
         state.preemption = _NO_MARK
 
 
-def on_trial(state, trial):
-    """The state to filter on for a core's Trial."""
-    view = without(state, trial.without)
+def on_trial(state, trial, candidates, pci_devices=None):
+    """The state to filter on for a core's Trial.
+
+    :param candidates: the allocation requests that would claim it then
+    """
+    view = without(state, trial.without, pci_devices)
     view.preemption = Mark(_uuids(trial.without))
+    view.allocation_candidates = candidates
     return view
 
 
 def claimed(state):
     """{class: amount} that a server of the request takes on a host."""
     for claim_request in state.allocation_candidates[:1]:
-        item = claim_request['allocations'].get(state.uuid)
-        if item is not None:
-            return item['resources']
+        if state.uuid in claim_request['allocations']:
+            return capacity.total(
+                item['resources']
+                for item in claim_request['allocations'].values())
     return {}
 
 
-def outside_headroom(states, headroom):
+def outside_headroom(states, headroom, takes=claimed):
     """The hosts that a preemptible request may take.
 
     :param headroom: a nova_preempt.headroom.Headroom, None if nothing has to
         stay free
+    :param takes: given a state, {class: amount} of what is free there that
+        the request takes
     """
     if headroom is None:
         return states
     hosts, closed = [], []
     for state in states:
-        (closed if headroom.is_closed(state.uuid, claimed(state))
+        (closed if headroom.is_closed(state.uuid, takes(state))
          else hosts).append(state)
     if closed:
         LOG.info('Closed to preemptible servers, to keep headroom free: %s',

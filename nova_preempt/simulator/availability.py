@@ -44,7 +44,8 @@ CONTAINERS_S = {1: 28, 2: 1400, 3: 754, 4: 35, 5: 6, 6: 3}
 class Arrival:
     """A request comes.
 
-    ``life_us``: how long it is there, None for ever.
+    ``life_us``: how long it is there, None for ever. ``run_us``: it ends as
+    soon as it has run for so long, None if it does not.
     """
 
     at_us: int
@@ -52,6 +53,7 @@ class Arrival:
     class_name: str
     resources: Resources
     life_us: int | None = None
+    run_us: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +124,9 @@ class _Run:
         self.claimants = {}
         self.preemptions = 0
         self.passes = 0
+        self._work_us = {each.uuid: each.run_us
+                         for each in experiment.arrivals
+                         if each.run_us is not None}
         self._sample = Sample(experiment.overheads_s, chance)
         self._events = []
         self._serial = itertools.count()
@@ -160,6 +165,18 @@ class _Run:
             self._at(now_us + arrival.life_us, self._end, arrival.uuid)
         self._wants_pass = True
 
+    def _run_on(self, now_us, uuid, host, stay):
+        """It runs; if it has something to do, it ends with that."""
+        clocks = self._note(uuid, now_us, Kind.RUNNING).clocks
+        if uuid in self._work_us:
+            left_us = self._work_us[uuid] - clocks.at(now_us).running_us
+            self._at(now_us + left_us, self._finish, (uuid, host, stay))
+
+    def _finish(self, now_us, uuid_and_stay):
+        uuid, host, stay = uuid_and_stay
+        if self.hosts[host].get(uuid) == stay:
+            self._end(now_us, uuid)
+
     def _end(self, now_us, uuid):
         self._note(uuid, now_us, Kind.ENDED)
         self.waiting.pop(uuid, None)
@@ -174,18 +191,12 @@ class _Run:
     def _arrived_at_host(self, now_us, uuid_and_stay):
         uuid, host, stay = uuid_and_stay
         if self.hosts[host].get(uuid) == stay:
-            self._note(uuid, now_us, Kind.RUNNING)
+            self._run_on(now_us, uuid, host, stay)
 
     def _pass(self, now_us):
         self._wants_pass = False
         self.passes += 1
-        placed = rounds.one_round(
-            [self.claimants[uuid] for uuid in self.waiting],
-            [rounds.RoundHost(uuid, has, tuple(
-                self.claimants[each] for each in self.hosts[uuid]))
-             for uuid, has in self.experiment.hosts.items()],
-            self.experiment.classes, self.experiment.rule, now_us)
-        for placement in placed:
+        for placement in self._decide(now_us) if self.waiting else ():
             for victim in placement.victims:
                 del self.hosts[placement.host][victim]
                 self._note(victim, now_us, Kind.EVICTED)
@@ -195,6 +206,14 @@ class _Run:
         self._at(now_us + self.experiment.period_us, self._period_is_over,
                  self.passes)
 
+    def _decide(self, now_us):
+        return rounds.one_round(
+            [self.claimants[uuid] for uuid in self.waiting],
+            [rounds.RoundHost(uuid, has, tuple(
+                self.claimants[each] for each in self.hosts[uuid]))
+             for uuid, has in self.experiment.hosts.items()],
+            self.experiment.classes, self.experiment.rule, now_us)
+
     def _allocate(self, now_us, placement):
         uuid = placement.uuid
         del self.waiting[uuid]
@@ -202,7 +221,7 @@ class _Run:
         stay = self.hosts[placement.host][uuid] = next(self._serial)
         self._note(uuid, now_us, Kind.ALLOCATING)
         if is_first:
-            self._note(uuid, now_us, Kind.RUNNING)
+            self._run_on(now_us, uuid, placement.host, stay)
         else:
             self._at(now_us + self._sample.draw_us(), self._arrived_at_host,
                      (uuid, placement.host, stay))

@@ -18,6 +18,8 @@ leave out none that is.
 
 import numpy as np
 
+from nova_preempt.core.backlog import room
+from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import floors
 from nova_preempt.simulator import memory
 
@@ -73,9 +75,12 @@ class IndexedCloud(memory.MemoryCloud):
         """
         fitting = self._fitting(self._at_best, request)
         fitting &= self._spots > 0
+        # Costs with classes are too long for arrays.
+        known = None if policy.classes is not None else (
+            self.memo.floors(request, policy, policies.NORMAL))
         return self._floors.listed(
             fitting.nonzero()[0], request.kind,
-            self.memo.floors(request, policy), now_us,
+            known, now_us,
             {self._number[host.uuid] for host in releasing})
 
     def total(self):
@@ -119,6 +124,18 @@ class IndexedCloud(memory.MemoryCloud):
                 if len(found) == most:
                     break
         return found
+
+    def rooms(self):
+        """What all hosts have, as passes over the backlog are told."""
+        def amounts(table, number):
+            return {name: int(table[row, number])
+                    for name, row in self._row.items()
+                    if name in self._in_order[number].inventories}
+
+        return [room.Room(host.name, amounts(self._free, number),
+                          amounts(self._at_best, number),
+                          amounts(self._capacity, number))
+                for number, host in enumerate(self._in_order)]
 
     def put(self, host, uuid, resources, server=None):
         """Put a server on a host, or change what it holds and its record.

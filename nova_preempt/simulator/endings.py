@@ -25,7 +25,7 @@ from nova_preempt.core import terms as core_terms
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server

@@ -18,6 +18,8 @@ import math
 from typing import Any
 
 from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.series import Point
+from nova_preempt.simulator.series import Series
 
 #: How many buckets of a histogram there are up to twice a value.
 _FINE = 8
@@ -81,20 +83,24 @@ class Report:
     :param now_us: tells the time
     :param write: takes each record, {"t", "event", "id", ...}; None if
         nobody wants them
+    :param series: grows, too; None if nobody wants it
     """
 
     def __init__(self, now_us: Callable[[], int],
-                 write: Callable[[dict[str, Any]], None] | None = None
-                 ) -> None:
+                 write: Callable[[dict[str, Any]], None] | None = None,
+                 series: Series | None = None) -> None:
         self.counts: dict[str, collections.Counter[str]] = {}
         self.decisions: collections.Counter[str] = collections.Counter()
         self._waits: dict[str, Waits] = {}
         self._held: dict[tuple[str, bool, str], _Held] = {}
         self._now_us = now_us
         self._write = write
+        self.series = series
 
     def note(self, event: str, server: Any, **more: Any) -> None:
         """Count an event of a server, and write it down."""
+        if self.series is not None:
+            self._sample()
         name = server.boot.class_name
         counts = self.counts.get(name)
         if counts is None:
@@ -118,12 +124,34 @@ class Report:
     def hold(self, server: Any, sign: int) -> None:
         """A server takes what it has asked for, or gives it back."""
         now_us = self._now_us()
+        if self.series is not None:
+            self._sample()
         for name, amount in server.kind.resources.items():
             key = (server.boot.class_name, server.kind.terms is None, name)
             held = self._held.get(key)
             if held is None:
                 held = self._held[key] = _Held(since_us=now_us)
             held.change(sign * amount, now_us)
+
+    def _sample(self) -> None:
+        """Add the points whose time has come: all was the same since."""
+        series, now_us = self.series, self._now_us()
+        assert series is not None
+        while series.next_us < now_us:
+            series.add(self._point(series.next_us))
+
+    def _point(self, at_us: int) -> Point:
+        areas: collections.Counter[tuple[str, str]] = collections.Counter()
+        for (_, normal, name), held in self._held.items():
+            areas['normal' if normal else 'preemptible', name] += (
+                held.area + held.amount * (at_us - held.since_us))
+        counts: collections.Counter[str] = collections.Counter()
+        for each in self.counts.values():
+            counts.update(each)
+        for waits in self._waits.values():
+            counts['waits'] += waits.count
+            counts['waited_us'] += waits.total_us
+        return Point(at_us, areas, counts)
 
     def summary(self, capacity: Mapping[str, int]) -> dict[str, Any]:
         """Return the figures.

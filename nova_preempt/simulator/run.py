@@ -30,7 +30,7 @@ from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.budgets import Budgets
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import cloud as clouds
@@ -41,7 +41,9 @@ from nova_preempt.simulator import memory
 from nova_preempt.simulator import report
 from nova_preempt.simulator import returning
 from nova_preempt.simulator import servers
+from nova_preempt.simulator import waiting
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.series import Series
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 from nova_preempt.simulator.setting import Options
@@ -73,11 +75,12 @@ class Simulation:
 
     :param seed: of all that is drawn
     :param write: takes the record of each event, see report.Report
+    :param series: grows with what happens, None if nobody wants it
     """
 
     def __init__(self, setting: Setting, options: Options, seed: int = 0,
-                 write: Callable[[dict[str, Any]], None] | None = None
-                 ) -> None:
+                 write: Callable[[dict[str, Any]], None] | None = None,
+                 series: Series | None = None) -> None:
         clock = events.Events()
         # What servers have been through counts for this simulation alone.
         options = dataclasses.replace(options, policy=dataclasses.replace(
@@ -87,12 +90,14 @@ class Simulation:
                 (host for kind in setting.hosts for host in kind.hosts()),
                 setting.spread),
             options, delays.Drawn(setting.delays, seed),
-            report.Report(lambda: clock.now_us, write))
+            report.Report(lambda: clock.now_us, write, series))
         self._setting = setting
         self._kinds: dict[Any, servers.Kind] = {}
         self._endings = endings.Endings(self._parts, self._start,
                                         self._decide_again, self._shelved)
         self._returns = returning.Returns(self._parts, self._unshelve)
+        self._waiting = None if options.backlog is None else (
+            waiting.Waiting(self._parts, options.backlog, self._begin))
 
     def run(self, trace: Iterable[traces.Boot | traces.End],
             until_us: int | None = None) -> dict[str, Any]:
@@ -129,7 +134,23 @@ class Simulation:
         server = Server(boot, self._kind(boot), left_us=boot.duration_us)
         self._parts.servers[boot.id] = server
         self._parts.report.note('asked', server)
+        if self._waiting is not None and (
+                boot.class_name in self._setting.waiting):
+            self._waiting.add(server)
+            return
         self._decide(server, (), (), self._parts.options.max_attempts)
+
+    def _begin(self, server: Server, host: str) -> bool:
+        """Start one that has waited; whether there is a host for it."""
+        parts = self._parts
+        if not host:
+            self._decide(server, (), (), parts.options.max_attempts)
+            return server.state is not State.ASKED
+        found = parts.cloud.by_name()[host]
+        if not found.has_room(server.kind.request):
+            return False
+        self._place(server, found)
+        return True
 
     def _kind(self, boot: traces.Boot) -> servers.Kind:
         resources = boot.resources
@@ -181,6 +202,8 @@ class Simulation:
             self._endings.not_wanted(server)
         elif state is State.SHELVED:
             self._returns.remove(server)
+        elif state is State.ASKED and self._waiting is not None:
+            self._waiting.remove(server)
         self._returns.is_back(server)
         if server.host is not None and state in servers.ON_HOST:
             parts.report.hold(server, -1)
@@ -213,9 +236,7 @@ class Simulation:
         parts = self._parts
         found = self._find(server, excluded, waited)
         if found is None:
-            parts.report.note('refused', server)
-            server.state = State.OVER
-            del parts.servers[server.boot.id]
+            self._refuse(server)
             return
         uuid, plan = found
         if plan is not None and plan.joins:
@@ -223,15 +244,26 @@ class Simulation:
             return
         host = parts.cloud.hosts[uuid]
         if plan is None or not plan.victims:
-            self._take(server, host)
-            parts.report.note('placed', server, host=host.name)
-            self._start(server)
+            self._place(server, host)
             return
         self._endings.begin(plan, server, excluded, attempts_left)
         self._take(server, host)
         server.state = State.WAITING
         parts.report.note('preempted', server, host=host.name,
                           victims=[each.uuid for each in plan.victims])
+
+    def _refuse(self, server: Server) -> None:
+        """There is no host for it; who may wait, waits on."""
+        if self._waiting is not None and self._waiting.again(server):
+            return
+        self._parts.report.note('refused', server)
+        server.state = State.OVER
+        del self._parts.servers[server.boot.id]
+
+    def _place(self, server: Server, host: memory.MemoryHost) -> None:
+        self._take(server, host)
+        self._parts.report.note('placed', server, host=host.name)
+        self._start(server)
 
     def _decide_again(self, server: Server, excluded: Collection[str],
                       waited: Collection[str], attempts_left: int,
@@ -242,9 +274,7 @@ class Simulation:
         if is_stuck and not retrying.is_to_try_again(
                 retrying.Failure.STUCK, conflicts=0,
                 attempts_left=attempts_left, left_s=math.inf):
-            self._parts.report.note('refused', server)
-            server.state = State.OVER
-            del self._parts.servers[server.boot.id]
+            self._refuse(server)
             return
         self._decide(server, excluded, waited, attempts_left)
 

@@ -14,6 +14,10 @@
 from collections.abc import Iterator, Mapping
 import dataclasses
 
+from nova_preempt.core.backlog import answers as backlog_answers
+from nova_preempt.core.backlog import order as orders
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.model import Inventory
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.simulator import memory
@@ -61,6 +65,8 @@ class Setting:
 
     :param classes: {name: Terms of its servers, None if they are normal}; of
         one that is not here they are. They count where there is no flavor.
+    :param waiting: classes whose servers are asked for by way of the backlog,
+        where that is enabled
     :param spread: whether the host with the most free memory comes first, as
         Nova's RAMWeigher has it by default, or that with the least
     """
@@ -71,6 +77,7 @@ class Setting:
         default_factory=lambda: CLASSES)
     delays: Delays = dataclasses.field(default_factory=Delays)
     spread: bool = True
+    waiting: frozenset[str] = frozenset()
 
 
 #: The preemptible classes of the formats of traces.
@@ -79,11 +86,27 @@ CLASSES = {name: Terms() for name in (
 
 
 @dataclasses.dataclass(frozen=True)
+class Backlog:
+    """What an operator has set of the backlog; see [backlog].
+
+    :param planner: places those together that fit, None: one by one
+    """
+
+    order: orders.Order
+    passes: passing.Options = dataclasses.field(
+        default_factory=passing.Options)
+    answers: backlog_answers.Options = dataclasses.field(
+        default_factory=backlog_answers.Options)
+    interval_s: int = 10
+    planner: Planner | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Options:
     """What an operator has set, beside the core's Policy.
 
     For each see the option of the same name; ``max_waiting_requests`` are
-    those of all workers together.
+    those of all workers together, ``backlog`` is None where it is off.
     """
 
     policy: Policy
@@ -98,3 +121,4 @@ class Options:
     restore_interval_s: int = 60
     restore_at_once: int = 10
     restore_timeout_s: int = 7 * 86400
+    backlog: Backlog | None = None

@@ -14,9 +14,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-_EVENTS = ('asked', 'placed', 'preempted', 'joined', 'refused', 'active',
-           'finished', 'ended', 'notice', 'kept', 'deleted', 'shelved',
-           'stopped', 'expired', 'back', 'left')
+_EVENTS = ('asked', 'queued', 'placed', 'preempted', 'joined', 'refused',
+           'active', 'finished', 'ended', 'notice', 'kept', 'deleted',
+           'shelved', 'stopped', 'expired', 'back', 'left')
 _WAIT = ('mean', 'median', '95 %', 'most')
 
 

@@ -16,6 +16,7 @@ import threading
 from unittest import mock
 
 from keystoneauth1 import exceptions as ks_exc
+from nova.conf import CONF
 from oslo_utils import uuidutils
 
 from nova_preempt.cloud import user_nova
@@ -23,9 +24,13 @@ from nova_preempt.cloud import user_nova
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.core.backlog import ladders  # noqa: F401 (see above)
 from nova_preempt.core.backlog import model
+from nova_preempt.core.reservation import calendar as core_calendar
 from nova_preempt.db import backlog
 from nova_preempt.db import pauses
+from nova_preempt.db import reservation_rows
+from nova_preempt.db import reservations
 from nova_preempt.embedded import cloud
+from nova_preempt.reservation import leases
 from tests.functional import base
 
 PROJECT = '5a1e7d0c4b8f49d2a63c0e9f17d2b845'
@@ -466,6 +471,62 @@ class TestGaveWay(BacklogTestCase):
         self.boot_normal(flavor=self.big)
         found = self.step_until(back, model.EXPIRED)
         self.assertEqual('It has come back 1 times.', found.reason)
+
+
+class TestReservedHosts(BacklogTestCase):
+
+    HOUR_S = 3600
+
+    def setUp(self):
+        super().setUp()
+        self.flags(group='filter_scheduler', enabled_filters=[
+            *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
+        # Nobody waits for the background.
+        self.flags(group='reservation', refresh_interval_s=self.HOUR_S,
+                   max_age_s=self.HOUR_S)
+        self.restart_scheduler()
+        self.add_hosts('host2')
+        self.engine = self.start_engine()
+        self.reservations = reservations.Reservations(self.db, self.at)
+
+    def reserve(self, host, start_s):
+        start_s += int(self.now.timestamp())
+        found = self.reservations.grant(
+            reservation_rows.Reservation(
+                uuidutils.generate_uuid(), PROJECT, 1, self.HOUR_S,
+                self.at(), 'shelve', 60),
+            lambda calendar: core_calendar.Window(
+                start_s, start_s + self.HOUR_S, (host,)))
+        leases.current(CONF).refresh()
+        return found.uuid
+
+    def activate(self, uuid):
+        self.reservations.update(uuid, status=reservation_rows.ACTIVE)
+        leases.current(CONF).refresh()
+
+    def test_are_for_those_who_name_the_reservation(self):
+        soon = self.reserve('host1', 600)
+        hint = {'os:scheduler_hints': {'reservation': soon}, 'server': {
+            'name': 'mine', 'imageRef': cloud.IMAGE, 'networks': 'none'}}
+        mine = self.leave(body=hint)
+        early = self.leave(self.big)
+        self.step_until(early, model.ACTIVE)
+        # There is no room but what is reserved, or soon will be.
+        self.pass_time(600 - CONF.reservation.guard_s)
+        late = self.leave(self.big)
+        self.step()
+        self.assertEqual(
+            [('reservation', 0), ('room', 0)],
+            [(self.get(uuid).waits_for['code'], len(self.get(uuid).boots))
+             for uuid in (mine, late)])
+        self.pass_time(CONF.reservation.guard_s)
+        self.activate(soon)
+        found = self.step_until(mine, model.ACTIVE)
+        self.assertEqual('host1', self.with_tags(found.servers[0].uuid)[
+            'OS-EXT-SRV-ATTR:host'])
+        # Nova was never asked in vain.
+        self.assertEqual([1, 0], [len(self.get(uuid).boots)
+                                  for uuid in (mine, late)])
 
 
 class TestMany(BacklogTestCase):

@@ -48,7 +48,7 @@ def said(decisions, servers, verb='were'):
 
 
 #: What verify says where there is nothing to say.
-AGREES = 'Servers, allocations and decisions agree.\n'
+AGREES = 'Servers, allocations, decisions and requests agree.\n'
 
 class ManageTestCase(base.PreemptionTestCase):
 
@@ -154,6 +154,27 @@ class TestVerify(ManageTestCase):
             consumer.user_id)])
         self.assert_found('allocation_without_server', NOBODY)
         placement.delete_allocations(NOBODY)
+        self.ended_migration(placement)
+
+    def ended_migration(self, placement):
+        """Its server was deleted while it was under way."""
+        self.add_hosts('host3')
+        server = self.boot_normal(host='host3')['id']
+        with self.cell_context() as context:
+            migration = objects.Migration(
+                context, instance_uuid=server, status='failed',
+                migration_type='live-migration', source_compute='host3',
+                source_node='host3')
+            migration.create()
+        self.allocate(migration.uuid, 'host3', DISK_GB=1)
+        self.assert_clean()
+        self.delete(server)
+        self.assert_found('allocation_of_ended_migration', migration.uuid,
+                          server)
+        status, out, _err = self.verify(
+            '--without', 'allocation_of_ended_migration')
+        self.assertEqual((0, AGREES), (status, out))
+        placement.delete_allocations(migration.uuid)
 
     def disabled_cell(self):
         """Its servers exist all the same."""

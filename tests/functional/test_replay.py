@@ -123,5 +123,5 @@ class TestReplay(base.PreemptionTestCase):
         for decision, plan in zip(decisions, plans, strict=True):
             runner_up = decision.record['runner_up']
             self.assertEqual(decision.record['why'], records.record.why(
-                decision.host, plan, runner_up and (
+                decision.host, plan, plan.cost_us, runner_up and (
                     runner_up['host'], runner_up['cost_us'])))

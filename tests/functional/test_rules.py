@@ -359,7 +359,7 @@ class TestNotServed(RulesTestCase):
         self.fill()
         self.assert_refused(self.create_flavor(
             'granular', 1, 1024, 10, **{'resources1:CUSTOM_X': '1'}),
-            'granular')
+            'no host has room')
         self.assert_refused(self.create_flavor(
             'card', 1, 1024, 10, **{'pci_passthrough:alias': 'card:1'}),
             'PCI')

@@ -14,6 +14,7 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BENCH = pathlib.Path(__file__).parents[2] / 'bench'
@@ -35,6 +36,18 @@ class TestBench(unittest.TestCase):
         self.assertIn('exact, dp, order first', printed)
         printed = self.run_bench('batch.py', '--victims', '--cases', '3')
         self.assertIn('both at once', printed)
+
+    def test_ecsched(self):
+        """Sixty at once: ten of them wait where fifty start in a step."""
+        with tempfile.NamedTemporaryFile('w') as file:
+            for number in range(60):
+                file.write(f'{number} 3 9 2 1\n')
+            file.flush()
+            printed = self.run_bench('ecsched.py', file.name)
+        for line in ('together, 5 rounds of 100  dp:    9.000',
+                     'together, 5 rounds of 100  ml:    9.000',
+                     'one by one, 50 in a step   dp:    9.167'):
+            self.assertIn(line, printed)
 
     def test_energy(self):
         printed = self.run_bench('energy.py', '--hosts', '4',

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -194,7 +194,7 @@ def check_wishes(
     """Refuse wishes that make no sense together, or not any more.
 
     :param values: of a model.Request, as it would be, by name
-    :param classes: those that there are
+    :param classes: those that may be asked for
     :param changed: those values that are new, None for all: what was right
         once may stay
     :raises Refused:
@@ -205,9 +205,9 @@ def check_wishes(
         known = ", ".join(sorted(classes))
         raise Refused(
             "class",
-            f"there is no {name!r}, but " + known
+            f"{name!r} is none that may be asked for, but these are: {known}"
             if known
-            else f"there is no {name!r}, nor any other class",
+            else f"{name!r} may not be asked for, nor any other class",
         )
     not_before, not_after = values.get("not_before"), values.get("not_after")
     for field in ("not_after", "back_until"):
@@ -224,6 +224,37 @@ def check_wishes(
         for field in ("back_until", "most_returns"):
             if values.get(field) is not None:
                 raise Refused(field, "it needs comes_back to be true")
+
+
+def class_of(
+    name: str,
+    alternatives: Iterable[model.Alternative],
+    known: Collection[str],
+) -> str:
+    """Return of which class the servers of a request are, '' for none.
+
+    The one that it names, or else that of its flavors.
+
+    :param known: the classes that there are
+    :raises Refused: its flavors are of another class, or of several, or not
+        preemptible
+    """
+    found = set()
+    for item in alternatives:
+        own = item.class_name if item.class_name in known else ""
+        if name and not item.preemptible:
+            raise Refused(
+                "class",
+                f"servers of {name!r} are preemptible, and those of flavor "
+                f"{item.name} are not",
+            )
+        if name and own not in ("", name):
+            raise Refused("class", f"flavor {item.name} is of class {own!r}")
+        found.add(name or own)
+    if len(found) > 1:
+        classes = ", ".join(each or "none" for each in sorted(found))
+        raise Refused("flavors", f"they are of several classes: {classes}")
+    return found.pop() if found else ""
 
 
 def check_limit(used: int, allowed: int) -> str:

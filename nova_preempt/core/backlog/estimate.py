@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import dataclasses
+import datetime
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Resources
@@ -61,3 +62,10 @@ class Pace:
                 return None
             longest = max(longest, -(-amount * self.window_s // placed))
         return longest
+
+
+def to_s(at: datetime.datetime | None, now: datetime.datetime) -> int:
+    """Whole seconds until then, rounded up; 0 if it is over."""
+    if at is None or at <= now:
+        return 0
+    return -((now - at) // datetime.timedelta(seconds=1))

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nova_preempt.core.as_list import as_list
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.order import Options
 from nova_preempt.core.backlog.order import Shares
-from nova_preempt.core.backlog.order import created
+from nova_preempt.core.backlog.order import oldest_first
 from nova_preempt.core.model import Resources
 
 
@@ -48,19 +49,20 @@ class FairShare:
         now: datetime.datetime,
         shares: Shares,
     ) -> list[model.Request]:
-        oldest = sorted(requests, key=created)
+        oldest = oldest_first(requests)
         if not oldest:
             return []
         names = sorted(name for name, n in shares.total.items() if n > 0)
         # A share of a class is a number of these parts, whatever the class.
         parts = math.lcm(*(shares.total[name] for name in names))
         weights = {name: parts // shares.total[name] for name in names}
-        used = {
-            uuid: _weighted(shares.used.get(uuid, {}), weights)
-            for uuid in sorted({request.project_id for request in oldest})
-        }
-        before = _shares_before(oldest, weights, used)
-        return [oldest[number] for number in np.argsort(before, kind="stable")]
+        before = _shares_before(oldest, weights, shares.used)
+        return list(
+            map(
+                oldest.__getitem__,
+                as_list(np.argsort(before, kind="stable")),
+            )
+        )
 
 
 def _weighted(
@@ -74,45 +76,55 @@ def _weighted(
 
 def _demands(
     requests: Sequence[model.Request], weights: Mapping[str, int]
-) -> tuple[list[tuple[int, ...]], list[int]]:
-    """What is asked for in parts of each class, and who asks for which."""
+) -> tuple[list[tuple[int, ...]], list[int], list[int], list[str]]:
+    """What is asked for in parts of each class, and who asks for which.
+
+    :returns: (what is asked for, the number of it for each request, the
+        number of the project of each, the projects)
+    """
     # Many ask for the same, as the same object.
     known: dict[tuple[int, int], int] = {}
+    index: dict[str, int] = {}
     rows: list[tuple[int, ...]] = []
-    which = []
+    which, projects = [], []
     for request in requests:
         missing = model.missing(request) if request.servers else request.count
         key = id(request.alternatives), missing
-        if key not in known:
-            known[key] = len(rows)
+        number = known.get(key)
+        if number is None:
+            number = known[key] = len(rows)
             resources = request.alternatives[0].resources
             rows.append(
                 tuple(part * missing for part in _weighted(resources, weights))
             )
-        which.append(known[key])
-    return rows, which
+        which.append(number)
+        projects.append(index.setdefault(request.project_id, len(index)))
+    return rows, which, projects, list(index)
 
 
 def _shares_before(
     requests: Sequence[model.Request],
     weights: Mapping[str, int],
-    used: Mapping[str, tuple[int, ...]],
+    used: Mapping[str, Resources],
 ) -> npt.NDArray[Any]:
     """The dominant share of the project of each request before it."""
-    rows, which = _demands(requests, weights)
-    most = len(which) * max(map(max, rows)) + max(map(max, used.values()))
+    rows, demands, projects, uuids = _demands(requests, weights)
+    had = [_weighted(used.get(uuid, {}), weights) for uuid in uuids]
+    most = len(demands) * max(map(max, rows)) + max(map(max, had))
     # What 64 bits cannot hold is slower, and as exact.
     kind = np.int64 if most < 2**62 else object
-    index = {uuid: number for number, uuid in enumerate(used)}
-    project = np.array([index[request.project_id] for request in requests])
-    wanted = np.array(rows, kind)[which]
+    project = np.array(projects)
     by_project = np.argsort(project, kind="stable")
-    project, wanted = project[by_project], wanted[by_project]
-    sums = wanted.cumsum(axis=0) - wanted
-    starts = np.searchsorted(project, np.arange(len(index)))
-    had = np.array(list(used.values()), kind)
+    project, which = project[by_project], np.array(demands)[by_project]
+    starts = np.searchsorted(project, np.arange(len(uuids)))
+    ordered = np.zeros(len(which), kind)
+    # One class after the other: rows of a few numbers are slow to go through.
+    for wanted, before in zip(
+        np.array(rows, kind).T, np.array(had, kind).T, strict=True
+    ):
+        each = wanted[which]
+        sums = each.cumsum() - each
+        ordered = np.maximum(ordered, sums + (before - sums[starts])[project])
     shares = np.zeros(len(which), kind)
-    shares[by_project] = (
-        sums - sums[starts][project] + had[project]
-    ).max(axis=1)
+    shares[by_project] = ordered
     return shares

@@ -37,7 +37,9 @@ KINDS: Mapping[str, clocks.Kind] = {
     **dict.fromkeys(model.CLOSED, clocks.Kind.ENDED),
 }
 _RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
+_WAITS = (model.WAITING, model.EVICTED)
 _US = datetime.timedelta(microseconds=1)
+_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,6 +107,31 @@ def _ranked(ordered: Sequence[int], percent: int) -> int:
     return ordered[-(-len(ordered) * percent // 100) - 1]
 
 
+def tries_in_vain(
+    changes: Sequence[model.Change], before: datetime.datetime
+) -> list[int]:
+    """Return the indexes of what may be forgotten of a history.
+
+    A try that was over before then, and left the request as it was. What it
+    took counts as time that it waited from then on; how long it ran, and all
+    in all, stays as it is.
+    """
+    found: list[int] = []
+    index = 1
+    while index + 1 < len(changes) and changes[index + 1].at < before:
+        state = changes[index - 1].state
+        if (
+            state in _WAITS
+            and changes[index].state == model.PLACING
+            and changes[index + 1].state == state
+        ):
+            found += index, index + 1
+            index += 2
+        else:
+            index += 1
+    return found
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Course:
     """How much the requests of a class ran, all in all and part by part."""
@@ -142,6 +169,20 @@ def courses(
         for span in spans:
             sums.add(*span)
     return {name: sums.course() for name, sums in found.items()}
+
+
+def clocks_of(history: History) -> clocks.Clocks:
+    """Return the clocks of a request: how long it ran, waited, and started.
+
+    As of its last change; from then on the clock of its state counts.
+    """
+    return clocks.Clocks(
+        clocks.Event(
+            (_not_before(change.at, history) - _EPOCH) // _US,
+            KINDS[change.state],
+        )
+        for change in history.changes
+    )
 
 
 def _spans(

@@ -18,7 +18,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.room import Room
@@ -60,12 +60,17 @@ class Ladders:
 
     :param rooms: of all hosts
     :param waiting: all requests that wait, those without a ladder, too
+    :param lead_s: see room.Ledger
     """
 
     def __init__(
-        self, rooms: Sequence[Room], waiting: Iterable[model.Request]
+        self,
+        rooms: Sequence[Room],
+        waiting: Iterable[model.Request],
+        lead_s: Callable[[model.Alternative], float] = lambda _: 0,
     ) -> None:
         self._rooms = rooms
+        self._lead_s = lead_s
         smallest = min((_cores(room.capacity) for room in rooms), default=0)
         self._limits = sla.bounds(max(1, smallest))
         self._idle: dict[_Category, int] = {}
@@ -119,6 +124,7 @@ class Ladders:
                 max(0, _cores(room.free))
                 for room in self._rooms
                 if room.is_for(first)
+                and room.is_open(first, self._lead_s(first))
             )
         return self._idle[key]
 

@@ -58,7 +58,10 @@ class Alternative:
     """A flavor that would do, as it was when the request was made.
 
     ``run_s`` is how long a server of it runs at most, if that is known.
-    ``required`` and ``forbidden`` are traits of the host.
+    ``required`` and ``forbidden`` are traits of the host. ``minimum_run_s``
+    and ``notice_s`` are what it promises, and asks for, where it is
+    preemptible. ``hosts`` are those to which a reservation leads, None where
+    none is named. ``class_name`` is that of its servers, '' for none.
     """
 
     flavor_id: str
@@ -68,6 +71,10 @@ class Alternative:
     run_s: int | None = None
     required: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    minimum_run_s: int = 0
+    notice_s: int | None = None
+    hosts: frozenset[str] | None = None
+    class_name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime
 import operator
-from typing import Protocol
+from typing import Any, Protocol
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.model import Resources
@@ -46,11 +46,14 @@ class Options:
     :param weights: of priorities by name; 1 where nothing is said
     :param linear: whether a priority that is two levels higher counts twice
     :param patience_s: who has waited for so long comes first, 0: nobody does
+    :param claims: of classes of service, None where there are none; see
+        nova_preempt.classes.claims
     """
 
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)
     linear: bool = False
     patience_s: int = 86400
+    claims: Any = None
 
 
 class Order(Protocol):
@@ -65,7 +68,26 @@ class Order(Protocol):
         """Return all of them, the next one first."""
 
 
-created = operator.attrgetter("created_at", "uuid")
+_created_at = operator.attrgetter("created_at")
+_uuid = operator.attrgetter("uuid")
+
+
+def oldest_first(requests: Iterable[model.Request]) -> list[model.Request]:
+    """Return them by their time, and then by their uuids."""
+    # Mostly they come by their time, which most have for themselves: to sort
+    # by keys of two parts takes as long as the rest of an order.
+    found = list(requests)
+    times = list(map(_created_at, found))
+    if not all(map(operator.le, times, times[1:])):
+        found.sort(key=_created_at)
+        times = list(map(_created_at, found))
+    same = [*map(operator.eq, times, times[1:]), False]
+    end = 0
+    for _run in range(sum(map(operator.lt, same, same[1:])) + same[0]):
+        start = same.index(True, end)
+        end = same.index(False, start) + 1
+        found[start:end] = sorted(found[start:end], key=_uuid)
+    return found
 
 
 class FIFO:
@@ -80,4 +102,4 @@ class FIFO:
         now: datetime.datetime,
         shares: Shares,
     ) -> list[model.Request]:
-        return sorted(requests, key=created)
+        return oldest_first(requests)

@@ -27,6 +27,8 @@ from typing import Any, Protocol
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import Pace
+from nova_preempt.core.backlog.estimate import to_s
+from nova_preempt.core.backlog.places import Places
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.backlog.planning import Plans
 from nova_preempt.core.backlog.room import Kind
@@ -34,12 +36,14 @@ from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Ledger
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.backlog.servers import OnTheirWay
 from nova_preempt.core.model import Resources
 
 # Why a request waits.
 ROOM = "room"  # no host has room now
 NO_HOST = "no_host"  # none has what it asks for beside room
 TOO_LARGE = "too_large"  # none would have if it were empty
+RESERVATION = "reservation"  # it names one that does not let it in
 WINDOW = "window"  # it is not to start yet
 LADDER = "ladder"  # its share of the idle cores is less than any flavor has
 RETRY = "retry"  # Nova has refused; it is tried again later
@@ -144,7 +148,8 @@ def decide(
     pace: Pace | None = None,
     ladders: Ladders | None = None,
     planner: Planner | None = None,
-    on_their_way: Iterable[tuple[model.Alternative, int]] = (),
+    on_their_way: Iterable[OnTheirWay] = (),
+    places: Places | None = None,
 ) -> Pass:
     """Decide who starts.
 
@@ -155,14 +160,14 @@ def decide(
         that the user named come into question
     :param planner: places those together that fit into what is free; without
         one each gets the first room that is found
-    :param on_their_way: how many servers of which flavors still take their
-        part of the rooms, see servers.without_room()
+    :param on_their_way: the servers that still take their part of the rooms,
+        see servers.without_room()
+    :param places: what reservations say; without it there are none
     """
-    ledger = Ledger(rooms)
-    for alternative, number in on_their_way:
-        # Some may not get any: Nova finds that out.
-        ledger.take(alternative, ledger.count(alternative, number))
-    one = _Pass(ledger, ladders or _AsAsked(), now, options)
+    ledger = Ledger(rooms, places.lead_s) if places else Ledger(rooms)
+    for each in on_their_way:
+        ledger.expect(*each)
+    one = _Pass(ledger, ladders or _AsAsked(), now, options, places)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
@@ -195,14 +200,7 @@ def _estimate_s(
     )
     if wait_s is None:
         return None
-    return max(wait_s, _to_s(request.not_before, now))
-
-
-def _to_s(at: datetime.datetime | None, now: datetime.datetime) -> int:
-    """Whole seconds until then, rounded up; 0 if it is over."""
-    if at is None or at <= now:
-        return 0
-    return -((now - at) // datetime.timedelta(seconds=1))
+    return max(wait_s, to_s(request.not_before, now))
 
 
 class _Pass:
@@ -214,7 +212,9 @@ class _Pass:
         ladders: Ladders,
         now: datetime.datetime,
         options: Options,
+        places: Places | None,
     ) -> None:
+        self._places = places
         self.starts: list[Start] = []
         self.held: list[str] = []
         self._ledger = ledger
@@ -264,12 +264,12 @@ class _Pass:
         return None
 
     def _not_yet(self, request: model.Request) -> Mapping[str, Any] | None:
-        if _to_s(request.not_before, self._now):
+        if to_s(request.not_before, self._now):
             return {
                 "code": WINDOW,
                 "text": f"It is not to start before {request.not_before}.",
             }
-        if _to_s(request.next_try_at, self._now):
+        if to_s(request.next_try_at, self._now):
             if request.waits_for.get("code") in answers.CODES:
                 return request.waits_for
             return {
@@ -278,18 +278,33 @@ class _Pass:
                 f"{request.tries} times; it is tried again at "
                 f"{request.next_try_at}.",
             }
+        answer = self._places and self._places.answer(request)
+        if answer and answer.reason:
+            return {"code": RESERVATION, "text": answer.reason}
         return None
+
+    def _alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]:
+        """Those that come into question, on the hosts that do."""
+        found = self._ladders.alternatives(request)
+        answer = self._places and self._places.answer(request)
+        if not answer:
+            return found
+        return tuple(
+            dataclasses.replace(item, hosts=answer.hosts) for item in found
+        )
 
     def _find(self, request: model.Request) -> Start | None:
         """Take room for as many of its servers as there is room for."""
-        hosts = self._plans.hosts(request)
-        if hosts:
-            first = request.alternatives[0]
-            self._ledger.take_at(first, hosts)
-            count = sum(hosts.values())
-            self._ladders.start(request, first, count)
-            return Start(request.uuid, first.flavor_id, count, hosts)
-        for alternative in self._ladders.alternatives(request):
+        place = self._plans.place(request)
+        if place is not None:
+            self._ledger.take_at(place.alternative, place.hosts)
+            count = sum(place.hosts.values())
+            self._ladders.start(request, place.alternative, count)
+            return Start(request.uuid, place.alternative.flavor_id, count,
+                         place.hosts)
+        for alternative in self._alternatives(request):
             count = self._take(request, alternative)
             if count:
                 self._ladders.start(request, alternative, count)
@@ -321,7 +336,7 @@ class _Pass:
         return count
 
     def _has_no_room(self, request: model.Request) -> Mapping[str, Any]:
-        if not self._ladders.alternatives(request):
+        if not self._alternatives(request):
             return {
                 "code": LADDER,
                 "text": f"Each flavor of the ladder {request.ladder} has more "
@@ -343,9 +358,11 @@ class _Pass:
         text = "No host has room for one of its servers now."
         if not lack.amounts:
             text = "There is not room for enough of its servers now."
+        if lack.reserved:
+            text += f" Reserved for others are {lack.reserved} hosts."
         if self._is_to_hold(request):
             self.held.append(request.uuid)
-            first = self._ladders.alternatives(request)[0]
+            first = self._alternatives(request)[0]
             in_s = self._ledger.hold(first, model.least(request))
             self._plans.upset()
             text += " Hosts are kept free for it"
@@ -359,7 +376,7 @@ class _Pass:
 
     def _lack(self, request: model.Request) -> Lack:
         """As it was when the first of its kind was looked at."""
-        wanted = self._ladders.alternatives(request)
+        wanted = self._alternatives(request)
         key = tuple(map(kind, wanted))
         if key not in self._lacks:
             found = [self._ledger.lack(item) for item in wanted]

@@ -14,14 +14,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 from typing import Protocol
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.room import Ledger
 from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.backlog.room import kind
 
 #: A pass plans no more often; who comes then is looked for one by one.
 _MOST_PLANS = 16
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where servers of a request start.
+
+    :param alternative: which of its flavors they get
+    :param hosts: {host: how many}
+    """
+
+    alternative: model.Alternative
+    hosts: Mapping[str, int]
 
 
 class Planner(Protocol):
@@ -34,13 +48,13 @@ class Planner(Protocol):
 
     def plan(
         self, requests: Sequence[model.Request], rooms: Sequence[Room]
-    ) -> Mapping[str, Mapping[str, int]]:
-        """Return where servers of first alternatives start.
+    ) -> Mapping[str, Place]:
+        """Return where servers start.
 
         :param requests: in order
         :param rooms: of which ``free`` may be given away
-        :returns: {uuid: {host: how many}}, of each at least as many as have
-            to start together and at most as many as are missing
+        :returns: {uuid: Place}, of each at least as many as have to start
+            together and at most as many as are missing
         """
 
 
@@ -67,7 +81,7 @@ class Plans:
             request.uuid: number
             for number, request in enumerate(self._requests)
         }
-        self._hosts: dict[str, Mapping[str, int]] = {}
+        self._places: dict[str, Place] = {}
         # Up to which request it is planned, and what is left beside that.
         self._planned = 0
         self._behind: Ledger | None = None
@@ -78,18 +92,18 @@ class Plans:
         """What is left beside all that is planned; None: nothing is."""
         return self._behind
 
-    def hosts(self, request: model.Request) -> Mapping[str, int] | None:
+    def place(self, request: model.Request) -> Place | None:
         """Return where it is to start, None if it has to be looked for."""
         number = self._at.get(request.uuid)
         if number is None:
             return None
         if self._behind is None or number >= self._planned:
             self._plan(number)
-        return self._hosts.pop(request.uuid, None)
+        return self._places.pop(request.uuid, None)
 
     def upset(self) -> None:
         """Forget all plans: what they are about has been taken, or kept."""
-        self._hosts.clear()
+        self._places.clear()
         self._behind = None
 
     def _plan(self, number: int) -> None:
@@ -99,9 +113,15 @@ class Plans:
         self._plans += 1
         some = self._requests[number: number + self._window]
         self._planned = number + len(some)
-        self._hosts = dict(self._planner.plan(some, self._ledger.left()))
+        self._places = dict(self._planner.plan(
+            some,
+            self._ledger.left({
+                kind(item): item
+                for request in some for item in request.alternatives
+            }.values()),
+        ))
         self._behind = self._ledger.copy()
         for request in some:
-            if request.uuid in self._hosts:
-                self._behind.take_at(
-                    request.alternatives[0], self._hosts[request.uuid])
+            place = self._places.get(request.uuid)
+            if place is not None:
+                self._behind.take_at(place.alternative, place.hosts)

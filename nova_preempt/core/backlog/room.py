@@ -18,12 +18,14 @@ last word, and what it refuses is tried again later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
+import math
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
 from nova_preempt.core.model import Resources
+from nova_preempt.core.reservation import leases
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Room:
     :param ends: of its servers, as far as they are known
     :param traits: of the host
     :param consumers: the uuids of who uses something of it
+    :param free_s: for how long it is nobody's: until it is reserved
     """
 
     host: str
@@ -54,12 +57,22 @@ class Room:
     ends: tuple[End, ...] = ()
     traits: frozenset[str] = frozenset()
     consumers: frozenset[str] = frozenset()
+    free_s: float = math.inf
 
     def is_for(self, alternative: model.Alternative) -> bool:
         """Whether it has, and lacks, the traits that are asked for."""
         return self.traits.issuperset(
             alternative.required
         ) and self.traits.isdisjoint(alternative.forbidden)
+
+    def is_open(self, alternative: model.Alternative, lead_s: float) -> bool:
+        """Whether reservations let it in.
+
+        :param lead_s: see core.reservation.leases.Guard
+        """
+        if alternative.hosts is not None:
+            return self.host in alternative.hosts
+        return leases.is_long_enough(self.free_s, lead_s)
 
     def is_large_enough(self, alternative: model.Alternative) -> bool:
         """Whether an empty host would do."""
@@ -76,12 +89,14 @@ class Lack:
     :param hosts: how many hosts lack each of the classes
     :param ever: whether an empty host would have room
     :param suited: how many hosts have the traits that are asked for
+    :param reserved: how many of them are for others
     """
 
     amounts: Resources
     hosts: Mapping[str, int]
     ever: bool
     suited: int
+    reserved: int = 0
 
 
 class Ledger:
@@ -91,9 +106,16 @@ class Ledger:
     of server is not looked at again for that kind.
 
     :param rooms: those of all hosts
+    :param lead_s: for how long a server of a flavor has to have its host
+        before that is reserved for others
     """
 
-    def __init__(self, rooms: Iterable[Room]) -> None:
+    def __init__(
+        self,
+        rooms: Iterable[Room],
+        lead_s: Callable[[model.Alternative], float] = lambda _: 0,
+    ) -> None:
+        self._lead_s = lead_s
         self._rooms = sorted(rooms, key=lambda room: room.host)
         self._number = {
             room.host: number for number, room in enumerate(self._rooms)
@@ -107,15 +129,19 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """Return another that has the same left."""
-        other = Ledger(self._rooms)
+        other = Ledger(self._rooms, self._lead_s)
         # Amounts of a host are replaced, and never changed.
         other._free = list(self._free)
         other._reclaimable = list(self._reclaimable)
         other._held = dict(self._held)
         return other
 
-    def left(self) -> list[Room]:
-        """Return the rooms, with what is free and not held of each."""
+    def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
+        """Return the rooms, with what is free and not held of each.
+
+        Without those that some of these may not have.
+        """
+        lead_s = max(map(self._lead_s, wanted), default=0)
         return [
             dataclasses.replace(
                 room,
@@ -124,6 +150,7 @@ class Ledger:
                 ),
             )
             for number, room in enumerate(self._rooms)
+            if leases.is_long_enough(room.free_s, lead_s)
         ]
 
     def count(
@@ -170,6 +197,26 @@ class Ledger:
             raise ValueError(msg)
         return taken
 
+    def expect(
+        self,
+        alternative: model.Alternative,
+        count: int,
+        hosts: Mapping[str, int],
+    ) -> None:
+        """Give room away to servers that Nova will find some for.
+
+        :param hosts: where they are likely to be, {host: how many}; for the
+            others there, or for all, it is the first room that is found, and
+            where there is none Nova will find that out
+        """
+        for host, times in sorted(hosts.items()):
+            number = self._number.get(host)
+            if number is not None:
+                some = self._times(number, alternative, min(count, times))
+                self._take(number, alternative, some)
+                count -= some
+        self.take(alternative, self.count(alternative, count))
+
     def hold(self, alternative: model.Alternative, count: int) -> int | None:
         """Keep hosts for servers that will start there; others keep off.
 
@@ -184,6 +231,7 @@ class Ledger:
             for number, room in enumerate(self._rooms)
             if room.is_large_enough(alternative)
             and number not in self._held
+            and self._is_open(number, alternative)
         ]
         large.sort(key=lambda number: self._far(number, alternative))
         times = []
@@ -200,23 +248,34 @@ class Ledger:
         """Say why no host has room for a server."""
         hosts = dict.fromkeys(sorted(alternative.resources), 0)
         nearest: tuple[tuple[int, str], Resources] | None = None
-        ever, suited = False, 0
+        ever, suited, reserved = False, 0, 0
         for number, room in enumerate(self._rooms):
             if not room.is_for(alternative):
                 continue
             suited += 1
+            if room.is_large_enough(alternative):
+                ever = True
+            if not self._is_open(number, alternative):
+                reserved += 1
+                continue
             lack = self._lack(number, alternative)
             for name in lack:
                 hosts[name] += 1
-            if not room.is_large_enough(alternative):
-                continue
-            ever = True
-            if lack:
+            if lack and room.is_large_enough(alternative):
                 here = self._far(number, alternative), lack
                 nearest = min(nearest or here, here, key=lambda item: item[0])
-        return Lack(nearest[1] if nearest else {}, hosts, ever, suited)
+        return Lack(
+            nearest[1] if nearest else {}, hosts, ever, suited, reserved
+        )
 
     # -- one host ----------------------------------------------------------
+
+    def _is_open(self, number: int, alternative: model.Alternative) -> bool:
+        room = self._rooms[number]
+        # Most hosts are never reserved.
+        return (
+            room.free_s == math.inf and alternative.hosts is None
+        ) or room.is_open(alternative, self._lead_s(alternative))
 
     def _view(
         self, number: int, alternative: model.Alternative
@@ -228,7 +287,9 @@ class Ledger:
     def _times(
         self, number: int, alternative: model.Alternative, most: int
     ) -> int:
-        if not self._rooms[number].is_for(alternative):
+        if not self._rooms[number].is_for(
+            alternative
+        ) or not self._is_open(number, alternative):
             return 0
         left = self._view(number, alternative)
         if number in self._held:
@@ -314,6 +375,9 @@ Kind = tuple[
     tuple[str, ...],
     tuple[str, ...],
     tuple[tuple[str, int], ...],
+    int,
+    int | None,
+    frozenset[str] | None,
 ]
 
 
@@ -325,4 +389,7 @@ def kind(alternative: model.Alternative) -> Kind:
         alternative.required,
         alternative.forbidden,
         tuple(sorted(alternative.resources.items())),
+        alternative.minimum_run_s,
+        alternative.notice_s,
+        alternative.hosts,
     )

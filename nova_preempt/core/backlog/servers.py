@@ -19,7 +19,7 @@ what was made, and knows from the time of the boot whether more may come.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 import dataclasses
 import datetime
 
@@ -95,9 +95,34 @@ def next_boot(
     )
 
 
+def forgotten_boots(
+    request: model.Request, now: datetime.datetime
+) -> list[int]:
+    """The numbers of boots that came to nothing too long ago to matter.
+
+    Their servers are not looked for any more. The last one stays: the next
+    has the number after it.
+    """
+    used = {item.boot for item in request.servers}
+    return [
+        boot.number
+        for boot in request.boots[:-1]
+        if boot.state in (*VOID_BOOTS, model.IN_VAIN)
+        and boot.number not in used
+        and (now - boot.asked_at).total_seconds() >= LATE_S
+    ]
+
+
+OnTheirWay = tuple[model.Alternative, int, Mapping[str, int]]
+
+_ANYWHERE: Mapping[str, int] = {}
+
+
 def without_room(
-    requests: Iterable[model.Request], consumers: Collection[str]
-) -> list[tuple[model.Alternative, int]]:
+    requests: Iterable[model.Request],
+    consumers: Collection[str],
+    chosen: Mapping[tuple[str, int], Mapping[str, int]] | None = None,
+) -> list[OnTheirWay]:
     """Return how many servers of which flavors have nothing yet.
 
     Nova was asked for them, and has not allocated anything: what they need
@@ -105,6 +130,9 @@ def without_room(
 
     :param requests: all that are open
     :param consumers: the uuids of who has allocations
+    :param chosen: {(uuid of the request, number of the boot): {host: how
+        many}}, where that was planned
+    :returns: (flavor, how many, the hosts that were chosen for the boot)
     """
     found = []
     for request in requests:
@@ -119,7 +147,11 @@ def without_room(
                 for item in known
             )
             if count > 0:
-                found.append((of[boot.flavor_id], count))
+                found.append((
+                    of[boot.flavor_id], count,
+                    (chosen or {}).get((request.uuid, boot.number),
+                                       _ANYWHERE),
+                ))
     return found
 
 

@@ -32,6 +32,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from nova_preempt.core.as_list import as_list
+from nova_preempt.core.batch import bidding
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch.arrays import NO
 
@@ -91,26 +93,35 @@ class _Paths:
     so on. That keeps the sum the largest for those placed so far.
     """
 
-    def __init__(self, scores: Array, most: int) -> None:
+    def __init__(
+        self, scores: Array, most: int, owner: Array | None = None
+    ) -> None:
         self.scores = scores
+        # A row for each column: what is looked at together is together.
+        self._by_column = np.ascontiguousarray(scores.T)
         self.owner = np.full(scores.shape[1], -1)
+        # The same as "whether", which is faster to look at one by one.
+        self._taken = bytearray(scores.shape[1])
         self._rows = np.arange(len(scores))
         # The best columns of each class first, of equal ones the first.
         self._ranked = [
-            np.argsort(-row, kind="stable")[:most].tolist() for row in scores
+            as_list(np.argsort(-row, kind="stable")[:most]) for row in scores
         ]
         self._next = [0] * len(scores)
         # The gain of an empty column, and of one taken from another class.
         self._empty = np.full(len(scores), NO)
         self._swap = np.full((len(scores), len(scores)), NO)
         self._which = np.zeros((len(scores), len(scores)), dtype=np.intp)
+        if owner is not None:
+            for f in range(len(scores)):
+                self._own(f, np.flatnonzero(owner == f))
         for f in range(len(scores)):
             self._advance(f)
 
     def gains(self) -> tuple[Array, Array]:
         """Return the largest gain of each class, and what comes next on it."""
-        gain = self._empty.copy()
-        then = np.full(len(gain), -1)
+        gain: Array = self._empty.copy()
+        then: Array = np.full(len(gain), -1)
         while True:
             other = self._swap + gain
             best = other.argmax(axis=1)
@@ -132,15 +143,22 @@ class _Paths:
         ranked, number = self._ranked[f], self._next[f]
         while len(columns) < most and number < len(ranked):
             column = ranked[number]
-            if self.owner[column] < 0:
+            if not self._taken[column]:
                 if self.scores[f, column] < max(round_by, NO + 1):
                     break
                 columns.append(column)
             number += 1
-        self.owner[columns] = f
-        self._gain(f, np.array(columns))
+        self._own(f, np.array(columns))
         self._advance_all()
         return len(columns)
+
+    def _own(self, f: int, columns: Array) -> None:
+        """Place servers of a class on empty columns."""
+        if len(columns):
+            self.owner[columns] = f
+            for column in as_list(columns):
+                self._taken[column] = True
+            self._gain(f, columns)
 
     def place(self, f: int, then: Array) -> None:
         """Move along the path of a class."""
@@ -154,6 +172,7 @@ class _Paths:
         changed.append((column, f, -1))
         for column, new, _old in changed:
             self.owner[column] = new
+        self._taken[column] = True
         for column, _new, old in changed:
             if old >= 0:
                 self._lose(old, column)
@@ -169,12 +188,13 @@ class _Paths:
     def _advance(self, f: int) -> None:
         """Go on to the best column that is still empty."""
         ranked, number = self._ranked[f], self._next[f]
-        while number < len(ranked) and self.owner[ranked[number]] >= 0:
+        while number < len(ranked) and self._taken[ranked[number]]:
             number += 1
-        self._next[f] = number
-        self._empty[f] = (
-            self.scores[f, ranked[number]] if number < len(ranked) else NO
-        )
+        if number != self._next[f] or not number:
+            self._next[f] = number
+            self._empty[f] = (
+                self.scores[f, ranked[number]] if number < len(ranked) else NO
+            )
 
     def _lose(self, f: int, column: int) -> None:
         """Find anew who gains most by a column of this class."""
@@ -185,23 +205,23 @@ class _Paths:
             self._swap[:, f] = NO
             return
         gains = self._of(columns, f)
-        best = gains.argmax(axis=1)
-        self._swap[:, f] = gains[self._rows, best]
+        best = gains.argmax(axis=0)
+        self._swap[:, f] = gains[best, self._rows]
         self._which[:, f] = columns[best]
 
     def _gain(self, f: int, columns: Array) -> None:
         gains = self._of(columns, f)
-        best = gains.argmax(axis=1)
-        value = gains[self._rows, best]
+        best = gains.argmax(axis=0)
+        value = gains[best, self._rows]
         better = value > self._swap[:, f]
         self._swap[better, f] = value[better]
         self._which[better, f] = columns[best[better]]
 
     def _of(self, columns: Array, f: int) -> Array:
         """What each class gains by these columns of a class."""
-        taken = self.scores.take(columns, axis=1)
+        taken = self._by_column[columns]
         # What is not possible stays so, and adds up to what can be held.
-        gains: Array = np.maximum(taken - taken[f], NO)
+        gains: Array = np.maximum(taken - taken[:, f, None], NO)
         return gains
 
 
@@ -224,10 +244,14 @@ def _all(scores: Array, counts: Array) -> Array | None:
     In whatever order: those with the highest scores first, since they seldom
     have to make place for others.
     """
-    paths = _Paths(scores, int(counts.sum()))
+    owner = bidding.bid(scores, counts)
+    left_of = counts - np.bincount(owner[owner >= 0], minlength=len(counts))
+    if not left_of.any():
+        return owner
+    paths = _Paths(scores, int(counts.sum()), owner)
     highest = np.argsort(-scores.max(axis=1), kind="stable")
-    for f in highest.tolist():
-        left = int(counts[f])
+    for f in as_list(highest):
+        left = int(left_of[f])
         while left:
             gain, then = paths.gains()
             if gain[f] <= NO // 2:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python import min_cost_flow
 
+from nova_preempt.core.as_list import as_list
 from nova_preempt.core.batch.arrays import NO
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -73,10 +74,10 @@ def assign(scores: Array, counts: Array, unscheduled_free: bool) -> Array:
         msg = f"OR-tools ended with {status}"
         raise RuntimeError(msg)
     flows = network.flows(arcs)[: len(sources)]
-    left = {kind: np.flatnonzero(kind_of == kind).tolist()
-            for kind in set(targets[flows > 0].tolist())}
+    left = {kind: as_list(np.flatnonzero(kind_of == kind))
+            for kind in set(as_list(targets[flows > 0]))}
     for f, kind, flow in zip(
-        sources.tolist(), targets.tolist(), flows.tolist(), strict=True
+        as_list(sources), as_list(targets), as_list(flows), strict=True
     ):
         for _ in range(flow):
             found[left[kind].pop(0)] = f

@@ -21,8 +21,10 @@ which together may be too many.)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from nova_preempt.core.batch import flow
 from nova_preempt.core.batch import greedy
@@ -33,6 +35,8 @@ from nova_preempt.core.batch.table import Table
 from nova_preempt.core.batch.units import Found
 from nova_preempt.core.batch.units import Unit
 from nova_preempt.core.batch.units import Where
+
+Array: TypeAlias = npt.NDArray[Any]
 
 
 def place(
@@ -81,7 +85,7 @@ def _round(
     classes = np.unique(order)
     scores = np.full_like(table.scores, NO)
     scores[classes] = table.scores[classes]
-    columns = np.arange(scores.shape[1])
+    columns: Array = np.arange(scores.shape[1])
     if slots:
         columns = flow.worth_it(scores, len(order))
         counts = table.slots(classes, len(order))[columns]

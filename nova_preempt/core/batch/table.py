@@ -90,7 +90,8 @@ class Table:
             if limit.members[f]:
                 found = np.minimum(
                     found, (limit.most - there) // limit.members[f])
-        return np.maximum(found, 0)
+        times: Array = np.maximum(found, 0)
+        return times
 
     def slots(self, classes: Array, most: int) -> Array:
         """Return how many of these fit on each host, whichever they are.

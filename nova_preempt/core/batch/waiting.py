@@ -13,10 +13,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from nova_preempt.core import capacity
 from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import model as backlog_model
+from nova_preempt.core.backlog.planning import Place
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch.choice import Placer
@@ -25,55 +27,109 @@ from nova_preempt.core.batch.choice import Placer
 class Planner:
     """Places those that wait together (``core/backlog/planning.py``).
 
-    Everybody by the first of its alternatives, into what is free. Left to
-    the search one by one are: further alternatives, room that preemptible
-    servers have to leave, and whom Nova places by more than amounts and
-    traits, by a hint or an availability zone, which nobody here looks into.
+    Everybody by the first of its alternatives, then who is left by the second
+    into what is left then, and so on; all into what is free. Left to the
+    search one by one are: room that preemptible servers have to leave, and
+    whom Nova places by more than amounts and traits, by a hint or an
+    availability zone, which nobody here looks into.
+
+    :param next_placer: returns what places the next batch, None if there is
+        no time left for one
     """
 
-    def __init__(self, placer: Placer) -> None:
-        self._placer = placer
+    def __init__(self, next_placer: Callable[[], Placer | None]) -> None:
+        self._next_placer = next_placer
 
     def plan(
         self,
         requests: Sequence[backlog_model.Request],
         rooms: Sequence[Room],
-    ) -> Mapping[str, Mapping[str, int]]:
-        """Return {uuid: {host: how many servers}}."""
+    ) -> Mapping[str, Place]:
+        """Return {uuid: where, and in which flavor}."""
         # Those that ask for the same are mostly of the same flavor.
         servers: dict[int, core_model.Request] = {}
-        found = self._placer.place(
-            [
-                _request(number, request, servers)
-                for number, request in enumerate(requests)
-                if not _is_bound(request)
-            ],
-            [
-                model.HostState(
-                    room.host, room.free, room.capacity, traits=room.traits
+        most = _most(rooms)
+        free = {room.host: room.free for room in rooms}
+        left = [item for item in requests if not _is_bound(item)]
+        planned: dict[str, Place] = {}
+        number = 0
+        while left:
+            batch = {
+                request.uuid: request
+                for request in left
+                # What no host has room for is not worth a solver's time, and
+                # may be more than one can count.
+                if capacity.fits(
+                    request.alternatives[number].resources, most)
+            }
+            placer = self._next_placer() if batch else None
+            if batch and placer is None:
+                break
+            if placer is not None:
+                found = placer.place(
+                    [
+                        _request(order, request, number, servers)
+                        for order, request in enumerate(batch.values())
+                    ],
+                    [
+                        model.HostState(
+                            room.host, free[room.host], room.capacity,
+                            traits=room.traits,
+                        )
+                        for room in rooms
+                    ],
                 )
-                for room in rooms
-            ],
-        )
-        return found.placed
+                for uuid, hosts in found.placed.items():
+                    alternative = batch[uuid].alternatives[number]
+                    planned[uuid] = Place(alternative, hosts)
+                    _take(free, alternative, hosts)
+            number += 1
+            left = [
+                request for request in left
+                if request.uuid not in planned
+                and len(request.alternatives) > number
+            ]
+        return planned
+
+
+def _most(rooms: Iterable[Room]) -> dict[str, int]:
+    """Return the most of each resource class that a host has free."""
+    most: dict[str, int] = {}
+    for room in rooms:
+        for name, amount in room.free.items():
+            most[name] = max(amount, most.get(name, 0))
+    return most
+
+
+def _take(
+    free: dict[str, core_model.Resources],
+    alternative: backlog_model.Alternative,
+    hosts: Mapping[str, int],
+) -> None:
+    for host, count in hosts.items():
+        free[host] = capacity.less(free[host], {
+            name: amount * count
+            for name, amount in alternative.resources.items()
+        })
 
 
 def _request(
-    number: int,
+    order: int,
     request: backlog_model.Request,
+    number: int,
     servers: dict[int, core_model.Request],
 ) -> model.Request:
-    first = request.alternatives[0]
-    if id(first) not in servers:
-        servers[id(first)] = core_model.Request.of(first.resources)
+    wanted = request.alternatives[number]
+    if id(wanted) not in servers:
+        servers[id(wanted)] = core_model.Request.of(wanted.resources)
     return model.Request(
         request.uuid,
-        number,
-        servers[id(first)],
+        order,
+        servers[id(wanted)],
         backlog_model.missing(request),
-        min(backlog_model.least(request), backlog_model.missing(request)),
-        traits=frozenset(first.required),
-        forbidden=frozenset(first.forbidden),
+        backlog_model.least(request),
+        traits=frozenset(wanted.required),
+        forbidden=frozenset(wanted.forbidden),
         apart=(model.Apart(request.uuid),) if request.apart else (),
     )
 

@@ -16,7 +16,8 @@ The three clocks of M. Carvalho et al. (JISA 11, 2020, doi
 10.1186/s13174-020-00129-0) count over all incarnations of a request, from its
 admission to its end: R while a server of it runs, W while it is queued, at
 first and after it gave way, and B while it is allocated, resumed or built.
-What is promised to it is a share of R in all three.
+What is promised to it is a share of R in all three. No clock counts while its
+owner has put it aside: who wants nothing waits for nothing.
 
 Times are whole microseconds since the epoch. Events are told by notifications,
 which may come late, twice or in any order: the clocks after a number of events
@@ -43,6 +44,7 @@ class Kind(enum.IntEnum):
     RUNNING = 2
     EVICTED = 3  # it gave way, and waits again
     ENDED = 4  # for good
+    ASIDE = 5  # its owner does without it for now
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -56,15 +58,24 @@ class Event:
 #: What may come after what; anything else tells of a lost event.
 _NEXT: Mapping[Kind | None, frozenset[Kind]] = {
     None: frozenset((Kind.QUEUED,)),
-    Kind.EVICTED: frozenset((Kind.QUEUED, Kind.ALLOCATING, Kind.ENDED)),
-    Kind.QUEUED: frozenset((Kind.ALLOCATING, Kind.ENDED)),
+    Kind.EVICTED: frozenset(
+        (Kind.QUEUED, Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)
+    ),
+    Kind.QUEUED: frozenset((Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
     # A host may turn out to be of no use.
     Kind.ALLOCATING: frozenset(
-        (Kind.RUNNING, Kind.QUEUED, Kind.EVICTED, Kind.ENDED)
+        (Kind.RUNNING, Kind.QUEUED, Kind.EVICTED, Kind.ENDED, Kind.ASIDE)
     ),
-    Kind.RUNNING: frozenset((Kind.EVICTED, Kind.ENDED)),
+    Kind.RUNNING: frozenset((Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
     Kind.ENDED: frozenset(),
+    Kind.ASIDE: frozenset(
+        (Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING, Kind.ENDED)
+    ),
 }
+
+
+#: In which no clock counts.
+_STOPPED = frozenset((Kind.ENDED, Kind.ASIDE))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,7 +111,7 @@ class Times:
             return Times(
                 self.running_us, self.waiting_us, self.binding_us + elapsed_us
             )
-        if kind is None or kind is Kind.ENDED:
+        if kind is None or kind in _STOPPED:
             return self
         return Times(
             self.running_us, self.waiting_us + elapsed_us, self.binding_us
@@ -163,7 +174,7 @@ def _fold(events: Iterable[Event], mark: Mark) -> Mark:
     for _, instant in itertools.groupby(
         events, key=operator.attrgetter("at_us")
     ):
-        before = Kind.EVICTED if mark.kind is None else mark.kind
+        before = _place(mark.kind)
         for event in sorted(
             instant, key=lambda event: _distance(before, event.kind)
         ):
@@ -171,10 +182,17 @@ def _fold(events: Iterable[Event], mark: Mark) -> Mark:
     return mark
 
 
+def _place(kind: Kind | None) -> Kind:
+    """Return where of the round somebody stands."""
+    if kind is None:
+        return Kind.EVICTED
+    return Kind.QUEUED if kind is Kind.ASIDE else kind
+
+
 def _distance(before: Kind, after: Kind) -> int:
     """Return how many steps of the round lie between; the end is last."""
-    if after is Kind.ENDED:
-        return len(Kind)
+    if after in _STOPPED:
+        return len(Kind) - (after is Kind.ASIDE)
     return (after - before - 1) % Kind.ENDED
 
 
@@ -195,6 +213,11 @@ class Clocks:
         self._mark = _fold(self.events, base)
 
     # -- what is asked ----------------------------------------------------
+
+    @property
+    def mark(self) -> Mark:
+        """Where it stands: all that the clocks show follows from it."""
+        return self._mark
 
     @property
     def kind(self) -> Kind | None:

@@ -39,6 +39,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from nova_preempt.core import capacity
 from nova_preempt.core.classes.margin import Classes
+from nova_preempt.core.classes.margin import QosClass
 from nova_preempt.core.classes.margin import Standing
 
 #: No margin counts more, in microseconds: 13 months.
@@ -87,6 +88,13 @@ def unfold(folded: int, count: int) -> Levels:
 def folded(classes: Classes, standing: Standing) -> int:
     """Return the cost of a victim, to be added up and compared."""
     return fold(levels(classes, standing))
+
+
+def dearest(classes: Classes, qos: QosClass) -> int:
+    """Return the most that a victim of a class can cost."""
+    costs = [0] * len(classes)
+    costs[classes.rank(qos)] = HORIZON_US
+    return fold((*costs, 2 * HORIZON_US))
 
 
 def published(classes: Classes, victims: Iterable[Standing]) -> Levels:

@@ -113,6 +113,11 @@ def pass_period_s(overhead_s: int = OVERHEAD_S) -> int:
     return max(_SHORTEST_PERIOD_S, _PAYS * overhead_s)
 
 
+def least_run_s(overhead_s: int = OVERHEAD_S) -> int:
+    """Return how long being on a host pays for getting there."""
+    return _PAYS * overhead_s
+
+
 def for_servers(
     name: str,
     importance: int,
@@ -136,7 +141,7 @@ def for_servers(
         importance,
         availability,
         safety_margin_s=pass_period_s(overhead_s),
-        least_run_s=_PAYS * overhead_s,
+        least_run_s=least_run_s(overhead_s),
     )
 
 
@@ -287,6 +292,17 @@ class Classes:
         """
         due = times.running_us * self._terms[qos.name].factor
         return due - (times.total_us + overhead_us) * self.scale
+
+    def scaled(self) -> list[tuple[int, int]]:
+        """Return two whole numbers of each class, the most important first.
+
+        What a microsecond of running is worth in Q, and the safety margin,
+        both in microseconds times the scale.
+        """
+        return [
+            (self._terms[qos.name].factor, self._terms[qos.name].safety_margin)
+            for qos in self._ordered
+        ]
 
     def stand(
         self,

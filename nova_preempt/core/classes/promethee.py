@@ -15,7 +15,7 @@
 Each alternative is compared with every other by every criterion. What it wins
 and loses, times the weight of the criterion, adds up to its net flow (J.-P.
 Brans and P. Vincke, Management Science 1985), and the highest comes first. T.
-Menouer and P. Darmon order requests of several service classes so (LNCS
+Menouer et al. order requests of several service classes so (LNCS
 11339, doi 10.1007/978-3-030-10549-5_6).
 
 No pair is looked at: what an alternative wins follows from how many have

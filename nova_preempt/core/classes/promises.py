@@ -19,26 +19,32 @@ ends whom it likes, as ever, but chooses by promises first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nova_preempt.core.classes import harm
+from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.margin import Classes
 from nova_preempt.core.classes.margin import Standing
 from nova_preempt.core.classes.margin import may_preempt
 from nova_preempt.core.classes.rounds import Claimant
+from nova_preempt.core.model import Server
 
 #: Other costs come below those of promises, and never add up to one: 285
 #: years each, in micro-units.
 _OTHER_BITS = 64
 _MOST_OTHER = 2**53
+_OTHER = (1 << _OTHER_BITS) - 1
 
 
 class Promises:
     """Those to all servers of a class, as they stand at a time.
 
     :param classes: the table
-    :param claimants: {uuid of a server: Claimant}. Of others it is not known
-        whether something was promised to them: no request of a class ends
+    :param claimants: {uuid of a server: Claimant}. Of a server that has a
+        class but is not there, or whose clocks are empty or have a gap, it is
+        known that something was promised, but not what is left of it: no
+        request of a class ends it, and for others it is the dearest of its
+        class. To others nothing was promised: no request of a class ends
         them, and they cost what they cost without classes.
     :param now_us: the time
     """
@@ -49,6 +55,8 @@ class Promises:
         claimants: Mapping[str, Claimant],
         now_us: int,
     ) -> None:
+        self.table = classes
+        self.source = claimants
         self._classes = classes
         self._claimants = claimants
         self._now_us = now_us
@@ -58,38 +66,70 @@ class Promises:
         """Return the claim of a request: of scheduling.policy.Rank."""
         return claimant.stand(self._classes, self._now_us)
 
-    def may_preempt(self, claim: Standing, uuid: str) -> bool:
+    def known(
+        self, servers: Iterable[Server]
+    ) -> tuple[Claimant | None, ...]:
+        """Return what is known of servers."""
+        return tuple(
+            [self._claimants.get(server.uuid) for server in servers]
+        )
+
+    def may_preempt(self, claim: Standing, server: Server) -> bool:
         """Tell whether a request may end a server."""
-        standing = self._standing(uuid)
+        standing = self._standing(server.uuid)
         return standing is not None and may_preempt(claim, standing)
 
-    def cost(self, uuid: str, cost_us: int) -> int:
+    def cost(self, server: Server, cost_us: int) -> int:
         """Return the cost of a server that costs so much otherwise.
 
         What its end does to promises comes first, see harm.folded(). Sums
         compare like that too.
         """
-        standing = self._standing(uuid)
+        standing = self._standing(server.uuid)
         cost_us = min(cost_us, _MOST_OTHER)
-        if standing is None:
-            return cost_us
-        folded = harm.folded(self._classes, standing)
-        return folded << _OTHER_BITS | cost_us
+        if standing is not None:
+            folded = harm.folded(self._classes, standing)
+            return folded << _OTHER_BITS | cost_us
+        return self._unknown(server) << _OTHER_BITS | cost_us
+
+    def floor(self, server: Server, until_us: int) -> int | None:
+        """Return a cost that a server is not below until then.
+
+        While it runs there is ever more time left to it, and its end costs
+        less; whatever else it does, there is less. None of one to which
+        nothing was promised.
+        """
+        claimant = self._claimants.get(server.uuid)
+        if claimant is None or not claimant.is_certain:
+            return self._unknown(server) << _OTHER_BITS or None
+        if claimant.clocks.kind is not Kind.RUNNING:
+            until_us = self._now_us
+        standing = claimant.stand(self._classes, until_us)
+        return harm.folded(self._classes, standing) << _OTHER_BITS
+
+    def other_cost_us(self, cost: int) -> int:
+        """Return what a sum of costs is without promises.
+
+        Of at most 1,023 servers, see harm.LEVEL_BITS: the next does not fit.
+        """
+        return cost & _OTHER
+
+    def _unknown(self, server: Server) -> int:
+        """Return what one costs of whom it is not known how it stands."""
+        claimant = self._claimants.get(server.uuid)
+        qos = (
+            self._classes.find(server.class_name)
+            if claimant is None
+            else claimant.qos
+        )
+        return 0 if qos is None else harm.dearest(self._classes, qos)
 
     def _standing(self, uuid: str) -> Standing | None:
+        """Return where one stands, None if nothing certain is known."""
         found = self._standings.get(uuid)
         if found is None:
             claimant = self._claimants.get(uuid)
-            if claimant is None:
+            if claimant is None or not claimant.is_certain:
                 return None
             found = self._standings[uuid] = self.claim(claimant)
         return found
-
-
-def other_cost_us(cost: int) -> int:
-    """Return what a sum of costs is without promises.
-
-    That is what fits into a column of a database, and what an operator knows
-    as the cost.
-    """
-    return cost & ((1 << _OTHER_BITS) - 1)

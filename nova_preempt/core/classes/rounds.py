@@ -24,6 +24,7 @@ placements, in whatever order they come.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 import fractions
@@ -57,6 +58,11 @@ class Claimant:
     resources: Resources
     overhead_us: int = 0
     group: str = ""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether its clocks tell all, as far as can be seen."""
+        return self.clocks.kind is not None and not self.clocks.has_gap
 
     def stand(self, classes: Classes, now_us: int) -> Standing:
         """Return where it stands now."""
@@ -141,6 +147,32 @@ def one_round(
                 )
             )
     return tuple(placed)
+
+
+def foremost(
+    waiting: Iterable[Claimant],
+    classes: Classes,
+    rule: Rule,
+    now_us: int,
+    most: int,
+) -> list[Claimant]:
+    """Return those that may be among the first so many that get a host.
+
+    Where so many that are alike come first one more of them is not looked at:
+    either all of those get one, or there is none for their like, but for what
+    others may leave over. So a pass over very many looks at few.
+    """
+    ordered = sorted(
+        waiting, key=lambda one: rule.order(one.stand(classes, now_us))
+    )
+    kinds: collections.Counter[object] = collections.Counter()
+    found = []
+    for one in ordered:
+        kind = one.qos.name, one.group, tuple(sorted(one.resources.items()))
+        kinds[kind] += 1
+        if kinds[kind] <= most:
+            found.append(one)
+    return found
 
 
 class _Host:

@@ -12,7 +12,7 @@
 
 """How many cores a request of a service class gets, on which hosts.
 
-T. Menouer and P. Darmon (LNCS 11339, doi 10.1007/978-3-030-10549-5_6) offer
+T. Menouer et al. (LNCS 11339, doi 10.1007/978-3-030-10549-5_6) offer
 premium, advanced and best-effort service in four respects: how soon a request
 is served, on how good hosts, with how many cores, and in how many copies.
 Nobody asks for a number of cores; it follows from what is idle, and from who
@@ -34,7 +34,9 @@ import operator
 from typing import TypeVar
 
 from nova_preempt.core.backlog.model import Priorities
-from nova_preempt.core.classes import promethee
+from nova_preempt.core.classes.priorities import RESPECTS
+from nova_preempt.core.classes.priorities import ByPriorities
+from nova_preempt.core.classes.priorities import Waiting
 
 
 class Service(enum.IntEnum):
@@ -61,10 +63,6 @@ CATEGORIES: Mapping[Service, Category] = {
 }
 
 
-#: The four respects, in the order of CRITERIA.
-RESPECTS = ("time", "reputation", "cores", "redundancy")
-
-
 def check(priorities: Priorities) -> None:
     """Refuse what is no service.
 
@@ -80,10 +78,6 @@ def check(priorities: Priorities) -> None:
             raise ValueError(msg)
 
 
-#: What requests are put in order by, all of the same weight.
-CRITERIA = tuple(map(promethee.Criterion, RESPECTS))
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class SlaRequest:
     """What waits. ``submitted_us``: in microseconds since the epoch.
@@ -97,11 +91,6 @@ class SlaRequest:
 
     def __post_init__(self) -> None:
         check(self.priorities)
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """Its priorities, in the order of CRITERIA."""
-        return tuple(getattr(self.priorities, name) for name in RESPECTS)
 
     @property
     def category(self) -> Category:
@@ -167,18 +156,18 @@ class SlaOptions:
                     f"{least} or more"
                 )
                 raise ValueError(msg)
-        self.criteria()
+        # Says whether that many seconds can be.
+        _ = self.order
 
     def copies(self, redundancy: int) -> int:
         """Return how many servers a request is in all."""
         beside = 0 if self.replicas_include_primary else 1
         return self.replicas[Service(redundancy)] + beside
 
-    def criteria(self) -> tuple[promethee.Criterion, ...]:
-        """Return what requests are put in order by."""
-        if self.patience_s is None:
-            return CRITERIA
-        return (*CRITERIA, promethee.ageing(CRITERIA, self.patience_s))
+    @property
+    def order(self) -> ByPriorities:
+        """How requests are put in order, all respects alike."""
+        return ByPriorities(patience_s=self.patience_s)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -291,27 +280,16 @@ def in_order(
         waited for 0 seconds
     """
     by_uuid = {request.uuid: request for request in queue}
-    ages = options.patience_s is not None
-    found = promethee.ordered(
+    best = options.order.ordered(
         (
-            promethee.Alternative(
-                request.uuid,
-                request.submitted_us,
-                (
-                    *request.values,
-                    *([waited_s(request.submitted_us, now_us)] * ages),
-                ),
+            Waiting(
+                request.uuid, request.submitted_us, request.priorities
             )
             for request in queue
         ),
-        options.criteria(),
+        now_us,
     )
-    return [by_uuid[each.uuid] for each in found]
-
-
-def waited_s(since_us: int, now_us: int) -> int:
-    """Return whole seconds of waiting, never negative."""
-    return max(0, now_us - since_us) // 1_000_000
+    return [by_uuid[uuid] for uuid in best]
 
 
 def run_once(

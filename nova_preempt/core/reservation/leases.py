@@ -24,12 +24,18 @@ from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import datetime
 import math
+from typing import Any
 
+from nova_preempt.core import eligibility
+from nova_preempt.core import notice
 from nova_preempt.core.reservation import calendar
 
 PENDING = "pending"
 ACTIVE = "active"
 ENDED = "ended"  # only in an answer to a question after one lease
+
+#: How a request names reservations.
+HINT = "reservation"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -221,6 +227,39 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Guard:
+    """How long before a lease its hosts take no more servers of others.
+
+    :ivar guard_s: servers that are not preemptible, in seconds
+    """
+
+    guard_s: int
+    notice: notice.NoticeRule
+    rules: eligibility.Rules
+    termination_timeout_s: int
+    migrate_timeout_s: int
+
+    def lead_s(
+        self, preemptible: bool, minimum_runtime_s: int, notice_s: int | None
+    ) -> int:
+        """Return for how long a server must have its host for itself.
+
+        A preemptible one until its notice would have to begin, and what it
+        was promised to run for comes before the notice.
+
+        :param minimum_runtime_s: what its flavor promises
+        :param notice_s: what its flavor asks for
+        """
+        if not preemptible:
+            return self.guard_s
+        return self.rules.promised_s(minimum_runtime_s) + notice.lead_s(
+            self.notice.length_s(notice_s),
+            self.termination_timeout_s,
+            self.migrate_timeout_s,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class LeaseView:
     """Leases as they are looked at now.
 
@@ -241,6 +280,13 @@ class LeaseView:
         if self.leases is None:
             return 0
         return self.leases.free_s(host, self.now_s)
+
+    def may_take(self, host: str, lead_s: float) -> bool:
+        """Return whether a server may go there that names no reservation.
+
+        :param lead_s: see Guard
+        """
+        return is_long_enough(self.free_s(host), lead_s)
 
     def answer(self, lease_ids: Iterable[str], project_id: str) -> Answer:
         """Return the Answer for a request of a project that names these."""
@@ -278,6 +324,20 @@ class LeaseView:
         if lease.hosts <= lease.unready:
             return f"Reservation {lease.id} has no host that is empty yet."
         return ""
+
+
+def is_long_enough(free_s: float, lead_s: float) -> bool:
+    """Return whether a host that is free for so long takes a server.
+
+    :param lead_s: see Guard
+    """
+    return free_s > lead_s
+
+
+def named(hints: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the ids of reservations in hints, mostly none or one."""
+    value = (hints or {}).get(HINT) or ()
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _iso(time_s: int) -> str:

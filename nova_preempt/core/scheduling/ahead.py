@@ -44,6 +44,8 @@ def choose(
 ) -> list[tuple[Server, int]]:
     """Return who ends so that a group has its headroom, and at what cost.
 
+    The cost is what is told of it, see Policy.told_us().
+
     The cheapest that free enough of what is missing, by class; all that help
     if none do.
 
@@ -91,7 +93,7 @@ def choose(
             if any(map(each.resources.get, missing))
         ]
     )
-    return [(able[each.uuid], each.cost) for each in chosen]
+    return [(able[each.uuid], policy.told_us(each.cost)) for each in chosen]
 
 
 def freeing(

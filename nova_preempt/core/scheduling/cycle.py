@@ -46,7 +46,7 @@ from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.memo import Memo
 from nova_preempt.core.scheduling.ordered import Ordered
 from nova_preempt.core.scheduling.permission import Permission
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Unanswered
 from nova_preempt.core.scheduling.record import Considered
@@ -74,6 +74,8 @@ class Cycle:
         is about to be claimed is looked at again, and so are all hosts before
         the request is refused.
     :param memo: what other requests have worked out, None for nothing
+    :ivar told_us: see policy.Policy
+    :ivar promised: whether there are classes
     """
 
     def __init__(
@@ -97,10 +99,12 @@ class Cycle:
         self.shortlist = Shortlist(
             cloud, self.search, policy.shortlist, idle_age_s, list_age_s
         )
-        self.room = Room(request.groups[0].resources)
+        self.room = Room(request.resources)
         self._permission = Permission(
             cloud, policy.may_preempt_any(rank), refusal
         )
+        self.told_us = policy.told_us
+        self.promised = policy.classes is not None
         self._ordered = Ordered()
         self._always = policy.always
         self._first: list[str] = []

@@ -19,7 +19,8 @@ for that while, of a server and so of a host. Hosts whose floor is above what
 is found elsewhere are never looked at.
 
 A floor leaves out nobody who may be a victim of whatever request: it may be
-too low, and never too high.
+too low, and never too high. With classes, requests that end only whom
+something is promised to have floors of their own.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 import dataclasses
 
-from nova_preempt.core import capacity
 from nova_preempt.core import costs
-from nova_preempt.core import victims
+from nova_preempt.core import fitting
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
@@ -40,8 +40,13 @@ from nova_preempt.core.model import (
     Request,
     Server,
 )
+from nova_preempt.core.scheduling.policy import Classes
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.core.scheduling.tenants import Tenant
+
+#: For how long a floor by promises holds. In that time a server of a class
+#: of a half gains as much of a margin.
+_HOLDS_US = 900 * SECOND
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class Floor:
     """What a host costs at least from one time until, but not at, another.
 
     ``cost_us`` is None where no victims help; ``refusal`` says why.
+    ``promised``: what is known of promises to the servers, from ``source``.
     """
 
     providers: Sequence[Provider]
@@ -57,6 +63,8 @@ class Floor:
     until_us: int
     cost_us: int | None
     refusal: str = ""
+    promised: tuple[object, ...] = ()
+    source: object = None
 
 
 class Floors:
@@ -65,14 +73,20 @@ class Floors:
     :param request: what each of them asks for
     :param policy: the operator's, of which the terms and the costs count
     :param floor: of the cost function
+    :param has_claim: whether each of them is of a class
     """
 
     def __init__(
-        self, request: Request, policy: Policy, floor: costs.Floor
+        self,
+        request: Request,
+        policy: Policy,
+        floor: costs.Floor,
+        has_claim: bool = False,
     ) -> None:
         self._request = request
         self._policy = policy
         self._floor = floor
+        self._has_claim = has_claim
         self._known: dict[str, Floor] = {}
 
     def find(
@@ -81,9 +95,14 @@ class Floors:
         providers: Sequence[Provider],
         servers: Mapping[str, Server],
         now_us: int,
+        classes: Classes | None = None,
     ) -> Floor | None:
         """Return what is known of a host, if it still holds."""
         known = self._known.get(host)
+        if known is not None and (
+            classes is not None and known.source is not classes.source
+        ):
+            known = self._seen_again(host, known, classes)
         if (
             known is not None
             and known.since_us <= now_us < known.until_us
@@ -94,12 +113,23 @@ class Floors:
             return known
         return None
 
+    def _seen_again(
+        self, host: str, known: Floor, classes: Classes
+    ) -> Floor | None:
+        """Return it if the same is known of promises there still."""
+        if known.promised != classes.known(known.servers.values()):
+            return None
+        known = dataclasses.replace(known, source=classes.source)
+        self._known[host] = known
+        return known
+
     def work_out(
         self,
         host: Host,
         servers: Mapping[str, Server],
         tenants: Sequence[Tenant],
         now_us: int,
+        classes: Classes | None = None,
     ) -> Floor:
         """Return, and keep, what a host costs at least from now on.
 
@@ -117,35 +147,53 @@ class Floors:
             if now_us < able_us and tenant.launched_us < able_us:
                 until_us = min(until_us, able_us)
                 continue
-            uptime_us = max(0, now_us - tenant.launched_us)
-            cost, holds_us = self._floor(
-                PreemptibleServer(
-                    tenant.server.uuid,
-                    uptime_us,
-                    tenant.resources,
-                    tenant.server.project_id,
-                    tenant.server.flavor,
-                ),
-                self._policy.cost_options,
-            )
-            until_us = min(until_us, tenant.launched_us + holds_us)
-            candidates.append(
-                Candidate(tenant.server.uuid, tenant.freed, cost)
-            )
+            found = self._of_tenant(tenant, now_us, classes)
+            if found is not None:
+                cost, holds_until_us = found
+                until_us = min(until_us, holds_until_us)
+                candidates.append(
+                    Candidate(tenant.server.uuid, tenant.freed, cost)
+                )
         host = dataclasses.replace(host, candidates=tuple(candidates))
-        lack = capacity.missing(self._request, host)
+        bound = fitting.lower_bound(self._request, host)
         floor = Floor(
             host.providers,
             servers,
             now_us,
             until_us,
-            None
-            if isinstance(lack, Refusal)
-            else victims.lower_bound(candidates, lack),
-            lack.text if isinstance(lack, Refusal) else "",
+            None if isinstance(bound, Refusal) else bound,
+            bound.text if isinstance(bound, Refusal) else "",
+            () if classes is None else classes.known(servers.values()),
+            None if classes is None else classes.source,
         )
         self._known[host.uuid] = floor
         return floor
+
+    def _of_tenant(
+        self, tenant: Tenant, now_us: int, classes: Classes | None
+    ) -> tuple[int, int] | None:
+        """Return what one costs at least, and until when.
+
+        None of one whom none of these requests ends.
+        """
+        if classes is not None:
+            until_us = now_us + _HOLDS_US
+            promised = classes.floor(tenant.server, until_us)
+            if promised is not None:
+                return promised, until_us
+        if self._has_claim:
+            return None
+        cost, holds_us = self._floor(
+            PreemptibleServer(
+                tenant.server.uuid,
+                max(0, now_us - tenant.launched_us),
+                tenant.resources,
+                tenant.server.project_id,
+                tenant.server.flavor,
+            ),
+            self._policy.cost_options,
+        )
+        return cost, tenant.launched_us + holds_us
 
     def known(self, host: str) -> Floor | None:
         """Return what was worked out of a host last, whether it holds or

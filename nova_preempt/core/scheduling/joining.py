@@ -24,10 +24,10 @@ import dataclasses
 
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
+from nova_preempt.core import fitting
 from nova_preempt.core.model import (
     Candidate,
     Host,
-    Refusal,
     Request,
     Resources,
     Slot,
@@ -117,11 +117,12 @@ def _fits(
             for number, each in enumerate(freed)
         ),
     )
-    if isinstance(capacity.missing(request, after), Refusal):
+    gained = capacity.total(freed)
+    if not fitting.fits(request, after, gained):
         return False
-    gained = capacity.by_class(capacity.total(freed))
+    room = capacity.by_class(gained)
     return all(
-        amount <= host.root.free(name) + gained.get(name, 0)
+        amount <= host.free(name) + room.get(name, 0)
         for name, amount in asked.items()
         if amount
     )

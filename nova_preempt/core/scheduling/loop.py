@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nova_preempt.core.scheduling.cycle import Cycle
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 
 
 def place(

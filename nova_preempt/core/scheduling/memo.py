@@ -27,6 +27,7 @@ from nova_preempt.core.model import Host, Provider, Request, Server
 from nova_preempt.core.scheduling import tenants
 from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.policy import Policy
+from nova_preempt.core.scheduling.policy import Rank
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.tenants import Tenant
 
@@ -45,7 +46,7 @@ class Memo:
     """Tenants and floors by host. Threads may share it: they find the same."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[tuple[str, bool], _Entry] = {}
         self._floors: dict[Any, Floors] = {}
         self._most_hosts = 0
 
@@ -58,7 +59,9 @@ class Memo:
             afterwards
         """
         terms = (policy.rules, policy.actions)
-        entry = self._entries.get(host.uuid)
+        # Some requests are told of a tree, others of its root only.
+        key = (host.uuid, len(host.providers) > 1)
+        entry = self._entries.get(key)
         if (
             entry is None
             or len(entry.providers) != len(host.providers)
@@ -77,28 +80,32 @@ class Memo:
                     and policy.is_able(servers[uuid])
                 ),
             )
-            self._entries[host.uuid] = entry
+            self._entries[key] = entry
         return entry.tenants
 
-    def floors(self, request: Request, policy: Policy) -> Floors | None:
+    def floors(
+        self, request: Request, policy: Policy, rank: Rank
+    ) -> Floors | None:
         """Return what such requests cost at least, by host.
 
-        None where nothing is known of how costs change with time, as of
-        promises, which are nearer to being broken or farther from it.
+        None where nothing is known of how costs change with time.
         """
         floor = costs.FLOORS.get(policy.cost)
-        if floor is None or policy.classes is not None:
+        if floor is None:
             return None
+        has_claim = rank.claim is not None
         kind = (
             request.kind,
             policy.rules,
             policy.actions,
             policy.cost,
             policy.cost_options,
+            None if policy.classes is None else policy.classes.table,
+            has_claim,
         )
         found = self._floors.pop(kind, None)
         if found is None:
-            found = Floors(request, policy, floor)
+            found = Floors(request, policy, floor, has_claim)
         self._floors[kind] = found
         for oldest in list(self._floors)[:-MOST_KINDS]:
             self._floors.pop(oldest, None)
@@ -112,9 +119,9 @@ class Memo:
         if len(self._entries) > limit:
             kept = {listing.uuid for listing in listed}
             self._entries = {
-                uuid: entry
-                for uuid, entry in list(self._entries.items())
-                if uuid in kept
+                key: entry
+                for key, entry in list(self._entries.items())
+                if key[0] in kept
             }
         for kind, floors in list(self._floors.items()):
             if len(floors) > limit:

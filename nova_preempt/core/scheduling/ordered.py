@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nova_preempt.core.model import Server
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Trial
 from nova_preempt.core.scheduling.record import Considered
 from nova_preempt.core.scheduling.record import consider

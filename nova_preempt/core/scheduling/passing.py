@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.plans import Accept
-from nova_preempt.core.scheduling.plans import Plan
 from nova_preempt.core.scheduling.plans import Search
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Trial

@@ -28,18 +28,16 @@ import functools
 from typing import TypeAlias
 
 from nova_preempt.core import capacity
+from nova_preempt.core import fitting
 from nova_preempt.core import ordering
-from nova_preempt.core import victims
 from nova_preempt.core.model import (
     Candidate,
     Host,
+    Placement,
     Provider,
     Refusal,
     Request,
-    Resources,
     Server,
-    Slot,
-    SlotAmounts,
     VictimSet,
 )
 from nova_preempt.core.scheduling import joining
@@ -47,78 +45,13 @@ from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.memo import Memo
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.tenants import microseconds
 
 #: Tells of servers, in order of uuid, whether the host passes without them.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The request on this host, once these victims are gone.
-
-    ``missing`` is what they have to free; empty where the host has room, and
-    lacks only what filters ask for, or nothing. ``servers``: those that may
-    end there, by uuid. ``joins``: uuids of the decisions that end the victims
-    in any case; the request waits for that, beside others that ask for
-    ``waiting``.
-    """
-
-    host: Host
-    missing: SlotAmounts
-    victim_set: VictimSet
-    servers: Mapping[str, Server]
-    joins: tuple[str, ...] = ()
-    waiting: tuple[Resources, ...] = ()
-
-    @property
-    def victims(self) -> tuple[Server, ...]:
-        """Who has to be gone, in order of uuid."""
-        return tuple(self.servers[each.uuid]
-                     for each in self.victim_set.victims)
-
-    @property
-    def cost_us(self) -> int:
-        return self.victim_set.cost
-
-    @property
-    def key(self) -> ordering.Key:
-        """What plans that need victims are ordered by."""
-        return (
-            self.victim_set.cost,
-            0 if self.joins else len(self.victim_set.victims),
-            self.host.name,
-            self.host.uuid,
-        )
-
-    def retained(self) -> dict[str, dict[Slot, int]]:
-        """Return what each victim keeps until it is gone, by its uuid.
-
-        Only what is missing is taken from them. The rest stays allocated as
-        long as they live: until then it is not free, and a roll-back needs
-        it. What a provider would refuse as an allocation (less than min_unit,
-        not a multiple of step_size) cannot be kept.
-        """
-        missing = dict(self.missing)
-        inventories = {
-            provider.uuid: provider.inventories
-            for provider in self.host.providers
-        }
-        kept: dict[str, dict[Slot, int]] = {}
-        for victim in self.victim_set.victims:
-            rest = kept[victim.uuid] = {}
-            for slot, amount in self.host.held(victim.uuid).items():
-                taken = min(victim.resources.get(slot, 0),
-                            missing.get(slot, 0))
-                missing[slot] = missing.get(slot, 0) - taken
-                inventory = inventories[slot[0]][slot[1]]
-                left = min(amount - taken, inventory.max_unit)
-                left -= left % inventory.step_size
-                if left >= max(1, inventory.min_unit):
-                    rest[slot] = left
-        return kept
 
 
 class Search:
@@ -201,7 +134,7 @@ class Search:
         listed = self._cloud.listed(max_age_s)
         self._memo.forget_others(listed)
         wanted = (each for each in listed if each.uuid not in skip)
-        floors = self._memo.floors(self._request, self._policy)
+        floors = self._memo.floors(self._request, self._policy, self._rank)
         bound, closer = self._bound, None
         if floors is not None:
             bound = functools.partial(self._floor, floors)
@@ -223,12 +156,15 @@ class Search:
             return (0, 0, "", listing.uuid)
         servers = self._cloud.servers_on(listing.name)
         floor = floors.find(
-            listing.uuid, listing.providers, servers, self._now_us
+            listing.uuid, listing.providers, servers, self._now_us,
+            self._policy.classes,
         )
         if floor is None or floor.since_us < since_us:
             host = Host(listing.name, tuple(listing.providers))
             tenants = self._memo.tenants(host, servers, self._policy)
-            floor = floors.work_out(host, servers, tenants, self._now_us)
+            floor = floors.work_out(
+                host, servers, tenants, self._now_us, self._policy.classes
+            )
         if floor.cost_us is None:
             self.refusals[listing.name] = floor.refusal
             return None
@@ -247,10 +183,10 @@ class Search:
             # It may be cheaper than what is known of it says.
             return (0, 0, "", listing.uuid)
         host, _ = self._host(listing.name, listing.providers)
-        lack = self._missing(host)
-        if lack is None:
+        bound = fitting.lower_bound(self._request, host)
+        if isinstance(bound, Refusal):
+            self.refusals[host.name] = bound.text
             return None
-        bound = victims.lower_bound(host.candidates, lack)
         return None if bound is None else (bound, 0, "", listing.uuid)
 
     def _exact(self, listing: Listing) -> tuple[ordering.Key, Plan] | None:
@@ -276,13 +212,9 @@ class Search:
         joined = self._join(host, servers, accept)
         if joined is not None:
             return joined
-        lack = self._missing(host)
-        if lack is None:
-            return None
-        found = victims.cheapest_victims(
-            host.candidates,
-            lack,
-            capacity=self._capacity(host),
+        found = fitting.cheapest_victims(
+            self._request,
+            host,
             accept=accept
             and (
                 lambda chosen: accept(
@@ -290,8 +222,23 @@ class Search:
                 )
             ),
             caps=self.budgets.caps(servers.values()) if self.budgets else (),
+            exact=self._policy.exact,
         )
-        return None if found is None else Plan(host, lack, found, servers)
+        if isinstance(found, Refusal):
+            self.refusals[name] = found.text
+            return None
+        return None if found is None else self._planned(host, found, servers)
+
+    def _planned(
+        self, host: Host, found: VictimSet, servers: Mapping[str, Server]
+    ) -> Plan:
+        amounts = fitting.taken(
+            self._request,
+            host,
+            capacity.total(each.resources for each in found.victims),
+        )
+        lack = fitting.missing(host, amounts)
+        return Plan(host, lack, found, servers)
 
     def _join(
         self,
@@ -347,25 +294,26 @@ class Search:
         Of the budgets only those that are used up count.
         """
         host, _ = self._host(name, providers)
-        free = capacity.count(self._request, host, {})
+        free = fitting.count(self._request, host, {})
         freed = capacity.total(each.resources for each in host.candidates)
-        return free, capacity.count(self._request, host, freed) - free
+        return free, fitting.count(self._request, host, freed) - free
 
-    def _capacity(self, host: Host) -> dict[Slot, int]:
-        """Return that of the classes asked for: what surplus is a share of."""
-        return {
-            (host.uuid, name): host.root.inventories[name].capacity
-            for group in self._request.groups
-            for name in group.resources
-            if name in host.root.inventories
-        }
-
-    def _missing(self, host: Host) -> dict[Slot, int] | None:
-        lack = capacity.missing(self._request, host)
-        if isinstance(lack, Refusal):
-            self.refusals[host.name] = lack.text
-            return None
-        return lack
+    def placements(
+        self,
+        name: str,
+        providers: Sequence[Provider],
+        servers: Collection[Server],
+    ) -> list[Placement]:
+        """Return ways to place the request once these servers are gone."""
+        host = Host(name, tuple(providers))
+        return fitting.placements(
+            self._request,
+            host,
+            capacity.total(
+                self._policy.freed(server, host.held(server.uuid))
+                for server in servers
+            ),
+        )
 
     def _host(
         self, name: str, providers: Sequence[Provider]

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 import dataclasses
 import datetime
 from typing import Any, Protocol
@@ -48,17 +48,44 @@ PREEMPTIBLE = Rank(is_preemptible=True)
 NORMAL = Rank(is_preemptible=False)
 
 
+#: The most that a record holds: what fits into a column of a database.
+MOST_TOLD_US = 2**63 - 1
+
+
 class Classes(Protocol):
     """What promises to preemptible servers add, as they stand at one time."""
 
-    def may_preempt(self, claim: Any, uuid: str) -> bool:
+    @property
+    def table(self) -> Hashable:
+        """What is promised in general."""
+
+    @property
+    def source(self) -> object:
+        """What all that is known comes from; never changed."""
+
+    def known(self, servers: Iterable[Server]) -> tuple[object, ...]:
+        """Return what is known of servers, None of one without a class.
+
+        Where it is equal, so is all else at the same time.
+        """
+
+    def may_preempt(self, claim: Any, server: Server) -> bool:
         """Tell whether a claim is good for the end of a server.
 
         Part of a strict order: who gave way never preempts back.
         """
 
-    def cost(self, uuid: str, cost_us: int) -> int:
+    def cost(self, server: Server, cost_us: int) -> int:
         """Return the cost of a server that costs so much otherwise."""
+
+    def floor(self, server: Server, until_us: int) -> int | None:
+        """Return a cost that it is not below until then.
+
+        None of one without a class.
+        """
+
+    def other_cost_us(self, cost: int) -> int:
+        """Return what of a sum of costs has nothing to do with promises."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +96,9 @@ class Policy:
     hosts that need victims are weighed beside those with room; else only
     where no host has room. ``shortlist``: how many hosts are looked at
     together to begin with. ``preemptions``: {uuid: how often a server has
-    given way before}. ``classes``: None where there are none.
+    given way before}. ``classes``: None where there are none. ``exact``:
+    whether the victims on a host are the best, or those that are left once
+    the dearest that can be spared were given back, one by one.
     """
 
     rules: eligibility.Rules
@@ -83,6 +112,7 @@ class Policy:
     always: bool = False
     shortlist: int = 10
     classes: Classes | None = None
+    exact: bool = True
 
     def may_preempt_any(self, rank: Rank) -> bool:
         """Tell whether a request of this rank may end servers at all."""
@@ -101,7 +131,7 @@ class Policy:
         return (
             rank.claim is not None
             and self.classes is not None
-            and self.classes.may_preempt(rank.claim, server.uuid)
+            and self.classes.may_preempt(rank.claim, server)
         )
 
     def may_give_way(self, server: Server, now: datetime.datetime) -> bool:
@@ -155,7 +185,17 @@ class Policy:
         )
         if self.classes is None:
             return cost_us
-        return self.classes.cost(server.uuid, cost_us)
+        return self.classes.cost(server, cost_us)
+
+    def told_us(self, cost: int) -> int:
+        """Return what is said of a cost, or of a sum of some, in micro-units.
+
+        That by the cost function. With classes the cost that is compared has
+        far more digits, which mean nothing to anybody.
+        """
+        if self.classes is not None:
+            cost = self.classes.other_cost_us(cost)
+        return min(cost, MOST_TOLD_US)
 
     def freed(self, server: Server, held: SlotAmounts) -> SlotAmounts:
         """Return what of what a server holds its end frees."""

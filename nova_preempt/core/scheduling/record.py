@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 
 from nova_preempt.core import capacity
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,11 +51,19 @@ def consider(host: str, name: str, plan: Plan | None) -> Considered:
     )
 
 
-def why(host: str, plan: Plan, runner_up: tuple[str, int] | None) -> str:
+def why(
+    host: str,
+    plan: Plan,
+    cost_us: int,
+    runner_up: tuple[str, int] | None,
+    promised: bool = False,
+) -> str:
     """Say it in a sentence.
 
     :param host: its name, as it is to be called
+    :param cost_us: what is told of the cost of the plan
     :param runner_up: (name, cost in micro-units) of the next best host
+    :param promised: whether classes come before the cost
     """
     lack = capacity.by_class(plan.missing)
     missing = ", ".join(f"{lack[name]} {name}" for name in sorted(lack))
@@ -66,11 +74,13 @@ def why(host: str, plan: Plan, runner_up: tuple[str, int] | None) -> str:
     )
     text += (
         f"; ending {len(plan.victims)} preemptible server(s) there costs "
-        f"{plan.cost_us / 1e6:g} s, the least of any sufficient set"
+        f"{cost_us / 1e6:g} s, the least of any sufficient set"
     )
+    if promised:
+        text += " that harms promises to classes as little"
     if not plan.victim_set.optimal:
         text += " that was found within the search budget"
     if runner_up is None:
         return text + "; no other host can serve the request"
-    name, cost_us = runner_up
-    return text + f"; next would be {name} at {cost_us / 1e6:g} s"
+    name, next_us = runner_up
+    return text + f"; next would be {name} at {next_us / 1e6:g} s"

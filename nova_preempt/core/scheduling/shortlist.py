@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 import itertools
 
-from nova_preempt.core.scheduling.plans import Plan
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.plans import Search
 from nova_preempt.core.scheduling.port import Cloud
 

@@ -66,7 +66,7 @@ class ReservationFilter(filters.BaseHostFilter):
             return lambda node: node in answer.hosts
         view = known.view()
         lead_s = _lead_s(spec_obj)
-        return lambda node: view.free_s(node) > lead_s
+        return lambda node: view.may_take(node, lead_s)
 
 
 def _lead_s(spec_obj):
@@ -74,14 +74,9 @@ def _lead_s(spec_obj):
 
     At least one second longer than that.
     """
-    if not request.is_preemptible(spec_obj):
-        return CONF.reservation.guard_s
-    options = CONF.preemption
-    extra_specs = spec_obj.flavor.extra_specs or {}
-    notice_s = eviction_policy.notice_rule(options).length_s(
-        specs.notice_s(extra_specs))
-    # Before that its notice would have to begin, and what it was promised
-    # to run for comes before the notice.
-    return (eviction_policy.get_rules(options).promised_s(
-                specs.minimum_runtime_s(extra_specs))
-            + eviction_policy.lead_s(notice_s, options))
+    preemptible = request.is_preemptible(spec_obj)
+    extra_specs = (spec_obj.flavor.extra_specs or {}) if preemptible else {}
+    return eviction_policy.get_guard(
+        CONF.preemption, CONF.reservation.guard_s).lead_s(
+            preemptible, specs.minimum_runtime_s(extra_specs),
+            specs.notice_s(extra_specs))

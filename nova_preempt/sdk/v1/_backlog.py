@@ -112,3 +112,14 @@ class BacklogMixin:
         """
         return self._get_resource(
             _backlog.BacklogReport, None).fetch(self, **query)
+
+    def get_backlog_plan(self):
+        """A BacklogPlan, for administrators: who would start now, and where.
+
+        Nobody does.
+        """
+        return self._get_resource(_backlog.BacklogPlan, None).fetch(self)
+
+    def backlog_classes(self):
+        """A generator of BacklogClasses, the most important first."""
+        return self._all(_backlog.BacklogClass)

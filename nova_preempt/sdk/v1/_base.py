@@ -31,8 +31,11 @@ class Resource(resource.Resource):
     refuses what it does not know. After that a resource has what the service
     has answered, and nothing else.
 
-    _max_microversion is the version that brought the resource.
+    _max_microversion is the version that brought the resource, or has added
+    to it; _least_microversion is then the one that brought it.
     """
+
+    _least_microversion = None
 
     _allow_unknown_attrs_in_body = True
     commit_method = 'PATCH'
@@ -59,10 +62,11 @@ class Resource(resource.Resource):
         :raises NotSupported: the service, or the default_microversion that
             is configured, is too old
         """
-        needed = cls._max_microversion
+        latest = cls._max_microversion
+        needed = cls._least_microversion or latest
         version = (session.default_microversion or
-                   utils.maximum_supported_microversion(session, needed) or
-                   needed)
+                   utils.maximum_supported_microversion(session, latest) or
+                   latest)
         if (discover.normalize_version_number(version) <
                 discover.normalize_version_number(needed)):
             raise exceptions.NotSupported(

@@ -24,7 +24,8 @@ class BacklogRequest(_base.Resource):
     resource_key = 'request'
     resources_key = 'requests'
     base_path = '/requests'
-    _max_microversion = '1.3'
+    _least_microversion = '1.3'
+    _max_microversion = '1.5'
 
     allow_create = True
     allow_fetch = True
@@ -75,6 +76,10 @@ class BacklogRequest(_base.Resource):
     servers = resource.Body('servers', type=list)
     #: A dict for each change, the oldest first; not in lists.
     history = resource.Body('history', type=list)
+    #: How long it has run, waited and started, and what its class promises;
+    #: of services with 1.5, and not in lists.
+    availability = resource.Body('availability', type=dict)
+    promised_availability = resource.Body('promised_availability')
 
     def cancel(self, session, servers=False):
         """Give it up.
@@ -118,3 +123,43 @@ class BacklogReport(_base.Single):
     until = resource.Body('until')
     #: A dict for each class, with a "series" of points.
     classes = resource.Body('classes', type=list)
+
+
+class BacklogPlan(_base.Single):
+    """What the next pass over the requests that wait would do."""
+
+    resource_key = 'backlog_plan'
+    base_path = '/backlog-plan'
+    _max_microversion = '1.4'
+
+    at = resource.Body('at')
+    #: off, greedy, exact or ecsched; off is one by one.
+    mode = resource.Body('mode')
+    #: Why nothing is started, '' if it is.
+    stopped = resource.Body('stopped')
+    requests_waiting = resource.Body('requests_waiting')
+    #: A dict for each request, with "hosts", [] where Nova is to choose.
+    starts = resource.Body('starts', type=list)
+    #: A dict for each host, by name, with what is used of it before and after.
+    hosts = resource.Body('hosts', type=list)
+
+
+class BacklogClass(_base.Resource):
+    """A class of service, with its promise."""
+
+    resources_key = 'classes'
+    base_path = '/classes'
+    _max_microversion = '1.5'
+
+    allow_list = True
+
+    name = resource.Body('name', alternate_id=True)
+    #: 1 is the most important.
+    importance = resource.Body('importance')
+    #: The share of time that its servers are promised to run.
+    availability = resource.Body('availability')
+    safety_margin_s = resource.Body('safety_margin_s')
+    overhead_limit = resource.Body('overhead_limit')
+    least_run_s = resource.Body('least_run_s')
+    #: Whether any user may ask for it.
+    open = resource.Body('open')

@@ -174,22 +174,60 @@ class InventoryEndpoint:
                  'hidden': False} for name, values in sorted(found.items())]
 
 
+class BacklogEndpoint:
+    """Answers about what waits as the engine would."""
+
+    target = messaging.Target(namespace=rpc.BACKLOG, version='1.0')
+
+    def __init__(self):
+        self.calls = []
+        self.mode = 'exact'
+        self.stopped = ''
+
+    def plan(self, context):
+        self.calls.append((context, 'plan'))
+        planned = self.mode != 'off'
+        return {
+            'mode': self.mode, 'stopped': self.stopped, 'waiting': 3,
+            'starts': [
+                {'request': make_uuid('r1'), 'name': 'batch',
+                 'project_id': 'p', 'flavor': 'big', 'count': 3,
+                 'hosts': {'host2': 1, 'host1': 2} if planned else {}},
+                {'request': make_uuid('r2'), 'name': '', 'project_id': 'q',
+                 'flavor': 'spot', 'count': 1, 'hosts': {}}],
+            'hosts': [
+                {'name': f'host{number}', 'resources': {
+                    'VCPU': {'capacity': 16, 'used': number,
+                             'used_after': number + 4 * count * planned},
+                    'MEMORY_MB': {'capacity': 0, 'used': 0,
+                                  'used_after': 0}}}
+                for number, count in ((1, 2), (2, 1), (3, 0))]}
+
+
 class Trusts:
     """Makes trusts as Keystone would, of tokens "user:project"."""
 
     def __init__(self):
         #: {id: (token, project, user, roles)}
         self.made = {}
+        self.expiries = {}
         #: Raised by the method of this name.
         self.fails = {}
 
-    def create(self, auth_token, project_id, user_id, roles):
+    def create(self, auth_token, project_id, user_id, roles, expires_at):
         self._fail('create')
         if auth_token.startswith('robot:'):
             raise trusts.TrustRefused('not with an application credential')
         trust_id = f'trust{len(self.made)}'
         self.made[trust_id] = (auth_token, project_id, user_id, roles)
+        self.expiries[trust_id] = expires_at
         return trust_id
+
+    def find(self, user_id, expires_at):
+        self._fail('find')
+        return [trust_id for trust_id, made in self.made.items()
+                if (made[2], self.expiries[trust_id])
+                == (user_id, expires_at)]
 
     def delete(self, trust_id):
         self._fail('delete')
@@ -211,7 +249,11 @@ class Reading:
         self.flavors = {
             'f1': model.Alternative('f1', 'big', {
                 'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
-            'f2': model.Alternative('f2', 'spot', {'VCPU': 1}, True)}
+            'f2': model.Alternative('f2', 'spot', {'VCPU': 1}, True),
+            'gold': model.Alternative('gold', 'golden', {'VCPU': 2}, True,
+                                      class_name='gold'),
+            'silver': model.Alternative('silver', 'silver', {'VCPU': 2}, True,
+                                        class_name='silver')}
         self.ladders = {'web': [
             model.Alternative(f'{name}{cores}', f'{name}{cores}',
                               {'VCPU': cores},
@@ -322,10 +364,16 @@ class ApiTestCase(DatabaseTestCase):
         self.told = []
         self.conf.set_override('enabled', True, 'backlog')
         self.conf.set_override('ladders', True, 'backlog')
+        self.conf.set_override('enabled', True, 'classes')
+        self.conf.set_override('qos_class', [
+            {'name': 'gold', 'importance': '1', 'availability': '0.95',
+             'open': 'true'},
+            {'name': 'silver', 'importance': '2', 'availability': '0.9'}],
+            'classes')
         made = app.make_services(self.conf)
         self.services = services = dataclasses.replace(
             made, intake=intake.Intake(self.conf, made.database, self.trusts,
-                                       self.reading, lambda: ('gold',),
+                                       self.reading, made.classes,
                                        ladders=ladders.load(
                                            self.conf.backlog),
                                        tell=self.tell))
@@ -396,8 +444,9 @@ class AnsweringTestCase(ApiTestCase):
         self.inventory.settings = lambda: {
             name: (item.reservable, item.extra)
             for name, item in reservable.get_hosts(self.db).items()}
+        self.backlog = BacklogEndpoint()
         self.engine = self.serve('nova_preempt_engine', EngineEndpoint(),
-                                 self.inventory)
+                                 self.inventory, self.backlog)
 
     def serve(self, topic, endpoint, *more):
         server = messaging.get_rpc_server(

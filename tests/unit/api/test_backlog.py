@@ -13,15 +13,19 @@
 """Requests for servers as users leave, see, change and cancel them."""
 
 import datetime
+from unittest import mock
 
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
+from nova_preempt.backlog import leftovers
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
+from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
+from nova_preempt.db import backlog_begun
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 from tests.unit.db import test_backlog
@@ -36,6 +40,13 @@ def in_hours(hours):
     now = datetime.datetime.now(datetime.UTC).replace(
         microsecond=0, tzinfo=None)
     return f'{(now + datetime.timedelta(hours=hours)).isoformat()}Z'
+
+
+SPOT = {'flavorRef': 'f2'}
+
+
+class Killed(BaseException):
+    """As if the process had been, by SIGKILL."""
 
 
 class BacklogTestCase(base.ApiTestCase):
@@ -84,13 +95,14 @@ class TestCreate(BacklogTestCase):
 
     def test_answer(self):
         made = self.create(
-            count=3, least_count=2, flavors=['f2', 'f1'], name='mine',
+            count=3, least_count=2, flavors=['f2', 'gold'], name='mine',
             priorities={'time': 3}, not_before=in_hours(1),
             not_after=in_hours(2), longest_wait_s=7200, comes_back=True,
             back_until=in_hours(3), most_returns=4, **{'class': 'gold'},
             compute_version='2.90',
-            server={'key_name': 'key', 'min_count': 1, 'max_count': 9,
-                    'adminPass': 'secret', 'user_data': 'c2VjcmV0'})
+            server={'flavorRef': 'f2', 'key_name': 'key', 'min_count': 1,
+                    'max_count': 9, 'adminPass': 'secret',
+                    'user_data': 'c2VjcmV0'})
         for name in ('id', 'created_at', 'updated_at', 'waits_since',
                      'not_before', 'not_after', 'back_until'):
             self.assertTrue(made.pop(name), name)
@@ -101,8 +113,8 @@ class TestCreate(BacklogTestCase):
             'count': 3, 'least_count': 2, 'flavors': [
                 {'id': 'f2', 'name': 'spot', 'resources': {'VCPU': 1},
                  'preemptible': True},
-                {'id': 'f1', 'name': 'big', 'preemptible': False,
-                 'resources': {'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}}],
+                {'id': 'gold', 'name': 'golden', 'preemptible': True,
+                 'resources': {'VCPU': 2}}],
             'ladder': '', 'class': 'gold', 'priorities': {
                 'time': 3, 'reputation': 1, 'cores': 1, 'redundancy': 1},
             'longest_wait_s': 7200, 'comes_back': True, 'most_returns': 4,
@@ -200,8 +212,9 @@ class TestRefused(BacklogTestCase):
         self.refused('most_returns', 'it needs comes_back', most_returns=1)
 
     def test_names(self):
-        self.refused('class', "there is no 'silver', but gold",
-                     **{'class': 'silver'})
+        for name in ('silver', 'bronze'):
+            self.refused('class', f"'{name}' is none that may be asked for, "
+                         'but these are: gold', **{'class': name})
         self.refused('flavors', 'There is no f3.', flavors=['f1', 'f3'])
         self.refused('flavors', 'There is no f3.',
                      server={'flavorRef': 'f3'})
@@ -327,7 +340,79 @@ class TestRefused(BacklogTestCase):
         with self.db.engine.begin() as connection:
             connection.exec_driver_sql(
                 'ALTER TABLE away RENAME TO backlog_changes')
+        # What could not be taken back is, later.
+        self.assertEqual(1, len(self.trusts.made))
+        self.clear_up()
         self.assert_nothing_is_kept()
+
+    def clear_up(self, in_s=leftovers.LATE_S + 1):
+        """What the engine does a while later."""
+        leftovers.Leftovers(self.db, self.trusts).clear(
+            timeutils.utcnow() + datetime.timedelta(seconds=in_s))
+        return [item.uuid for item in backlog_begun.older(
+            self.db, datetime.datetime.max, 99)]
+
+    def test_whoever_takes_it_dies(self):
+        """Before and after each step; a whole one stays, others go."""
+        kept = self.create()['id']
+        for place, name in ((backlog_begun, 'begin'),
+                            (self.trusts, 'create'), (backlog, 'create')):
+            for after in (False, True):
+                self.assert_dies(place, name, after)
+        self.assertEqual(2, len(self.ids()))
+        # Nobody looks while it may be under way.
+        self.assertEqual(4, len(self.clear_up(0)))
+        self.assertEqual(4, len(self.trusts.made))
+        self.assertEqual([], self.clear_up())
+        self.assertEqual({backlog.get(self.db, uuid).trust_id
+                          for uuid in self.ids()}, set(self.trusts.made))
+        self.assertIn(kept, self.ids())
+
+    def assert_dies(self, place, name, after):
+        real = getattr(place, name)
+
+        def die(*args, **kwargs):
+            if after:
+                real(*args, **kwargs)
+            raise Killed
+
+        # Nobody is there to take anything back.
+        with mock.patch.object(place, name, die), mock.patch.object(
+                self.services.intake, '_forget'):
+            self.assertRaises(Killed, self.create)
+
+    def test_keystone_does_not_say_whether_it_made_one(self):
+        create = self.trusts.create
+
+        def no_answer(*args):
+            create(*args)
+            raise trusts.KeystoneError('timeout')
+
+        with mock.patch.object(self.trusts, 'create', no_answer):
+            self.create(code=503)
+        self.assertEqual(1, len(self.trusts.made))
+        self.trusts.fails['find'] = trusts.KeystoneError('away')
+        self.assertEqual(1, len(self.clear_up()))
+        self.trusts.fails.clear()
+        self.assertEqual([], self.clear_up())
+        self.assert_nothing_is_kept()
+
+    def test_one_that_took_too_long_is_not_taken(self):
+        """The engine has given it up: its trust may be gone."""
+        create = self.trusts.create
+
+        def stand_still(*args):
+            made = create(*args)
+            self.trusts.fails['delete'] = trusts.KeystoneError('away')
+            self.clear_up()
+            self.trusts.fails.clear()
+            return made
+
+        with mock.patch.object(self.trusts, 'create', stand_still):
+            self.assertEqual('Making a trust took too long.',
+                             self.create(code=503))
+        self.assert_nothing_is_kept()
+        self.assertEqual([], self.clear_up())
 
     def test_the_complaint_is_about_what_happened_first(self):
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
@@ -342,6 +427,10 @@ class TestRefused(BacklogTestCase):
         self.trusts.create = another_is_made_meanwhile
         self.assertIn('max_requests_per_project', self.create(code=403))
         self.assertEqual(1, len(self.ids()))
+        self.trusts.fails.clear()
+        self.assertEqual(2, len(self.trusts.made))
+        self.clear_up()
+        self.assertEqual(1, len(self.trusts.made))
 
 
 class TestLimit(BacklogTestCase):
@@ -424,8 +513,10 @@ class TestSeen(BacklogTestCase):
             shown['position'], shown['estimate_s'],
             shown['waits_for']['code']))
         self.boots(uuid)
-        backlog.note_servers(self.db, uuid, [
-            model.OwnServer(UNKNOWN, 1, model.RUNNING, base.NOW)])
+        self.assertTrue(backlog.record(
+            self.db, uuid, model.OPEN, base.NOW, answers.Verdict(
+                model.PLACING, {}, (model.OwnServer(
+                    UNKNOWN, 1, model.RUNNING, base.NOW),))))
         shown = self.show(uuid)
         self.assertEqual([{'id': UNKNOWN, 'status': 'running',
                            'since': '2026-11-20T12:00:00Z'}],
@@ -437,7 +528,7 @@ class TestSeen(BacklogTestCase):
 class TestChange(BacklogTestCase):
 
     def test_wishes(self):
-        uuid = self.create(longest_wait_s=60)['id']
+        uuid = self.create(longest_wait_s=60, server=SPOT)['id']
         at = in_hours(5)
         changed = self.change(uuid, name='other', not_after=at,
                               longest_wait_s=None, priorities={'cores': 2},

@@ -48,12 +48,13 @@ OPERATIONS = (
     ('/v1/requests/{request_id}', 'get'),
     ('/v1/requests/{request_id}', 'patch'),
     ('/v1/requests/{request_id}', 'delete'),
-    ('/v1/requests-statistics', 'get'), ('/v1/requests-report', 'get'))
+    ('/v1/requests-statistics', 'get'), ('/v1/requests-report', 'get'),
+    ('/v1/backlog-plan', 'get'), ('/v1/classes', 'get'))
 
 
 class TestDocument(base.AnsweringTestCase):
 
-    microversion = '1.3'
+    microversion = '1.5'
 
     def test_all_operations_are_there(self):
         document = self.get('/v1/openapi.json', None)
@@ -66,7 +67,7 @@ class TestDocument(base.AnsweringTestCase):
 class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
-    microversion = '1.3'
+    microversion = '1.5'
     #: Of each of the three kinds of requests; tests.slow has more.
     examples = 3
 
@@ -95,7 +96,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.3'}
+                   'OpenStack-API-Version': 'preemption 1.5'}
 
         @hypothesis.settings(
             max_examples=self.examples, print_blob=False,

@@ -20,6 +20,7 @@ from oslo_config import cfg
 
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import passes
+from nova_preempt.classes import order as class_order
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import fair_share
 from nova_preempt.core.backlog import model
@@ -52,7 +53,7 @@ class TestOrders(OrdersTestCase):
     def test_unknown(self):
         with self.assertRaisesRegex(
                 ValueError, r"\[backlog\]order is 'x', not one of "
-                            'fair_share, fifo, promethee'):
+                            'fair_share, fifo, promethee, qos'):
             self.load(order='x')
 
     def test_weights(self):
@@ -62,6 +63,14 @@ class TestOrders(OrdersTestCase):
             with self.subTest(weights), self.assertRaisesRegex(
                     ValueError, text):
                 self.load(order='promethee', priority_weights=weights)
+
+    def test_by_promises(self):
+        with self.assertRaisesRegex(
+                ValueError, r'\[backlog\]order is qos, but '
+                            r'\[classes\]enabled is false'):
+            self.load(order='qos')
+        self.assertIsInstance(passes.load_order(self.conf.backlog, object()),
+                              class_order.Qos)
 
     def test_what_is_not_installed(self):
         missing = {'numpy': None}

@@ -34,10 +34,10 @@ class BacklogTestCase(test_commands.ClientTestCase):
     def request(self, *arguments, **values):
         return self.json('backlog', 'request', *arguments, **values)
 
-    def create(self, name, *arguments, **values):
+    def create(self, name, *arguments, flavor='f1', **values):
         return self.request(
             'create', name, '--image', self.reading.image_id, '--flavor',
-            'f1', *arguments, **values)
+            flavor, *arguments, **values)
 
     def kept(self, made):
         return backlog.get(self.db, made['id'])
@@ -90,7 +90,8 @@ class TestCreate(BacklogTestCase):
             '--priority', 'time=3', '--priority', 'cores=2',
             '--not-before', '2036-01-01T00:00', '--not-after',
             '2036-01-02T00:00', '--longest-wait', '1h30m', '--comes-back',
-            '--back-until', '2036-01-03T00:00', '--most-returns', '5')
+            '--back-until', '2036-01-03T00:00', '--most-returns', '5',
+            flavor='f2')
         self.assertEqual(
             (4, 2, 'gold', '2036-01-01T00:00:00Z', '2036-01-02T00:00:00Z',
              5400, True, '2036-01-03T00:00:00Z', 5),
@@ -166,14 +167,14 @@ class TestRequests(BacklogTestCase):
     def test_by_name(self):
         made = self.create('a')
         for name in ('a', made['id']):
-            self.assertEqual(made, self.request('show', name))
+            self.assertEqual(made['id'], self.request('show', name)['id'])
         self.refused("There is no request 'b'", 'show', 'b')
         self.create('a')
         self.refused('more than one', 'show', 'a')
 
     def test_set(self):
         made = self.create('a', '--class', 'gold', '--longest-wait', '60',
-                           '--comes-back')
+                           '--comes-back', flavor='f2')
         changed = self.request(
             'set', 'a', '--name', 'b', '--count', '2', '--no-comes-back',
             '--not-after', '2036-01-01T00:00', '--unset', 'class', '--unset',
@@ -183,8 +184,32 @@ class TestRequests(BacklogTestCase):
             tuple(changed[name] for name in (
                 'name', 'count', 'comes_back', 'not_after', 'class',
                 'longest_wait_s')))
-        self.assertEqual(changed, self.request('show', made['id']))
+        shown = self.request('show', made['id'])
+        for each in (changed, shown):
+            # They count.
+            self.assertEqual(0, each.pop('availability')['running_s'])
+        self.assertEqual(changed, shown)
         self.refused('nothing to change', 'set', 'b')
+
+    def test_availability(self):
+        made = self.create('a', '--class', 'gold', flavor='f2')
+        found = self.request('show', made['id'])
+        self.assertEqual(0.95, found['promised_availability'])
+        self.assertEqual({'running_s', 'waiting_s', 'starting_s', 'share'},
+                         set(found['availability']))
+        self.refused("'silver' is none that may be asked for, but these are: "
+                     'gold', 'create', 'b', '--image', self.reading.image_id,
+                     '--flavor', 'f2', '--class', 'silver')
+
+    def test_classes(self):
+        self.assertEqual([
+            {'Name': 'gold', 'Importance': 1, 'Availability': 0.95,
+             'Safety Margin (s)': 300, 'Overhead Limit': 0.05,
+             'Least Run (s)': 300, 'Open': True},
+            {'Name': 'silver', 'Importance': 2, 'Availability': 0.9,
+             'Safety Margin (s)': 300, 'Overhead Limit': 0.1,
+             'Least Run (s)': 300, 'Open': False}],
+            self.json('backlog', 'class', 'list'))
 
     def test_cancel(self):
         made = [self.create(name)['id'] for name in 'abc']
@@ -203,7 +228,7 @@ class TestNumbers(BacklogTestCase):
 
     def setUp(self):
         super().setUp()
-        self.made = self.create('a', '--class', 'gold')['id']
+        self.made = self.create('a', '--class', 'gold', flavor='f2')['id']
 
     def test_stats(self):
         found = self.json('backlog', 'stats', '--hours', '2')
@@ -253,6 +278,57 @@ class TestNumbers(BacklogTestCase):
             '--until', '2026-01-02T00:00:00Z', '--plot',
             str(self.directory / 'a.png'), code=1)
         self.assertIn('There is nothing to plot', text)
+
+
+class TestPlan(BacklogTestCase):
+
+    def plan(self, *arguments, **values):
+        return self.openstack('backlog', 'plan', *arguments, token=ADMIN,
+                              **values)
+
+    def test_table(self):
+        found = self.json('backlog', 'plan', token=ADMIN)
+        self.assertEqual(
+            [('big', 3, {'host1': 2, 'host2': 1}), ('spot', 1, {})],
+            [(item['Flavor'], item['Count'], item['Hosts'])
+             for item in found])
+        self.assertIn("host1='2', host2='1'", self.plan())
+        self.assertIn('403', self.openstack('backlog', 'plan', code=1))
+
+    def test_hosts(self):
+        found = self.json('backlog', 'plan', '--hosts', token=ADMIN)
+        self.assertIn({'Host': 'host1', 'Resource Class': 'VCPU',
+                       'Capacity': 16, 'Used': 1, 'Used After': 9}, found)
+        self.assertEqual(6, len(found))
+
+    def test_why_nothing_is_started(self):
+        self.backlog.stopped = 'the backlog is paused: a fire'
+        with self.assertLogs('nova_preempt.client.backlog') as logs:
+            self.plan()
+        self.assertIn('a fire', logs.output[0])
+
+    def test_plot(self):
+        file = self.directory / 'a.svg'
+        for mode in ('exact', 'off'):
+            self.backlog.mode = mode
+            self.plan('--plot', str(file))
+            text = file.read_text()
+            for label in (('4 servers of 2 requests start now, of 3 '
+                           'that wait'), 'host3', 'VCPU', 'started now'):
+                self.assertIn(label, text)
+        # There is none of it.
+        self.assertNotIn('MEMORY_MB', text)
+
+    def test_no_plot(self):
+        file = str(self.directory / 'a.png')
+        with mock.patch.dict('sys.modules', {'matplotlib.figure': None}):
+            self.assertIn('pip install nova-preempt[report]',
+                          self.plan('--plot', file, code=1))
+        with mock.patch.object(self.backlog, 'plan', return_value={
+                'mode': 'off', 'stopped': '', 'waiting': 0, 'starts': [],
+                'hosts': []}):
+            self.assertIn('no host is in use',
+                          self.plan('--plot', file, code=1))
 
 
 class Cloud(test_lookup.Cloud):

@@ -46,6 +46,17 @@ class TestMarks(unittest.TestCase):
             with self.subTest(hints):
                 self.assertIs(expected, extra_specs.hint_is_preemptible(hints))
 
+    def test_class_of_preemptible_servers(self):
+        for specs, expected in (
+            ({}, ''),
+            ({'preemptible:enabled': 'true'}, ''),
+            ({'preemptible:enabled': 'true',
+              'preemptible:class': 'gold'}, 'gold'),
+            ({'preemptible:class': 'gold'}, ''),
+        ):
+            with self.subTest(specs):
+                self.assertEqual(expected, extra_specs.class_name(specs))
+
     def test_minimum_runtime(self):
         key = extra_specs.MINIMUM_RUNTIME
         for specs, expected in (({}, 0), ({key: '90'}, 90), ({key: '-5'}, 0),

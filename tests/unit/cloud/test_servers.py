@@ -63,7 +63,8 @@ class TestPieces(unittest.TestCase):
                                new=SimpleNamespace(get_by_filters=get)), (
                 mock.patch.object(servers, 'PIECE', 3)):
             return [[instance.uuid for instance in piece]
-                    for piece in servers._pieces(None, dict(filters))]
+                    for piece in servers.pieces(
+                        None, dict(filters), [])]
 
     def test_each_once(self):
         self.assertEqual([[]], self.read(0))

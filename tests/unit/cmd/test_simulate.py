@@ -12,10 +12,12 @@
 """nova-preempt-simulate, from its arguments to what it prints."""
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
 import pathlib
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -26,6 +28,7 @@ from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory
 from nova_preempt.embedded import nodes
 from nova_preempt.simulator import setting
+from nova_preempt.simulator import sweep
 
 CLOUD = """
 hosts:
@@ -124,6 +127,47 @@ class TestRun(Case):
         self.assertEqual(1, without['classes']['normal']['refused'])
         code, out, _ = self.run_it('--policy', off, '--compare', off)
         self.assertEqual([off, off], out.splitlines()[0].split())
+
+    def test_a_picture_of_all_policies(self):
+        off = self.write('off.conf', '[preemption]\nenabled = false\n')
+        path = self.directory / 'pictures'
+        code, _, err = self.run_it('--compare', off, '--plot', str(path),
+                                   '--plot-format', 'svg')
+        self.assertEqual(0, code)
+        file = path / 'simulation.svg'
+        self.assertIn(f'{file} is drawn', err)
+        self.assertIn('Evictions', file.read_text())
+
+    def test_without_matplotlib_nothing_is_simulated(self):
+        with mock.patch.dict(sys.modules, {'matplotlib.figure': None}):
+            code, out, err = self.run_it('--plot', str(self.directory))
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('pip install nova-preempt[report]', err)
+
+    @unittest.skipUnless(importlib.util.find_spec('pyarrow'),
+                         'the extra parquet is not installed')
+    def test_records_as_parquet(self):
+        import pyarrow.parquet
+        path = str(self.directory / 'records.parquet')
+        self.assertEqual(0, self.run_it('--records', path)[0])
+        rows = pyarrow.parquet.read_table(path).to_pylist()
+        self.assertIn({'t': 100, 'event': 'preempted', 'id': 'n',
+                       'class': 'normal', 'host': 'a-1', 'victims': ['one'],
+                       'decision': None, 'policy': None}, rows)
+        lines = str(self.directory / 'records')
+        self.run_it('--records', lines)
+        self.assertEqual(
+            [json.loads(line) for line
+             in pathlib.Path(lines).read_text().splitlines()],
+            [{name: value for name, value in row.items()
+              if value is not None} for row in rows])
+
+    def test_without_pyarrow(self):
+        with mock.patch.dict(sys.modules, {'pyarrow': None}):
+            code, _, err = self.run_it('--records', str(
+                self.directory / 'records.parquet'))
+        self.assertEqual(1, code)
+        self.assertIn('pip install nova-preempt[parquet]', err)
 
     def test_what_is_not_simulated_is_said(self):
         path = self.write('nova.conf', '[DEFAULT]\nx = 1\n[preemption]\n'
@@ -294,3 +338,74 @@ restore_at_once = 5
             self.write('nova.conf', '[preemption]\nnotice_s = 99\n')
             found, _ = simulation_files.read_policy(None, 1)
         self.assertEqual(30, found.policy.notice.length_s(None))
+
+    def test_who_waits_in_the_backlog(self):
+        cloud = self.write('waits.yaml', CLOUD + 'waiting: [s]\n')
+        on = self.write('on.conf', '[backlog]\nenabled = true\n'
+                                   'pass_interval_s = 10\n')
+        exact = self.write('exact.conf', '[backlog]\nenabled = true\n'
+                           'ladders = true\nbatch_mode = exact\n')
+        trace = self.write('more.jsonl', TRACE + TRACE.strip().splitlines()[
+            0].replace('"one"', '"three"').replace('"t": 0', '"t": 400'))
+        code, out, err = self.main(
+            'run', '--cloud', cloud, trace, '--json', '--compare', on,
+            '--compare', exact)
+        self.assertEqual(0, code)
+        self.assertIn('exact.conf: not simulated: [backlog]ladders', err)
+        off, *waits = (each['classes']['s'] for each in json.loads(out))
+        self.assertNotIn('queued', off)
+        for each in waits:
+            self.assertEqual((3, 0), (each['queued'],
+                                      each.get('refused', 0)))
+
+    def test_a_backlog_that_cannot_be(self):
+        path = self.write('nova.conf', '[backlog]\nenabled = true\n'
+                                       'order = nobody\n')
+        code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
+                                 '--policy', path)
+        self.assertEqual(1, code)
+        self.assertIn("order is 'nobody', not one of", err)
+
+
+class TestSweep(Case):
+
+    def sweep(self, *args):
+        def in_order(jobs, count):
+            # As processes would, which tests of their own have.
+            for job in jobs:
+                yield job, sweep.run(job)
+
+        with mock.patch.object(sweep, 'in_processes', in_order):
+            return self.main('sweep', '--cloud', self.cloud, self.trace,
+                             *args)
+
+    def test_means_of_all_seeds(self):
+        off = self.write('off.conf', '[preemption]\nenabled = false\n')
+        code, out, _ = self.sweep('--policy', off, '--seeds', '0-2')
+        self.assertEqual(0, code)
+        lines = out.splitlines()
+        self.assertEqual('means of 3 seeds', lines[0])
+        rows = dict(line.rsplit('  ', 1) for line in lines[1:])
+        rows = {name.strip(): value for name, value in rows.items()}
+        self.assertEqual('1', rows['normal: refused'])
+
+    def test_a_line_for_each_run(self):
+        off = self.write('off.conf', '[preemption]\nenabled = false\n')
+        other = self.write('other.jsonl', TRACE)
+        code, out, _ = self.sweep(other, '--policy', off, '--policy',
+                                  self.write('on.conf', ''), '--seeds', '3-4',
+                                  '--json')
+        self.assertEqual(0, code)
+        found = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(8, len(found))
+        self.assertEqual({self.trace, other},
+                         {each['trace'] for each in found})
+        for each in found:
+            self.assertEqual(
+                1 if each['policy'] == off else 0,
+                each['classes']['normal'].get('refused', 0))
+
+    def test_seeds(self):
+        for wrong in ('a', '3-1', '1-2-3', '0-100000', '-1'):
+            code, _, _ = self.sweep(f'--seeds={wrong}')
+            self.assertEqual(2, code, wrong)

@@ -92,6 +92,28 @@ class TestChecks(testtools.TestCase):
         tables.make(db.Database(self.conf))
         self.assertEqual({}, self.results())
 
+    def test_classes(self):
+        self.set(enabled=True, group='classes')
+        self.assert_found('Classes', 'FAILURE', 'qos_class: there are 0 cl')
+        silver = {'name': 'silver', 'importance': '1', 'availability': '0.9'}
+        self.set(qos_class=[silver], group='classes')
+        self.assertEqual({}, self.results())
+        self.set(qos_class=[{**silver, 'safety_margin_s': '299'}],
+                 group='classes')
+        self.assert_found(
+            'Classes', 'WARNING',
+            'class silver has a safety_margin_s below the pass period, 300 s')
+        self.set(qos_class=[silver], group='classes')
+        spot = {'preemptible:enabled': 'true'}
+        for specs, text in (
+                ({**spot, 'preemptible:class': 'gold'},
+                 "flavor a is of class 'gold', which is not one of silver."),
+                ({'preemptible:class': 'silver'},
+                 "flavor a is of class 'silver', but not preemptible.")):
+            self.flavors.return_value = [
+                ('a', specs), ('b', {**spot, 'preemptible:class': 'silver'})]
+            self.assert_found('Classes', 'WARNING', text)
+
     def test_command(self):
         self.set(headroom='VCPU', group='preemption')
         with mock.patch.object(upgradecheck, 'CONF', self.conf), \

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest
 
 from hypothesis import given
@@ -97,6 +98,41 @@ class TestGroup(unittest.TestCase):
             self.assertEqual(
                 max(0, before.get(name, 0) - freeing.get(name, 0)),
                 after.get(name, 0))
+
+
+class TestTrees(unittest.TestCase):
+    """Hosts that have what is wanted below their own provider."""
+
+    def tree(self, name: str, taken: int) -> list[Provider]:
+        share = dataclasses.replace(
+            host('share', {'GPU': 9}, {}), parent_uuid='')
+        return [
+            host(name, {'VCPU': 4}, {'VCPU': 1}),
+            *(dataclasses.replace(
+                host(f'{name}{number}', {'GPU': 1},
+                     {'GPU': 1} if number < taken else {}),
+                parent_uuid=name) for number in range(2)),
+            share]
+
+    def test_whole(self) -> None:
+        found = headroom.whole(self.tree('a', 1))
+        self.assertEqual('a', found.uuid)
+        self.assertEqual({'VCPU': 3, 'GPU': 1}, headroom.free(found))
+        self.assertEqual({'somebody': {'VCPU': 1, 'GPU': 1}},
+                         found.allocations)
+
+    def test_what_is_taken_below_a_host_counts(self) -> None:
+        group = headroom.Group(
+            'group', {'GPU': (1, False)},
+            {'a': headroom.whole(self.tree('a', 0))}, frozenset(('a0', 'a1')))
+        ledger = headroom.Ledger([group])
+        self.assertFalse(ledger.lacks({'a1': {'GPU': 1}}))
+        ledger.take(headroom.Claim({'a1': {'GPU': 1}, 'a': {'VCPU': 1}}))
+        self.assertTrue(ledger.lacks({'a0': {'GPU': 1}}))
+
+    def test_only_some_classes_are_below(self) -> None:
+        self.assertFalse(headroom.needs_tree({'VCPU', 'MEMORY_MB'}))
+        self.assertTrue(headroom.needs_tree({'VCPU', 'GPU'}))
 
 
 class TestLedger(unittest.TestCase):

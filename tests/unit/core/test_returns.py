@@ -79,7 +79,7 @@ class TestTurn(unittest.TestCase):
     def test_just_asked(self):
         # The third try is followed by a pause of 240 s.
         self.assertEqual([True, True, False, False], [
-            returns.is_just_asked(3, to_next_s, 60)
+            returns.is_just_asked(240, to_next_s)
             for to_next_s in (240, 180, 179, 1)])
 
     def test_what_is_seen(self):

@@ -12,9 +12,12 @@
 
 """The backlog, on SQLite and what else OS_TEST_DATABASES names."""
 
+import concurrent.futures
+import dataclasses
 import datetime
 import os
 import tempfile
+import threading
 import unittest
 
 import sqlalchemy as sa
@@ -22,7 +25,9 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog
+from nova_preempt.db import backlog_begun
 from nova_preempt.db import models
 from tests import tables
 from tests.unit.db import test_decisions
@@ -51,7 +56,7 @@ def boot(number=1, **changes):
     return model.Boot(**{**values, **changes})
 
 
-class TestSQLite(unittest.TestCase):
+class DatabaseTestCase(unittest.TestCase):
 
     url = None
 
@@ -70,6 +75,9 @@ class TestSQLite(unittest.TestCase):
         with engine.begin() as connection:
             connection.execute(sa.text('DROP TABLE alembic_version'))
         engine.dispose()
+
+
+class TestSQLite(DatabaseTestCase):
 
     def test_it_is_read_as_it_was_written(self):
         full = request(
@@ -128,14 +136,48 @@ class TestSQLite(unittest.TestCase):
              model.Change(LATER, model.CANCELLED, 'by its user')],
             backlog.history(self.db, 'r1'))
 
+    def test_only_one_of_many_at_once_begins_a_boot(self):
+        backlog.create(self.db, request())
+        together = threading.Barrier(4)
+
+        def begin(_number):
+            together.wait()
+            return backlog.begin_boot(self.db, 'r1', (model.WAITING,),
+                                      boot())
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            self.assertEqual([False, False, False, True],
+                             sorted(pool.map(begin, range(4))))
+        self.assertEqual(1, len(backlog.get(self.db, 'r1').boots))
+
     def test_one_that_was_not_taken_after_all(self):
         for uuid in ('r1', 'r2'):
             backlog.create(self.db, request(uuid))
+        begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
         for _twice in range(2):
-            backlog.remove(self.db, 'r1')
+            backlog.remove(self.db, begun)
+        self.assertEqual([begun], backlog_begun.older(self.db, LATER, 9))
         self.assertIsNone(backlog.get(self.db, 'r1'))
         self.assertEqual([], backlog.history(self.db, 'r1'))
         self.assertEqual(1, len(backlog.history(self.db, 'r2')))
+
+    def test_one_that_was_begun(self):
+        items = [backlog_begun.Begun(uuid, 'p1', 'u1', at)
+                 for uuid, at in (('r1', NOW), ('r2', NOW), ('r3', LATER))]
+        for item in items:
+            backlog_begun.begin(self.db, item)
+        self.assertEqual(items[:2], backlog_begun.older(self.db, LATER, 9))
+        self.assertEqual(items[:1], backlog_begun.older(self.db, LATER, 1))
+        backlog_begun.give_up(self.db, 'r2')
+        self.assertEqual([True, False, False], [
+            backlog.create(self.db, request(uuid), begun=True)
+            for uuid in ('r1', 'r2', 'r4')])
+        self.assertEqual(['r1'],
+                         [item.uuid for item in backlog.find(self.db)])
+        self.assertEqual(items[1:2], backlog_begun.older(self.db, LATER, 9))
+        for _twice in range(2):
+            backlog_begun.forget(self.db, 'r2')
+        self.assertEqual([], backlog_begun.older(self.db, LATER, 9))
 
     def test_what_a_pass_finds_is_no_change_of_state(self):
         backlog.create(self.db, request())
@@ -195,6 +237,32 @@ class TestSQLite(unittest.TestCase):
             values={'tries': 3}, boots=(boot(state=model.ASKED),),
             servers=(model.OwnServer('late', 1, model.BUILDING, LATER),)))
         self.assertEqual(before, backlog.get(self.db, 'r1'))
+
+    def test_what_came_to_nothing_long_ago_is_forgotten(self):
+        """One that is tried for a year is no larger than after a day."""
+        backlog.create(self.db, request())
+        day = datetime.timedelta(days=1)
+        pause = datetime.timedelta(hours=6)
+        rows = set()
+        for number in range(1, 41):
+            at = NOW + number * pause
+            found = backlog.get(self.db, 'r1')
+            new = servers.next_boot(found, 'f1', 3, at)
+            self.assertEqual(number, new.number)
+            self.assertTrue(backlog.begin_boot(
+                self.db, 'r1', model.OPEN, new,
+                forgotten=servers.forgotten_boots(found, at)))
+            self.assertTrue(backlog.record(
+                self.db, 'r1', (model.PLACING,), at, answers.Verdict(
+                    model.WAITING, {}, boots=(dataclasses.replace(
+                        new, state=model.REFUSED),))))
+            kept = backlog.history(self.db, 'r1')
+            if number > 5:
+                rows.add((len(backlog.get(self.db, 'r1').boots), len(kept)))
+        self.assertEqual(1, len(rows), rows)
+        self.assertEqual((4, 11), rows.pop())
+        self.assertEqual(model.Change(NOW, model.WAITING), kept[0])
+        self.assertLessEqual(at - day, kept[1].at)
 
     def test_those_with_a_trust(self):
         for uuid in ('r1', 'r2'):

@@ -27,6 +27,7 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 from nova_preempt.conf import database as conf_database
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import clock
 from nova_preempt.db import decisions
 from nova_preempt.db import hints
@@ -119,6 +120,14 @@ class TestSQLite(unittest.TestCase):
         self.decisions.create_decision(decision())
         self.assertEqual(decision(), self.decisions.get_decision('d1'))
         self.assertIsNone(self.decisions.get_decision('d2'))
+
+    def test_as_dear_as_can_be_told(self):
+        before = decision(cost_us=policy.MOST_TOLD_US, victims=(
+            db.Victim('v1', cost_us=policy.MOST_TOLD_US),))
+        self.decisions.create_decision(before)
+        after = self.decisions.get_decision('d1')
+        self.assertEqual(2**63 - 1, after.cost_us)
+        self.assertEqual(2**63 - 1, after.victims[0].cost_us)
 
     def test_large_record(self):
         record = {'considered': ['x' * 100] * 2000}

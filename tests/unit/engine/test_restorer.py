@@ -152,3 +152,53 @@ class TestReturns(testtools.TestCase):
         self.add('a')
         self.assertEqual([], self.run_after(86401))
         self.assertEqual(decisions.LEFT, self.victims['a'].status)
+
+
+class TestOfClass(TestReturns):
+    """Those of a class come by its passes, and all others as ever."""
+
+    def setUp(self):
+        super().setUp()
+        self.asked = []
+        self.chosen = []
+        self.returning = mock.Mock(period_s=300)
+        self.returning.of_class.side_effect = lambda uuids: {
+            uuid for uuid in uuids if uuid.startswith('gold')}
+        self.returning.choose.side_effect = self.choose
+        self.restorer._returning = self.returning
+
+    def choose(self, needs, most):
+        self.asked.append((sorted(needs), most))
+        return [uuid for uuid in self.chosen if uuid in needs][:most]
+
+    def test_they_come_first_and_others_have_the_rest(self):
+        self.add('a', 'b', 'gold1', 'gold2', 'c')
+        self.chosen = ['gold2', 'gold1']
+        self.assertEqual(['gold2', 'gold1', 'a'], self.run_after(10))
+        self.assertEqual([(['gold1', 'gold2'], 3)], self.asked)
+        self.assertEqual([], self.run_after(10))
+
+    def test_without_room_they_let_others_pass(self):
+        self.add('gold1', 'a')
+        self.assertEqual(['a'], self.run_after(10))
+
+    def test_they_wait_as_long_as_it_takes(self):
+        self.options.restore_timeout_s = 100
+        self.add('gold1', 'a')
+        self.placement.get_room.return_value = {}
+        self.run_after(1000)
+        self.assertEqual(decisions.LEFT, self.victims['a'].status)
+        self.assertEqual(decisions.SHELVED, self.victims['gold1'].status)
+        self.chosen = ['gold1']
+        for number in range(5):
+            self.assertEqual(['gold1'], self.run_after(301), number)
+            self.show('gold1', 'SHELVED_OFFLOADED')
+            self.assertEqual([], self.run_after(298))
+
+    def test_one_that_was_deleted_or_is_back(self):
+        self.add('gold1', 'gold2')
+        self.servers['gold1'] = None
+        self.show('gold2', 'ACTIVE')
+        self.assertEqual([], self.run_after(61))
+        self.assertEqual(decisions.GONE, self.victims['gold1'].status)
+        self.assertEqual(decisions.RESTORED, self.victims['gold2'].status)

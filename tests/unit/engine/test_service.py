@@ -49,8 +49,10 @@ class Backend:
     def __init__(self):
         self.holder = None
         self.away = False
-        self.connected = 0
+        self.connected = self.stopped = 0
         self.lock = Lock
+        # The connections of locks that have one of their own.
+        self.locks = []
 
     def check(self):
         if self.away:
@@ -72,6 +74,7 @@ class Backend:
                 return backend.lock(backend, member)
 
             def stop(self):
+                backend.stopped += 1
                 backend.check()
 
         return Coordinator()
@@ -85,6 +88,7 @@ class DatabaseLock(Lock):
     def __init__(self, backend, member):
         super().__init__(backend, member)
         self._conn = mock.MagicMock()
+        backend.locks.append(self._conn)
         self._conn.cursor.side_effect = self._check
 
     def _check(self):
@@ -151,6 +155,39 @@ class TestLeadership(testtools.TestCase):
         self.assertTrue(self.second.holds())
         self.assertEqual((False, True), self.holds())
         self.assertEqual((False, True), self.holds())
+
+    def test_no_connection_stays(self):
+        """However often the database is started anew."""
+        self.backend.lock = DatabaseLock
+        for number in range(1, 4):
+            self.assertTrue(self.first.holds())
+            self.backend.holder = None
+            self.assertFalse(self.first.holds())
+            self.assertEqual((number, number), (
+                self.backend.connected, self.backend.stopped))
+        for connection in self.backend.locks:
+            connection.close.assert_called_once_with()
+
+    def test_an_outage_is_told_once_in_a_while(self):
+        """And each one anew."""
+        logger = self.useFixture(fixtures.FakeLogger())
+        at = iter([*range(service.COMPLAIN_S + 1), 61])
+        first = service.Leadership('x://', 'first', at.__next__)
+
+        def complaints():
+            return logger.output.count('Cannot tell which engine acts')
+
+        self.backend.away = True
+        for _second in range(service.COMPLAIN_S):
+            self.assertFalse(first.holds())
+        self.assertEqual(1, complaints())
+        first.holds()
+        self.assertEqual(2, complaints())
+        self.backend.away = False
+        self.assertTrue(first.holds())
+        self.backend.away = True
+        first.holds()
+        self.assertEqual(3, complaints())
 
     def test_the_password_of_the_backend_is_not_logged(self):
         logger = self.useFixture(fixtures.FakeLogger())

@@ -61,7 +61,7 @@ class PlacingTestCase(unittest.TestCase):
         self.cycle = Cycle()
         self.placing.cycle = self.make_cycle
 
-    def make_cycle(self, context, spec_obj, instance_uuids, mine):
+    def make_cycle(self, context, spec_obj, instance_uuids, mine, rank):
         self.cycle.patience = mine
         return self.cycle
 
@@ -176,7 +176,7 @@ class TestWhatTheUserReads(PlacingTestCase):
 
     def test_too_many_wait(self):
         def cycle(*args):
-            args[-1].is_refused = True
+            args[-2].is_refused = True
             return self.make_cycle(*args)
 
         self.placing.cycle = cycle

@@ -35,13 +35,18 @@ class TestRequests(base.SdkTestCase):
 
     def test_life(self):
         made = self.create(name='wrf', count=3, least_count=1,
-                           class_name='gold', longest_wait_s=60)
+                           flavors=['f2'], class_name='gold',
+                           longest_wait_s=60)
         self.assertEqual(
-            ('wrf', 'waiting', 3, 'gold', 60, 'big'),
+            ('wrf', 'waiting', 3, 'gold', 60, 'spot'),
             (made.name, made.status, made.count, made.class_name,
              made.longest_wait_s, made.flavors[0]['name']))
+        shown = made.answer()
+        # By 1.5, and its clocks count.
+        self.assertEqual(0.95, shown.pop('promised_availability'))
+        self.assertEqual(0, shown.pop('availability')['running_s'])
         self.assertEqual(
-            self.get(f'/v1/requests/{made.id}')['request'], made.answer())
+            self.get(f'/v1/requests/{made.id}')['request'], shown)
         found, = self.member.backlog_requests(status='waiting')
         self.assertEqual(made.id, found.id)
         changed = self.member.update_backlog_request(
@@ -101,3 +106,25 @@ class TestRequests(base.SdkTestCase):
         self.assertEqual([], self.member.get_backlog_report(
             since='2026-01-01T00:00:00Z', until='2026-01-02T00:00:00Z'
         ).classes)
+
+    def test_classes(self):
+        made = self.create(flavors=['f2'], class_name='gold')
+        self.assertEqual(
+            [('gold', 1, 0.95, True), ('silver', 2, 0.9, False)],
+            [(item.name, item.importance, item.availability, item.open)
+             for item in self.member.backlog_classes()])
+        found = self.member.get_backlog_request(made.id)
+        self.assertEqual(0.95, found.promised_availability)
+        self.assertEqual(0, found.availability['running_s'])
+
+    def test_plan(self):
+        self.microversion = '1.4'
+        found = self.admin.get_backlog_plan()
+        self.assertEqual(
+            ('exact', '', 3, 2, 3),
+            (found.mode, found.stopped, found.requests_waiting,
+             len(found.starts), len(found.hosts)))
+        self.assertEqual({'host1', 'host2'}, {
+            host['name'] for host in found.starts[0]['hosts']})
+        self.raised(exceptions.ForbiddenException,
+                    self.member.get_backlog_plan)

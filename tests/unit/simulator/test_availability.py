@@ -12,6 +12,7 @@
 """Availabilities that come of promises, held against published ones."""
 
 import dataclasses
+import fractions
 import functools
 import unittest
 
@@ -150,3 +151,17 @@ class TestRun(unittest.TestCase):
 
 if __name__ == '__main__':
     unittest.main()
+
+    def test_who_has_run_enough_ends(self):
+        """With what it was away for it takes longer."""
+        classes = availability.published_classes()
+        experiment = availability.Experiment(
+            classes, rules.ByPriority(classes), {'h': {'VCPU': 1}},
+            [Arrival(0, 'b', 'bronze', {'VCPU': 1}, run_us=30 * SECOND),
+             Arrival(10 * SECOND, 'g', 'gold', {'VCPU': 1},
+                     run_us=20 * SECOND)],
+            1000 * SECOND, overheads_s={2: 1})
+        outcome = availability.run(experiment, 0)
+        self.assertEqual({'bronze': [fractions.Fraction(30, 52)],
+                          'gold': [1]}, outcome.availabilities)
+        self.assertEqual(1, outcome.preemptions)

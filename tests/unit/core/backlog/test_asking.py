@@ -19,6 +19,7 @@ import datetime
 import unittest
 
 from nova_preempt.core.backlog import asking
+from nova_preempt.core.backlog import model
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 LATER = NOW + datetime.timedelta(hours=1)
@@ -122,6 +123,37 @@ class TestWishes(unittest.TestCase):
         old = {'class_name': 'silver', 'not_after': NOW}
         self.assertIsNone(self.refused(old, ('name',)))
         self.assertEqual('not_after', self.refused(old, ('not_after',)))
+
+    def test_classes_of_flavors(self):
+        def flavor(class_name='', preemptible=True):
+            return model.Alternative(f'a{class_name}', f'a{class_name}', {},
+                                     preemptible, class_name=class_name)
+
+        known = ('gold', 'silver')
+        for name, flavors, expected in (
+                ('', (), ''), ('', (flavor(),), ''),
+                ('', (flavor('gold'), flavor('gold')), 'gold'),
+                ('gold', (flavor(), flavor('gold')), 'gold'),
+                # There is no such class any more.
+                ('', (flavor('bronze'), flavor()), ''),
+                ('gold', (flavor('bronze'),), 'gold'),
+                ('', (flavor(preemptible=False),), '')):
+            self.assertEqual(expected,
+                             asking.class_of(name, flavors, known))
+        for name, flavors, text in (
+                ('gold', (flavor(), flavor(preemptible=False)),
+                 ("class: servers of 'gold' are preemptible, and those of "
+                  'flavor a are not')),
+                ('gold', (flavor('silver'),),
+                 "class: flavor asilver is of class 'silver'"),
+                ('', (flavor('gold'), flavor()),
+                 'flavors: they are of several classes: none, gold'),
+                ('', (flavor('gold'), flavor('silver')),
+                 'flavors: they are of several classes: gold, silver')):
+            with self.subTest(text), self.assertRaises(
+                    asking.Refused) as caught:
+                asking.class_of(name, flavors, known)
+            self.assertEqual(text, str(caught.exception))
 
     def test_no_class_at_all(self):
         with self.assertRaises(asking.Refused) as caught:

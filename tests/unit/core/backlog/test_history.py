@@ -78,6 +78,52 @@ class TestWaits(unittest.TestCase):
                          (found['gold'].median_s, found[''].median_s))
 
 
+class TestTriesInVain(unittest.TestCase):
+
+    def indexes(self, *changes, before=99):
+        return history.tries_in_vain(told(*changes).changes, at(before))
+
+    def test_those_that_left_it_as_it_was(self):
+        self.assertEqual([1, 2, 3, 4], self.indexes(
+            (0, 'waiting'), (1, 'placing'), (2, 'waiting'), (3, 'placing'),
+            (4, 'waiting'), (5, 'placing'), (6, 'active'), (7, 'evicted'),
+            (8, 'placing')))
+        self.assertEqual([2, 3], self.indexes(
+            (0, 'active'), (1, 'evicted'), (2, 'placing'), (3, 'evicted')))
+
+    def test_those_that_changed_something_stay(self):
+        self.assertEqual([], self.indexes(
+            (0, 'partly_active'), (1, 'placing'), (2, 'partly_active')))
+        self.assertEqual([], self.indexes(
+            (0, 'evicted'), (1, 'placing'), (2, 'waiting')))
+
+    def test_those_that_were_over_before_then(self):
+        changes = ((0, 'waiting'), (1, 'placing'), (2, 'waiting'))
+        self.assertEqual([1, 2], self.indexes(*changes, before=3))
+        self.assertEqual([], self.indexes(*changes, before=2))
+        self.assertEqual([], self.indexes())
+
+    @hypothesis.given(
+        st.lists(st.tuples(st.integers(0, 40), st.sampled_from(
+            model.STATES)), max_size=12), st.integers(0, 41))
+    def test_how_long_it_ran_stays(self, changes, before):
+        changes = told(*sorted(changes, key=lambda item: item[0])).changes
+        gone = history.tries_in_vain(changes, at(before))
+        left = [change for index, change in enumerate(changes)
+                if index not in gone]
+        ran, now_ran = (sum((
+            later.at - change.at for change, later
+            in itertools.pairwise(some)
+            if history.KINDS[change.state] is clocks.Kind.RUNNING),
+            datetime.timedelta()) for some in (changes, left))
+        self.assertEqual(ran, now_ran)
+        if changes:
+            self.assertEqual(
+                (changes[0], changes[-1].state), (left[0], left[-1].state))
+        # And a second time there is nothing left.
+        self.assertEqual([], history.tries_in_vain(left, at(before)))
+
+
 class TestCourses(unittest.TestCase):
 
     def course(self, *histories, parts=2, since=0, until=20):

@@ -13,6 +13,9 @@
 
 import unittest
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from nova_preempt.core.backlog import order
 from tests.unit.core.backlog import base
 
@@ -30,6 +33,16 @@ class TestFIFO(unittest.TestCase):
                     base.request('c', created_at=base.ago(1))]
         self.assertEqual(['c', 'a', 'b'], uuids(order.FIFO().rank(
             requests, base.NOW, NOBODY)))
+
+    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)),
+                    unique_by=lambda item: item[1]))
+    def test_by_time_and_uuid(self, items):
+        """However they come, and however many have the same time."""
+        requests = [base.request(f'{number:02}', created_at=base.ago(age_s))
+                    for age_s, number in items]
+        self.assertEqual(
+            sorted(requests, key=lambda item: (item.created_at, item.uuid)),
+            order.FIFO().rank(requests, base.NOW, NOBODY))
 
     def test_nothing(self):
         self.assertEqual([], order.FIFO().rank([], base.NOW, NOBODY))

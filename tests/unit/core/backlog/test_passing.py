@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import room
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
@@ -132,13 +133,37 @@ class TestOnTheirWay(unittest.TestCase):
     def test_their_room_is_theirs(self):
         found = passing.decide(
             [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
-            passing.Options(), on_their_way=[(vcpus(2), 1)])
+            passing.Options(), on_their_way=[(vcpus(2), 1, {})])
         self.assertEqual(['a'], [start.uuid for start in found.starts])
 
     def test_more_than_there_is_room_for(self):
         self.assertEqual((), passing.decide(
             [base.request('a')], [host('h', 1)], base.NOW, passing.Options(),
-            on_their_way=[(vcpus(1), 9), (vcpus(2), 1)]).starts)
+            on_their_way=[(vcpus(1), 9, {}), (vcpus(2), 1, {})]).starts)
+
+    def test_where_they_are_to_be(self):
+        """One that is not there any more, or is full, is not waited for."""
+        for hosts, rest in (({'i': 2}, 'i'), ({'h': 1, 'i': 1}, ''),
+                            ({'gone': 2}, 'h'), ({'i': 9}, 'i')):
+            found = passing.decide(
+                [base.request('a', vcpus(4))], [host('h', 4), host('i', 4)],
+                base.NOW, passing.Options(), planner=One(),
+                on_their_way=[(vcpus(2), 2, hosts)])
+            self.assertEqual(
+                {'i': ['h'], '': [], 'h': ['i']}[rest],
+                [name for start in found.starts for name in start.hosts],
+                hosts)
+
+
+class One:
+    """Plans the first request where it fits first."""
+
+    def plan(self, requests, rooms):
+        wanted = requests[0].alternatives[0]
+        hosts = [each.host for each in rooms
+                 if each.free['VCPU'] >= wanted.resources['VCPU']]
+        return {requests[0].uuid: planning.Place(wanted, {hosts[0]: 1})
+                } if hosts else {}
 
 
 class TestEstimates(unittest.TestCase):

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import room
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
@@ -34,7 +35,10 @@ class Fixed:
     def plan(self, requests, rooms):
         self.asked.append(([request.uuid for request in requests],
                            {each.host: each.free for each in rooms}))
-        return self.plans.pop(0) if self.plans else {}
+        found = self.plans.pop(0) if self.plans else {}
+        return {request.uuid: planning.Place(request.alternatives[0],
+                                             found[request.uuid])
+                for request in requests if request.uuid in found}
 
 
 class Careless:
@@ -52,7 +56,8 @@ class Careless:
             if hosts and self.chance.random() < 0.7:
                 name = self.chance.choice(hosts)
                 left[name] -= size
-                found[request.uuid] = {name: 1}
+                found[request.uuid] = planning.Place(
+                    request.alternatives[0], {name: 1})
         return found
 
 
@@ -171,7 +176,7 @@ class TestPlans(unittest.TestCase):
         self.assertLessEqual(
             sum(request.alternatives[0].resources['VCPU']
                 for request in requests if request.uuid in started), total)
-        for each in ledger.left():
+        for each in ledger.left(()):
             self.assertGreaterEqual(each.free['VCPU'], 0)
         if requests and requests[0].uuid not in started:
             self.assertEqual(0, room.Ledger(rooms).count(

@@ -25,10 +25,47 @@ def request(state=model.ASKED, known=(), count=3):
         servers=base.servers(*known))
 
 
+class TestForgottenBoots(unittest.TestCase):
+
+    def numbers(self, *boots, **values):
+        """:param boots: (state, how long ago, in seconds)"""
+        return servers.forgotten_boots(base.request(boots=tuple(
+            model.Boot(number, 'tag', 'small', 1, base.ago(age_s), state)
+            for number, (state, age_s) in enumerate(boots, 1)), **values),
+            base.NOW)
+
+    def test_what_came_to_nothing_a_day_ago(self):
+        day = servers.LATE_S
+        self.assertEqual([1, 2, 3], self.numbers(
+            (model.LOST, day), (model.REFUSED, day), (model.IN_VAIN, day),
+            (model.LOST, day - 1), (model.LOST, 0)))
+
+    def test_the_last_one_and_those_with_servers_stay(self):
+        old = 9 * servers.LATE_S
+        self.assertEqual([], self.numbers((model.LOST, old)))
+        self.assertEqual([2], self.numbers(
+            (model.IN_VAIN, old), (model.IN_VAIN, old), (model.LOST, old),
+            servers=base.servers(model.UNPLACED)))
+
+    def test_others_stay(self):
+        old = 9 * servers.LATE_S
+        self.assertEqual([], self.numbers(
+            (model.SETTLED, old), (model.ASKED, old), (model.ASKING, old),
+            (model.LOST, 0)))
+
+    def test_none_is_forgotten_that_is_looked_for(self):
+        found = base.request(boots=tuple(
+            model.Boot(number, str(number), 'small', 1,
+                       base.ago(servers.LATE_S + offset), model.LOST)
+            for number, offset in enumerate((1, 0, -1, -2))))
+        self.assertEqual(['2', '3'], servers.sought_tags(found, base.NOW))
+        self.assertEqual([0, 1], servers.forgotten_boots(found, base.NOW))
+
+
 class TestWithoutRoom(unittest.TestCase):
 
     def count(self, consumers=(), **values):
-        return sum(number for _, number in servers.without_room(
+        return sum(number for _, number, _ in servers.without_room(
             [request(**values)], consumers))
 
     def test_nothing_is_known_of_them_yet(self):
@@ -48,11 +85,18 @@ class TestWithoutRoom(unittest.TestCase):
             self.assertEqual(0, self.count(state=state))
 
     def test_of_which_flavor(self):
-        self.assertEqual([(base.alternative(), 3)],
+        self.assertEqual([(base.alternative(), 3, {})],
                          servers.without_room([request()], ()))
         self.assertEqual([], servers.without_room(
             [base.request(boots=(model.Boot(
                 1, 'tag', 'gone', 1, base.NOW, model.ASKED),))], ()))
+
+    def test_where_they_are_to_be(self):
+        self.assertEqual(
+            [(base.alternative(), 3, {'h': 3})],
+            servers.without_room([request()], (), {
+                ('r1', 1): {'h': 3}, ('r1', 2): {'i': 3},
+                ('r2', 1): {'i': 3}}))
 
 
 if __name__ == '__main__':

@@ -26,13 +26,23 @@ from tests.unit.core.backlog.test_room import vcpus
 
 
 def planner(**options):
-    return waiting.Planner(choice.make(model.Options(**options)))
+    placer = choice.make(model.Options(**options))
+    return waiting.Planner(lambda: placer)
+
+
+def starts(requests, rooms, **options):
+    return passing.decide(requests, rooms, base.NOW, passing.Options(),
+                          planner=planner(**options)).starts
 
 
 def decide(requests, rooms, **options):
-    found = passing.decide(requests, rooms, base.NOW, passing.Options(),
-                           planner=planner(**options))
-    return {start.uuid: dict(start.hosts) for start in found.starts}
+    return {start.uuid: dict(start.hosts)
+            for start in starts(requests, rooms, **options)}
+
+
+def flavors(requests, rooms):
+    return {start.uuid: (start.flavor_id, dict(start.hosts))
+            for start in starts(requests, rooms)}
 
 
 class TestPlanner(unittest.TestCase):
@@ -92,6 +102,44 @@ class TestPlanner(unittest.TestCase):
             decide([base.request('x', vcpus(4)), base.request('y')],
                    [host('a', 1, reclaimable=4), host('b', 1)],
                    score=model.ML))
+
+    def test_further_alternatives(self):
+        """In order of preference, into what the first ones leave."""
+        rooms = [host('a', 4), host('b', 2)]
+        self.assertEqual(
+            {'x': ('2', {'b': 1}), 'y': ('4', {'a': 1})},
+            flavors([base.request('x', vcpus(8), vcpus(2)),
+                     base.request('y', vcpus(4), vcpus(2))], rooms))
+        # The first comes first all the same.
+        self.assertEqual(
+            {'x': ('3', {}), 'z': ('small', {'b': 1})},
+            flavors([base.request('x', vcpus(8), vcpus(3)),
+                     base.request('y', vcpus(4)), base.request('z')], rooms))
+
+    def test_more_than_can_be_counted(self):
+        """Of what no host has there is nothing to be planned."""
+        self.assertEqual(
+            {'y': {'a': 1}},
+            decide([base.request('x', vcpus(2 ** 70), count=9),
+                    base.request('y')], [host('a', 4)]))
+
+    def test_no_time_left(self):
+        found = passing.decide(
+            [base.request('x')], [host('a', 4)], base.NOW, passing.Options(),
+            planner=waiting.Planner(lambda: None))
+        self.assertEqual([{}], [start.hosts for start in found.starts])
+
+    def test_many(self):
+        """100,000 wait: those that may start now are looked at."""
+        requests = [base.request(f'r{number:06}')
+                    for number in range(100_000)]
+        found = decide(requests, [host('a', 60), host('b', 30)])
+        self.assertEqual(90, len(found))
+
+    def test_nothing_fits_anywhere(self):
+        requests = [base.request(f'r{number:04}', vcpus(5), vcpus(4))
+                    for number in range(1000)]
+        self.assertEqual({}, decide(requests, [host('a', 3), host('b', 3)]))
 
     def test_no_fewer_start(self):
         """Of the first in order, than one by one."""

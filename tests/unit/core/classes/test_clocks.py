@@ -101,6 +101,26 @@ class TestClocks(unittest.TestCase):
         self.assertEqual(Times(185, 110, 5), clocks.at(3000))
         self.assertEqual(0, clocks.ran_us(3000))
 
+    def test_no_clock_counts_for_who_is_put_aside(self) -> None:
+        clocks = Clocks(LIFE[:3]).applied(Event(2000, Kind.ASIDE))
+        before = clocks.at(2000)
+        self.assertEqual(before, clocks.at(10**15))
+        self.assertEqual(0, clocks.ran_us(10**15))
+        later = clocks.applied(
+            Event(9000, Kind.ALLOCATING), Event(9010, Kind.RUNNING)
+        )
+        self.assertEqual(before.waiting_us, later.at(9999).waiting_us)
+        self.assertEqual(before.binding_us + 10, later.at(9999).binding_us)
+        self.assertFalse(later.has_gap)
+        for order in itertools.permutations(
+            (Kind.RUNNING, Kind.ASIDE, Kind.ENDED)
+        ):
+            ended = Clocks(LIFE[:2]).applied(
+                *(Event(2000, kind) for kind in order)
+            )
+            self.assertEqual(Kind.ENDED, ended.kind)
+            self.assertFalse(ended.has_gap)
+
     def test_of_nothing(self) -> None:
         self.assertEqual(Times(), Clocks().at(10**15))
         self.assertEqual(0, Clocks().ran_us(10**15))

@@ -196,6 +196,23 @@ class TestPlacement(unittest.TestCase):
         )
 
 
+class TestForemost(unittest.TestCase):
+    def test_of_those_that_are_alike_no_more_than_may_come(self) -> None:
+        waiting = [
+            claimant(f"{name} {number}", name, waited_s=100 - number)
+            for name in ("bronze", "gold")
+            for number in range(4)
+        ]
+        large = claimant("large", "gold", waited_s=1, vcpus=2)
+        found = rounds.foremost(
+            [*waiting, large], CLASSES, ByPromise(CLASSES), NOW_US, 2
+        )
+        self.assertEqual(
+            ["gold 0", "gold 1", "large", "bronze 0", "bronze 1"],
+            [one.uuid for one in found],
+        )
+
+
 class TestScore(unittest.TestCase):
     def test_the_mean_of_two_scores(self) -> None:
         has = {"VCPU": 8, "MEMORY_MB": 100}

@@ -18,6 +18,8 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core import eligibility
+from nova_preempt.core import notice
 from nova_preempt.core.reservation import leases
 from tests.unit.core.support import LAW
 from tests.unit.reservation import support
@@ -67,6 +69,31 @@ class TestFreeTime(unittest.TestCase):
         expected = next((second - now_s for second in range(now_s, 50)
                          if second in taken), math.inf)
         self.assertEqual(expected, found.free_s('A', now_s))
+
+
+class TestGuard(unittest.TestCase):
+
+    GUARD = leases.Guard(60, notice.NoticeRule(120),
+                         eligibility.Rules(minimum_runtime_s=10), 30, 5)
+
+    def test_how_long_a_server_has_to_have_its_host(self):
+        self.assertEqual(60, self.GUARD.lead_s(False, 900, 900))
+        end_s = 30 + 5 + notice.MARGIN_S
+        self.assertEqual(10 + 120 + end_s, self.GUARD.lead_s(True, 0, None))
+        self.assertEqual(900 + 7 + end_s, self.GUARD.lead_s(True, 900, 7))
+
+    def test_one_second_longer(self):
+        found = view([lease('r1', 100, 200, 'A')], now_s=39)
+        self.assertTrue(found.may_take('A', 60))
+        self.assertFalse(found.may_take('A', 61))
+        self.assertTrue(found.may_take('B', 10**9))
+
+    def test_names(self):
+        for hints, expected in ((None, ()), ({}, ()),
+                                ({'reservation': 'a'}, ('a',)),
+                                ({'reservation': ['a', 'b']}, ('a', 'b')),
+                                ({'group': 'a'}, ())):
+            self.assertEqual(expected, leases.named(hints))
 
 
 TIMES = st.integers(0, 24)

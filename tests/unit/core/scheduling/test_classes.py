@@ -14,12 +14,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest
 
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes import promises
+from nova_preempt.core.classes import harm
 from nova_preempt.core.classes import rounds
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
@@ -152,17 +153,48 @@ class TestClasses(unittest.TestCase):
         ]
         self.assertEqual(before.considered(world.amounts(1)), found)
 
+    def test_of_whom_nothing_is_certain(self) -> None:
+        """He is spared by classes, and dearest to others."""
+        gap = claimant("s", "silver", 5000)
+        gap = dataclasses.replace(
+            gap, clocks=Clocks((Event(NOW_US, Kind.RUNNING),))
+        )
+        known = Promises(
+            CLASSES,
+            {"s": gap, "empty": dataclasses.replace(gap, clocks=Clocks())},
+            NOW_US,
+        )
+        claim = known.claim(claimant("new", "gold", 0, 60))
+        worst = Promises(
+            CLASSES, {"x": claimant("x", "silver", 10, 10**9)}, NOW_US
+        ).cost(world.server("x"), 0)
+        for server in (
+            world.server("s"),
+            world.server("empty"),
+            world.server("new", class_name="silver"),
+        ):
+            self.assertFalse(known.may_preempt(claim, server))
+            self.assertLessEqual(worst, known.cost(server, 0))
+            self.assertEqual(
+                known.cost(server, 0), known.floor(server, NOW_US)
+            )
+        # Of a class that there is no more.
+        server = world.server("old", class_name="iron")
+        self.assertEqual(7, known.cost(server, 7))
+        self.assertIsNone(known.floor(server, NOW_US))
+
     def test_other_costs_break_ties_and_can_be_told(self) -> None:
         known = Promises(
             CLASSES, {uuid: claimant(uuid, "gold", 9) for uuid in "xy"},
             NOW_US,
         )
-        costs = [known.cost("x", 5), known.cost("y", 7)]
+        x, y, z = map(world.server, "xyz")
+        costs = [known.cost(x, 5), known.cost(y, 7)]
         self.assertLess(*costs)
-        self.assertEqual(12, promises.other_cost_us(sum(costs)))
-        self.assertEqual(3, promises.other_cost_us(known.cost("z", 3)))
+        self.assertEqual(12, known.other_cost_us(sum(costs)))
+        self.assertEqual(3, known.other_cost_us(known.cost(z, 3)))
         # However dear somebody is otherwise, promises come first.
-        self.assertLess(known.cost("z", 2**80), min(costs))
+        self.assertLess(known.cost(z, 2**80), min(costs))
 
 
 @st.composite
@@ -224,6 +256,43 @@ class TestLaws(unittest.TestCase):
             make_server=lambda uuid, host: world.server(uuid, host.name),
         )
         self.assertEqual(by_pass, by_scheduler or [])
+
+    @LAW
+    @hypothesis.given(
+        worlds(), st.sampled_from(("gold", "silver", "bronze")),
+        st.integers(0, 500), st.integers(1, 3),
+    )
+    def test_the_published_way_spares_the_most_precious(
+        self,
+        drawn: tuple[World, list[rounds.RoundHost]],
+        name: str,
+        waited_s: int,
+        vcpus: int,
+    ) -> None:
+        known, hosts = drawn
+        known.set(exact=False)
+        one = claimant("new", name, 0, waited_s)
+        claim = known.rank(one)
+        last = hosts[-1]
+        may = Promises(CLASSES, known.claimants, NOW_US)
+        expected = harm.reprieve(
+            [
+                (each.stand(CLASSES, NOW_US), each.resources)
+                for each in last.claimants
+                if may.may_preempt(claim.claim, world.server(each.uuid))
+            ],
+            world.amounts(vcpus),
+        )
+        known.hosts = {last.uuid: known.hosts[last.uuid]}
+        found = known.placed(
+            world.amounts(vcpus), rank=claim,
+            make_server=lambda uuid, host: world.server(uuid, host.name),
+        )
+        self.assertEqual(
+            [] if expected is None
+            else [(last.uuid, [each.uuid for each in expected])],
+            found or [],
+        )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 # under the License.
 """Plans come in the same order, whatever earlier requests have left."""
 
+import dataclasses
 import datetime
 import unittest
 from unittest import mock
@@ -20,12 +21,17 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import CostOptions, Inventory, Request
+from nova_preempt.core.classes import clocks
+from nova_preempt.core.classes import promises
+from nova_preempt.core.classes import rounds
+from nova_preempt.core.model import SECOND, CostOptions, Inventory, Request
 from nova_preempt.core.scheduling import floors
 from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import plans
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import tenants
 from nova_preempt.simulator import memory
+from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.scheduling import world
 from tests.unit.core.support import LAW
 
@@ -50,8 +56,23 @@ STEPS = st.one_of(
 class FullPass(memo.Memo):
     """Leaves nothing for other requests."""
 
-    def floors(self, request, policy):
+    def floors(self, request, policy, rank):
         return None
+
+
+CLASS = st.sampled_from(('', 'gold', 'silver', 'bronze'))
+
+#: What happens to a server, which one, and how many seconds ago.
+EVENT = st.tuples(st.sampled_from((clocks.Kind.EVICTED, clocks.Kind.QUEUED,
+                                   clocks.Kind.RUNNING)),
+                  st.integers(0, 99), st.integers(0, 300))
+
+#: Steps in a cloud with classes; waits are such as floors hold or end in.
+STEPS_WITH_CLASSES = st.one_of(
+    st.tuples(st.just('wait'), st.integers(-60, 1000)),
+    st.tuples(st.just('happens'), EVENT),
+    st.tuples(st.just('claim'), st.tuples(
+        st.sampled_from((2, 8)), CLASS, st.integers(0, 4000))))
 
 
 class Cloud(memory.MemoryCloud):
@@ -64,6 +85,7 @@ class Cloud(memory.MemoryCloud):
             for number in range(HOSTS))
         self.now = world.NOW
         self.serial = 0
+        self.claimants = {}
 
     def come(self, spot):
         number, vcpus, memory_mb, age_s, minimum_s = spot
@@ -77,6 +99,45 @@ class Cloud(memory.MemoryCloud):
             uuid, host.name, minimum_runtime_s=minimum_s,
             launched_at=self.now - datetime.timedelta(seconds=age_s)))
 
+    def promise(self, name, waited_s):
+        """Let the last that came have a class, if any."""
+        spots = [(uuid, server) for host in self.hosts.values()
+                 for uuid, server in host.servers.items()
+                 if uuid == f'spot {self.serial:03}']
+        for uuid, server in spots if name else ():
+            ran_us = tenants.microseconds(server.launched_at)
+            self.claimants = {**self.claimants, uuid: rounds.Claimant(
+                uuid, CLASSES.find(name), clocks.Clocks((
+                    clocks.Event(ran_us - waited_s * SECOND,
+                                 clocks.Kind.QUEUED),
+                    clocks.Event(ran_us, clocks.Kind.ALLOCATING),
+                    clocks.Event(ran_us, clocks.Kind.RUNNING))), {},
+                60 * SECOND)}
+
+    def happens(self, event):
+        """Something is told of one that has a class."""
+        kind, nth, ago_s = event
+        if self.claimants:
+            uuid = sorted(self.claimants)[nth % len(self.claimants)]
+            claimant = self.claimants[uuid]
+            at_us = tenants.microseconds(self.now) - ago_s * SECOND
+            self.claimants = {**self.claimants, uuid: dataclasses.replace(
+                claimant, clocks=claimant.clocks.applied(
+                    clocks.Event(at_us, kind)))}
+
+    def promises(self):
+        return promises.Promises(CLASSES, self.claimants,
+                                 tenants.microseconds(self.now))
+
+    def rank(self, name, waited_s):
+        """That of a request, '' for a normal one."""
+        if not name:
+            return policies.NORMAL
+        now_us = tenants.microseconds(self.now)
+        return policies.Rank(True, self.promises().claim(rounds.Claimant(
+            'new', CLASSES.find(name), clocks.Clocks((clocks.Event(
+                now_us - waited_s * SECOND, clocks.Kind.QUEUED),)), {})))
+
     def leave(self, nth):
         there = [(host, uuid) for host in self.hosts.values()
                  for uuid in sorted(host.servers)]
@@ -87,15 +148,14 @@ class Cloud(memory.MemoryCloud):
     def wait(self, seconds):
         self.now += datetime.timedelta(seconds=seconds)
 
-    def found(self, policy, asked, what_is_left):
+    def found(self, policy, asked, what_is_left, rank=policies.NORMAL):
         """What is found for a request, plan by plan."""
         vcpus, memory_mb, protected = asked
         there = sorted(uuid for host in self.hosts.values()
                        for uuid in host.servers)
         search = plans.Search(
             self.answers(), Request.of(world.amounts(vcpus, memory_mb)),
-            policy, self.now, excluded=there[:protected],
-            memo=what_is_left)
+            policy, self.now, rank, there[:protected], what_is_left)
         return [(plan.key, plan.victim_set) for plan in search.ranked()]
 
 
@@ -154,6 +214,96 @@ class TestFloors(unittest.TestCase):
                 self.assertEqual(cloud.found(policy, argument, FullPass()),
                                  cloud.found(policy, argument, kept))
 
+    @LAW
+    @hypothesis.given(
+        st.sampled_from((costs.count, costs.partial_hour)),
+        st.lists(st.tuples(
+            st.integers(0, 1500), st.sampled_from((0, 0, 1800)),
+            st.sampled_from(('gold', 'silver', 'bronze', 'bronze', '')),
+            st.integers(0, 600)), min_size=HOSTS, max_size=2 * HOSTS),
+        st.lists(STEPS_WITH_CLASSES, max_size=9))
+    def test_same_order_with_classes(self, cost, spots, steps):
+        cloud, kept = Cloud(), memo.Memo()
+        size = 8 * HOSTS // len(spots)
+        for number, (age_s, minimum_s, name, waited_s) in enumerate(spots):
+            cloud.come((number % HOSTS, size, size, age_s, minimum_s))
+            cloud.promise(name, waited_s)
+        for step, argument in (('claim', (8, '', 0)), *steps,
+                               ('claim', (8, '', 0)),
+                               ('claim', (2, 'gold', 0))):
+            if step != 'claim':
+                getattr(cloud, step)(argument)
+                continue
+            policy = policies.Policy(
+                eligibility.Rules(), ('shelve',), cost,
+                classes=cloud.promises())
+            vcpus, name, waited_s = argument
+            rank = cloud.rank(name, waited_s)
+            self.assertEqual(
+                cloud.found(policy, (vcpus, 0, 0), FullPass(), rank),
+                cloud.found(policy, (vcpus, 0, 0), kept, rank))
+
+    def promised(self, *names):
+        """One server of a class on each host, which has always run."""
+        for number, name in enumerate(names):
+            self.cloud.come((number, 8, 8, 3600 + 60 * number, 0))
+            self.cloud.promise(name, 0)
+        self.with_promises()
+
+    def with_promises(self):
+        self.policy = dataclasses.replace(
+            self.policy, classes=self.cloud.promises())
+
+    def test_what_happened_to_one_of_a_class_is_looked_at(self):
+        self.promised(*HOSTS * ['bronze'])
+        self.assertEqual(HOSTS, len(self.work_out(8)))
+        # Read anew, and the same.
+        self.cloud.claimants = dict(self.cloud.claimants)
+        self.with_promises()
+        self.assertEqual([], self.work_out(8))
+        self.assertEqual('host 3', self.first()[0])
+        self.cloud.happens((clocks.Kind.EVICTED, 3, 3000))
+        self.with_promises()
+        self.assertEqual(['host 3'], self.work_out(8))
+        self.assertEqual('host 2', self.first()[0])
+
+    def test_floors_by_promises_hold_for_a_while(self):
+        self.promised('bronze', 'bronze')
+        # The second is on its way to a host: there is less left each second.
+        self.cloud.happens((clocks.Kind.EVICTED, 1, 0))
+        self.cloud.happens((clocks.Kind.ALLOCATING, 1, 0))
+        self.with_promises()
+        known = self.memo.floors(Request.of({'VCPU': 8}), self.policy,
+                                 policies.NORMAL)
+        self.work_out(8)
+        found = [known.known(f'uuid {number}') for number in range(2)]
+        for wait_s in (0, 450, 449):
+            self.cloud.wait(wait_s)
+            self.with_promises()
+            for number, floor in enumerate(found):
+                cost = self.policy.classes.cost(
+                    world.server(f'spot {number + 1:03}'), 0)
+                self.assertLessEqual(floor.cost_us, cost)
+                self.assertLess(tenants.microseconds(self.cloud.now),
+                                floor.until_us)
+        self.cloud.wait(1)
+        self.assertEqual({tenants.microseconds(self.cloud.now)},
+                         {floor.until_us for floor in found})
+
+    def test_a_request_of_a_class_has_floors_of_its_own(self):
+        self.promised('bronze', '', 'bronze')
+        policy = self.policy
+        for rank, hosts in ((policies.NORMAL, {0, 1, 2}),
+                            (self.cloud.rank('gold', 60), {0, 2})):
+            known = self.memo.floors(Request.of({'VCPU': 8}), policy, rank)
+            list(plans.Search(
+                self.cloud.answers(), Request.of({'VCPU': 8}), policy,
+                self.cloud.now, rank, memo=self.memo).ranked())
+            self.assertEqual(hosts, {
+                number for number in range(HOSTS)
+                if (floor := known.known(f'uuid {number}'))
+                and floor.cost_us is not None})
+
     def test_few_are_looked_at(self):
         self.fill()
         self.assertEqual(('host 0', 1), self.first())
@@ -188,11 +338,14 @@ class TestFloors(unittest.TestCase):
     def test_kinds_of_requests_are_bounded(self):
         self.fill()
         for number in range(memo.MOST_KINDS + 5):
-            self.memo.floors(Request.of({'VCPU': number}), self.policy)
+            self.memo.floors(Request.of({'VCPU': number}), self.policy,
+                             policies.NORMAL)
         self.assertEqual(memo.MOST_KINDS, len(self.memo._floors))
         self.assertIs(
-            self.memo.floors(Request.of({'VCPU': number}), self.policy),
-            self.memo.floors(Request.of({'VCPU': number}), self.policy))
+            self.memo.floors(Request.of({'VCPU': number}), self.policy,
+                             policies.NORMAL),
+            self.memo.floors(Request.of({'VCPU': number}), self.policy,
+                             policies.NORMAL))
 
     def test_a_cost_of_ones_own(self):
         """Nothing is known of how it changes."""

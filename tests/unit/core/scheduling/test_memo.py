@@ -88,7 +88,7 @@ class TestMemo(unittest.TestCase):
                                                uuid=str(number)),)),
                 {}, self.world.policy)
         self.memo.forget_others([port.Listing('7', 'h', (), True)])
-        self.assertEqual({'7'}, set(self.memo._entries))
+        self.assertEqual({('7', False)}, set(self.memo._entries))
 
     @LAW
     @hypothesis.given(test_cycle.clouds(), st.lists(st.integers(1, 4),

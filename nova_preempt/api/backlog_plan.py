@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the next pass over the requests that wait would do."""
+
+from oslo_utils import timeutils
+
+from nova_preempt.api import policy
+from nova_preempt.api import schemas
+from nova_preempt.api import views
+
+_described = schemas.described
+_object = schemas.make_object
+
+ANSWER = _object({'backlog_plan': _object({
+    'at': schemas.TIME,
+    'mode': _described(schemas.STRING, 'As [backlog]batch_mode has it; "off" '
+                                       'is one by one.'),
+    'stopped': _described(schemas.STRING, 'Why nothing is started; empty if '
+                                          'it is.'),
+    'requests_waiting': _described(
+        schemas.COUNT, 'Those that have servers to start and may be tried '
+                       'now or later.'),
+    'starts': {'type': 'array', 'items': _object({
+        'request_id': schemas.UUID,
+        'name': schemas.STRING,
+        'project_id': schemas.STRING,
+        'flavor': _described(schemas.STRING, 'Its name.'),
+        'count': schemas.COUNT,
+        'hosts': {'type': 'array', 'description':
+                  'Empty where Nova is to choose.',
+                  'items': _object({'name': schemas.STRING,
+                                    'count': schemas.COUNT})}})},
+    'hosts': {'type': 'array', 'items': _object({
+        'name': schemas.STRING,
+        'resources': {'type': 'object', 'description': 'By resource class.',
+                      'additionalProperties': _object({
+                          'capacity': schemas.COUNT,
+                          'used': schemas.COUNT,
+                          'used_after': _described(
+                              schemas.COUNT, 'Where hosts are chosen.')})},
+    })}})})
+
+
+def show(call):
+    """The starts of the next pass, and hosts before and after it."""
+    call.require(policy.BACKLOG_PLAN)
+    found = call.services.engine.plan_backlog(call.context)
+    return {'backlog_plan': {
+        'at': views.time(timeutils.utcnow().replace(microsecond=0)),
+        'mode': found['mode'],
+        'stopped': found['stopped'],
+        'requests_waiting': found['waiting'],
+        'starts': [
+            {'request_id': item['request'],
+             **{name: item[name]
+                for name in ('name', 'project_id', 'flavor', 'count')},
+             'hosts': [{'name': name, 'count': count}
+                       for name, count in sorted(item['hosts'].items())]}
+            for item in found['starts']],
+        'hosts': [{'name': item['name'], 'resources': {
+            name: {key: max(0, value) for key, value in use.items()}
+            for name, use in item['resources'].items()}}
+            for item in found['hosts']]}}

@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Classes of service, and how well what they promise is kept."""
+
+import datetime
+
+from oslo_utils import timeutils
+
+from nova_preempt.api import policy
+from nova_preempt.api import schemas
+from nova_preempt.core.backlog import history
+from nova_preempt.db import class_servers
+
+#: The microversion that brought them.
+SINCE = '1.5'
+
+_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 (as times are here)
+_US = datetime.timedelta(microseconds=1)
+
+_described = schemas.described
+_object = schemas.make_object
+_SHARE = {'type': 'number', 'minimum': 0, 'maximum': 1}
+
+SHARE = {'type': ['number', 'null'], 'minimum': 0, 'maximum': 1,
+         'description': 'Of the time, by its class; null of no class.'}
+CLOCKS = {**_object({
+    'running_s': schemas.COUNT,
+    'waiting_s': schemas.COUNT,
+    'starting_s': _described(schemas.COUNT, 'On its way to a host.'),
+    'share': _described({**SHARE}, 'Of all this time that it ran; null of no '
+                                   'time.'),
+}), 'description': 'Since it was asked for (microversion 1.5).'}
+
+_CLASS = _object({
+    'name': schemas.STRING,
+    'importance': _described(schemas.COUNT, '1 is the most important.'),
+    'availability': _described(_SHARE, 'The share of time that servers are '
+                                       'promised to run.'),
+    'safety_margin_s': schemas.COUNT,
+    'overhead_limit': _SHARE,
+    'least_run_s': schemas.COUNT,
+    'open': _described({'type': 'boolean'}, 'Whether any user may ask for '
+                                            'it.'),
+})
+ANSWER = _object({'classes': {'type': 'array', 'items': _CLASS}})
+
+
+def list_classes(call):
+    """All that there are; none where there are no classes."""
+    call.require(policy.CLASS_LIST)
+    known = call.services.classes
+    return {'classes': [_view(qos, known.table) for qos in
+                        known.table.classes] if known else []}
+
+
+def _view(qos, table):
+    return {
+        'name': qos.name,
+        'importance': qos.importance,
+        'availability': float(qos.availability),
+        'safety_margin_s': qos.safety_margin_s,
+        'overhead_limit': float(qos.limit),
+        'least_run_s': qos.least_run_s,
+        'open': qos.name in table.open,
+    }
+
+
+def shown(call, request, changes, servers):
+    """What is shown of a request beside the rest.
+
+    :param request: a core.backlog.model.Request
+    :param changes: its history
+    :param servers: as they are shown, to which theirs is added
+    """
+    now_us = (timeutils.utcnow() - _EPOCH) // _US
+    known = call.services.classes
+    qos = known and known.table.classes.find(request.class_name)
+    if known:
+        found = class_servers.find(call.services.database,
+                                   [item['id'] for item in servers])
+        for item in servers:
+            if item['id'] in found:
+                item['availability'] = _clocks(
+                    found[item['id']].clocks, now_us)
+    return {
+        'availability': _clocks(history.clocks_of(history.History(
+            changes, request.class_name, request.not_before)), now_us),
+        'promised_availability': float(qos.availability) if qos else None}
+
+
+def _clocks(clocks, now_us):
+    times = clocks.at(now_us)
+    return {'running_s': times.running_us // 10 ** 6,
+            'waiting_s': times.waiting_us // 10 ** 6,
+            'starting_s': times.binding_us // 10 ** 6,
+            'share': float(times.availability) if times.total_us else None}

@@ -1,0 +1,154 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whether requests that wait, their servers and their trusts agree."""
+
+import collections
+import datetime
+
+from nova_preempt.backlog import leftovers
+from nova_preempt.backlog import options as backlog_options
+from nova_preempt.cloud import tagged
+from nova_preempt.core.backlog import audit as core
+from nova_preempt.core.backlog import marks
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_begun
+from nova_preempt.handover.audit import Problem
+
+# Kinds of problems.
+STATE = 'request_of_wrong_state'
+DOUBLED = 'server_too_many_of_request'
+NO_TRUST = 'request_without_trust'
+NO_REQUEST = 'trust_without_request'
+UNCLEARED = 'request_with_trust_after_its_end'
+BEGUN = 'request_never_taken'
+
+# Many more than an API takes at once.
+_MANY = 1000
+
+
+class Audit:
+    """Compares; the second look knows what has changed since the first.
+
+    :param options: [backlog] of the configuration
+    :param database: a nova_preempt.db.Database
+    :param eyes: a nova_preempt.backlog.sight.Eyes
+    :param trusts: a nova_preempt.cloud.trusts.Trusts
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, options, database, eyes, trusts, clock,
+                 find=tagged.find):
+        self._options = options
+        self._database = database
+        self._eyes = eyes
+        self._trusts = trusts
+        self._clock = clock
+        self._find = find
+        # {uuid: when it changed last}, of the look before.
+        self._before = {}
+
+    def look(self):
+        """All Problems, in order of their kind and uuid.
+
+        :raises KeystoneError: nobody knows of the trusts
+        """
+        # NOTE: in this order a trust that is just made, or a server, is not
+        # one of nobody.
+        now = self._clock()
+        # Clocks may differ; all there are.
+        begun = backlog_begun.older(
+            self._database, now + datetime.timedelta(days=1), _MANY)
+        requests = backlog.find(self._database, model.OPEN)
+        closed = backlog.find(self._database, model.CLOSED, with_trust=True)
+        if not (self._options.enabled or begun or requests or closed):
+            return []
+        found = [*self._states(requests, now),
+                 *self._doubled([*requests, *closed], now),
+                 *self._uncleared(closed, now), *self._begun(begun, now),
+                 *self._trusts_of(requests, begun)]
+        self._before = {item.uuid: item.updated_at for item in requests}
+        return sorted(found)
+
+    def _states(self, requests, now):
+        seen = self._eyes.look(requests, now)
+        options = backlog_options.lifecycle(self._options)
+        for request in requests:
+            # One that somebody works on is on its way.
+            if self._before.get(request.uuid, request.updated_at) != (
+                    request.updated_at) or request.uuid not in seen:
+                continue
+            what = core.disagreement(
+                request, seen[request.uuid].sights,
+                seen[request.uuid].victims, now, options)
+            if what:
+                yield Problem(STATE, request.uuid,
+                              f'request {request.uuid} {what}')
+
+    def _doubled(self, requests, now):
+        tags = {boot.tag: (request, boot.number)
+                for request in requests for boot in request.boots}
+        by_request = collections.defaultdict(
+            lambda: collections.defaultdict(list))
+        for server in self._find(tags=list(tags)).servers.values():
+            for tag in tags.keys() & set(server.tags):
+                request, number = tags[tag]
+                if (server.project_id == request.project_id
+                        and server.vm_state != 'soft-delete'
+                        and not server.task_state):
+                    by_request[request.uuid][number].append(server.uuid)
+        for request in requests:
+            for uuid in core.doubled(request, by_request[request.uuid], now):
+                yield Problem(
+                    DOUBLED, uuid,
+                    f'server {uuid} has the tag of request {request.uuid}, '
+                    'which has no use for it')
+
+    @staticmethod
+    def _uncleared(closed, now):
+        for request in closed:
+            if core.is_uncleared(request, now):
+                yield Problem(
+                    UNCLEARED, request.uuid,
+                    f'request {request.uuid} is {request.state} since '
+                    f'{request.updated_at}Z, and still has its trust '
+                    f'{request.trust_id}')
+
+    @staticmethod
+    def _begun(begun, now):
+        for item in begun:
+            if (now - item.begun_at).total_seconds() > 2 * leftovers.LATE_S:
+                yield Problem(
+                    BEGUN, item.uuid,
+                    f'request {item.uuid} of user {item.user_id} was begun '
+                    f'at {item.begun_at}Z, and never taken')
+
+    def _trusts_of(self, requests, begun):
+        there = {item['id']: item for item in self._trusts.list()}
+        for request in requests:
+            if request.trust_id not in there:
+                yield Problem(
+                    NO_TRUST, request.uuid,
+                    f'request {request.uuid} is {request.state}, and its '
+                    f'trust {request.trust_id or "(none)"} is not in Keystone')
+        coming = {(item.user_id, marks.expiry(item.uuid).isoformat())
+                  for item in begun}
+        # Read now: those that were taken meanwhile have theirs.
+        used = backlog.trusts(self._database)
+        for trust_id in sorted(there.keys() - used):
+            item = there[trust_id]
+            if (item['trustor_user_id'],
+                    (item.get('expires_at') or '')[:19]) not in coming:
+                yield Problem(
+                    NO_REQUEST, trust_id,
+                    f'trust {trust_id} of user {item["trustor_user_id"]} is '
+                    'of no request here')

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Placing requests together, for who wants that: it needs more than the rest.
+
+What does it is loaded here alone, and only where [backlog]batch_mode is not
+"off".
+"""
+
+import dataclasses
+import time
+
+from nova import exception
+from oslo_log import log as logging
+
+from nova_preempt.backlog import options as backlog_options
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import waiting
+
+LOG = logging.getLogger(__name__)
+
+_LEAST_S = 0.001
+
+
+def load(options, monotonic=time.monotonic):
+    """A Batch, None where requests are placed one by one.
+
+    :param options: [backlog] of the configuration
+    :raises InvalidConfiguration: what it needs is not installed
+    """
+    found = backlog_options.placing(options)
+    if found is None:
+        return None
+    try:
+        choice.make(found)
+    except choice.NotInstalled as exc:
+        raise exception.InvalidConfiguration(
+            f'[backlog]batch_mode is {options.batch_mode}: {exc}') from exc
+    return Batch(found, monotonic)
+
+
+class Batch:
+    """Places requests together.
+
+    :param options: a core.batch.model.Options
+    :param monotonic: a clock in seconds
+    """
+
+    def __init__(self, options, monotonic):
+        self._options = options
+        self._monotonic = monotonic
+
+    def planner(self):
+        """A core.backlog.planning.Planner for one pass."""
+        end = self._monotonic() + self._options.time_limit_s
+
+        def next_placer():
+            left_s = end - self._monotonic()
+            if left_s < _LEAST_S:
+                return None
+            return choice.make(dataclasses.replace(
+                self._options, time_limit_s=left_s), self._monotonic)
+
+        return _Careful(waiting.Planner(next_placer))
+
+
+class _Careful:
+    """Plans nothing where something is wrong with the numbers."""
+
+    def __init__(self, planner):
+        self._planner = planner
+        self._is_wrong = False
+
+    def plan(self, requests, rooms):
+        if self._is_wrong:
+            return {}
+        try:
+            return self._planner.plan(requests, rooms)
+        except ValueError as exc:
+            self._is_wrong = True
+            LOG.warning('Requests are placed one by one in this pass: '
+                        '%(exc)s', {'exc': exc})
+            return {}

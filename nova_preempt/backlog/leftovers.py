@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Trusts of requests that were never written down: who made them died.
+
+Or Keystone made one, and nobody heard of it.
+"""
+
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt.cloud import trusts as api
+from nova_preempt.core.backlog import marks
+from nova_preempt.db import backlog_begun
+
+LOG = logging.getLogger(__name__)
+
+# So long after it was begun nobody is about to write it down.
+LATE_S = 600
+
+# Each may take a list of all trusts of ours.
+_AT_ONCE = 10
+
+
+class Leftovers:
+    """Deletes them.
+
+    No other trust is touched: what is looked for has the mark of a request
+    that was begun here, see nova_preempt.core.backlog.marks.
+
+    :param database: a nova_preempt.db.Database
+    :param trusts: a nova_preempt.cloud.trusts.Trusts
+    """
+
+    def __init__(self, database, trusts):
+        self._database = database
+        self._trusts = trusts
+
+    def clear(self, now):
+        """Clear up after those that were begun long ago, some at a time."""
+        before = now - datetime.timedelta(seconds=LATE_S)
+        for begun in backlog_begun.older(self._database, before, _AT_ONCE):
+            # From now on it is not written down any more.
+            backlog_begun.give_up(self._database, begun.uuid)
+            try:
+                self._delete(begun)
+            except api.KeystoneError as exc:
+                LOG.warning(
+                    'The trust of request %(uuid)s, which was not taken, '
+                    'cannot be deleted yet: %(exc)s',
+                    {'uuid': begun.uuid, 'exc': exc})
+                return
+            backlog_begun.forget(self._database, begun.uuid)
+
+    def _delete(self, begun):
+        for trust_id in self._trusts.find(begun.user_id,
+                                          marks.expiry(begun.uuid)):
+            self._trusts.delete(trust_id)
+            LOG.warning(
+                'Trust %(trust)s of user %(user)s was deleted: request '
+                '%(uuid)s was begun at %(at)sZ, and never taken.',
+                {'trust': trust_id, 'user': begun.user_id,
+                 'uuid': begun.uuid, 'at': begun.begun_at})

@@ -1,0 +1,169 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The clocks of servers of a class, kept as Nova's records have it.
+
+Nova's notifications are not listened to: an operator may have switched them
+off, or have a bus for each cell, and who was away misses some. What was asked
+of a server, when and by whom is in the database of its cell until it is
+purged, so each reading has all of it. A cell that cannot be read is read as
+soon as it can be, with nothing lost.
+"""
+
+import dataclasses
+import datetime
+import threading
+
+from nova import context as nova_context
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import instance_actions
+from nova_preempt.cloud import servers
+from nova_preempt.cloud import since
+from nova_preempt.core.classes import clocks
+from nova_preempt.core.classes import overheads
+from nova_preempt.core.classes import records
+from nova_preempt.db import class_servers as db
+
+_ATTRS = ['flavor']
+# So many are written in one transaction.
+_MANY = 100
+
+_SECOND = datetime.timedelta(seconds=1)
+
+
+class ClockKeeper:
+    """Reads what has become of servers of a class, and writes it down.
+
+    :param database: a nova_preempt.db.Database
+    :param get_cells: returns {uuid: CellMapping} of the cells to look into
+    :param table: a core.classes.table.Table
+    """
+
+    def __init__(self, database, get_cells, table):
+        self._database = database
+        self._overheads = overheads.Overheads(table.overhead_us)
+        self._since = since.Since()
+        self._readings = readings.Readings(
+            get_cells, self._refresh_cell,
+            consequence='the clocks of its servers of a class stay as they '
+                        'are until it can be read')
+        self._writing = threading.Lock()
+        self._by_request = {}     # uuid: class name
+
+    def look(self):
+        """Read what has changed in each cell."""
+        self._by_request = db.of_requests(self._database)
+        self._readings.read()
+
+    def _refresh_cell(self, cell):
+        reading = self._since.begin(cell.uuid)
+        seen = set()
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, cell) as cell_context:
+            for instances in servers.pieces(
+                    cell_context,
+                    since.ALL if reading.whole else reading.changes, _ATTRS):
+                seen.update(item.uuid for item in instances)
+                self._note(cell_context, cell.uuid, instances)
+            if not reading.whole:
+                self._note_requests(cell_context, cell.uuid, seen)
+        if reading.whole:
+            db.forget(self._database, db.uuids_of(
+                self._database, cell.uuid) - seen)
+        if not self._since.is_outdated(reading):
+            self._since.done(reading)
+
+    def _note_requests(self, context, cell_uuid, seen):
+        """Look at servers that were not known to be of a class before."""
+        wanted = sorted(db.unread_of_requests(self._database) - seen)
+        for start in range(0, len(wanted), _MANY):
+            for instances in servers.pieces(
+                    context, {**since.ALL, 'uuid':
+                              wanted[start:start + _MANY]}, _ATTRS):
+                self._note(context, cell_uuid, instances)
+
+    def _note(self, context, cell_uuid, instances):
+        uuids = [item.uuid for item in instances]
+        known = db.find(self._database, uuids)
+        gone, changed = [], []
+        for instance in instances:
+            name = self._class_name(instance)
+            before = known.get(instance.uuid)
+            if instance.deleted or not name:
+                if before:
+                    gone.append(instance.uuid)
+            elif not _is_settled(instance, before, name):
+                changed.append((instance, before, name))
+        self._write(*self._read(context, cell_uuid, changed))
+        if gone:
+            db.forget(self._database, gone)
+
+    def _read(self, context, cell_uuid, changed):
+        """([ClassServer], how long returns took)."""
+        preemptions = db.preemptions(
+            self._database, [instance.uuid for instance, _, _ in changed])
+        found, took = [], []
+        for instance, before, name in changed:
+            server, told = _read(context, cell_uuid, instance, name,
+                                 preemptions.get(instance.uuid, ()))
+            found.append(server)
+            took += [(*item, server.kind) for item in records.returns(
+                told, before.clocks.mark.last_us if before else 0)]
+        return found, took
+
+    def _class_name(self, instance):
+        """Its flavor says it, or else the request that it was booted for."""
+        return specs.class_name(servers.extra_specs_of(instance)) or (
+            self._by_request.get(instance.uuid, ''))
+
+    def _write(self, found, took):
+        """Write servers down, and how long it took to get some back."""
+        with self._writing:
+            known = db.overheads(self._database) if took else {}
+            means = dataclasses.replace(self._overheads, means_us=known)
+            for _at_us, took_us, kind in sorted(took):
+                means = means.seen(kind, took_us)
+            for start in range(0, len(found), _MANY):
+                db.write(self._database, found[start:start + _MANY])
+            if took:
+                db.write(self._database, (), means.means_us)
+
+
+def _changed_at(instance):
+    return timeutils.normalize_time(instance.updated_at or
+                                    instance.created_at)
+
+
+def _is_settled(instance, before, name):
+    """Whether nothing can have changed since it was read.
+
+    What Nova writes of an action may come a little after the server.
+    """
+    return (before is not None and before.class_name == name
+            # Databases keep fractions of a second, round, or cut them off.
+            and abs(before.changed_at - _changed_at(instance)) < _SECOND
+            and (before.read_at - before.changed_at).total_seconds()
+            > since.OVERLAP_S)
+
+
+def _read(context, cell_uuid, instance, name, preemptions):
+    """(ClassServer, its events)."""
+    read_at = timeutils.utcnow()
+    told = records.events(instance_actions.record(instance),
+                          instance_actions.read(context, instance),
+                          preemptions)
+    return db.ClassServer(
+        instance.uuid, cell_uuid, instance.project_id, name,
+        instance.flavor.name, not instance.image_ref,
+        clocks.Clocks(told), _changed_at(instance), read_at), told

@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The order of requests that wait by what their classes promise."""
+
+import datetime
+
+from nova_preempt.core.classes import order
+
+_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 (as times are here)
+_US = datetime.timedelta(microseconds=1)
+
+
+class Qos:
+    """See core.classes.order.
+
+    :param options: a core.backlog.order.Options with claims.Claims
+    :raises ValueError: there are no classes
+    """
+
+    def __init__(self, options):
+        if options.claims is None:
+            raise ValueError('[backlog]order is qos, but [classes]enabled is '
+                             'false')
+        self._claims = options.claims
+
+    def rank(self, requests, now, shares):
+        """All of them, the next one first; see core.backlog.order.Order."""
+        of = {request.uuid: request for request in requests}
+        clocks = self._claims.clocks(of.values())
+        overheads_us = self._claims.overheads_us(of.values())
+        now_us = (now - _EPOCH) // _US
+        return [of[uuid] for uuid in order.ordered(
+            self._claims.table.classes,
+            (self._claim(request, clocks[uuid], overheads_us[uuid], now_us)
+             for uuid, request in of.items()))]
+
+    def _claim(self, request, clocks, overhead_us, now_us):
+        times = clocks.at(now_us)
+        return order.Claim(
+            request.uuid, self._rank(request), times.running_us,
+            times.total_us, overhead_us, clocks.admitted_us)
+
+    def _rank(self, request):
+        classes = self._claims.table.classes
+        found = classes.find(request.class_name)
+        if found is not None:
+            return classes.rank(found)
+        return (order.NO_CLASS if request.alternatives[0].preemptible
+                else order.NORMAL)

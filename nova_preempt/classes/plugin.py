@@ -1,0 +1,77 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Classes of service, as the rest of the package finds them.
+
+An installation can leave this package out: the entry point ``qos`` of the
+group ``nova_preempt.classes`` is how it is found (nova_preempt.handover.
+classes), and nobody imports it.
+"""
+
+from nova_preempt.classes import claims
+from nova_preempt.classes import keeper
+from nova_preempt.classes import promised
+from nova_preempt.classes import returning
+from nova_preempt.conf import classes as conf_classes
+from nova_preempt.core.classes import table
+
+
+class Qos:
+    """The classes that the operator has named.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :ivar table: a core.classes.table.Table
+    :raises ValueError: says what is wrong with which option
+    """
+
+    def __init__(self, conf):
+        self._options = conf[conf_classes.GROUP]
+        try:
+            self.table = table.parse(self._options.qos_class or (),
+                                     self._options.overhead_s,
+                                     self._options.pass_period_s)
+        except ValueError as exc:
+            raise ValueError(f'[{conf_classes.GROUP}]qos_class: {exc}'
+                             ) from None
+        self._exact = self._options.victim_search == conf_classes.EXACT
+
+    def promised(self, database, clock):
+        """What is promised to servers, for decisions.
+
+        :param database: a nova_preempt.db.Database
+        :param clock: returns now, timezone-aware
+        """
+        return promised.Promised(database, self.table, clock, self._exact)
+
+    def returning(self, parts):
+        """Who comes back, see nova_preempt.engine.restorer.
+
+        :param parts: a nova_preempt.handover.parts.Parts
+        """
+        return returning.Returning(parts, self.table, self._exact)
+
+    def claims(self, database):
+        """The claims.Claims of requests that wait."""
+        return claims.Claims(database, self.table)
+
+    def works(self, database, get_cells):
+        """[(name, function)], see nova_preempt.engine.timer.
+
+        :param database: a nova_preempt.db.Database
+        :param get_cells: returns {uuid: CellMapping} to look for servers in
+        """
+        clocks = keeper.ClockKeeper(database, get_cells, self.table)
+
+        def look():
+            clocks.look()
+            return self._options.look_interval_s
+
+        return [('clocks of classes', look)]

@@ -1,0 +1,167 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is promised to servers, as the decisions of a process know it.
+
+The engine that acts writes down how long each server has run and waited (see
+keeper); it is read here in the background, and goes on by the clock until it
+is read again.
+"""
+
+import dataclasses
+import time
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core.classes import overheads
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.classes.promises import Promises
+from nova_preempt.core.classes.rounds import Claimant
+from nova_preempt.core.scheduling import policy
+from nova_preempt.core.scheduling.tenants import microseconds
+from nova_preempt.db import class_servers
+
+LOG = logging.getLogger(__name__)
+
+# What was read so long ago is not gone by any more, in seconds: somebody may
+# have given way and come back meanwhile.
+MAX_AGE_S = 300
+
+#: What requests of a class may end others for: to get to a host, or back.
+OPERATIONS = ('create', 'unshelve')
+
+
+class Promised:
+    """Promises to all servers of a class.
+
+    :param database: a nova_preempt.db.Database
+    :param table: a core.classes.table.Table
+    :param clock: returns now, timezone-aware
+    :param exact: see core.scheduling.policy
+    """
+
+    def __init__(self, database, table, clock, exact=True,
+                 monotonic=time.monotonic):
+        self.exact = exact
+        self._database = database
+        self._table = table
+        self._clock = clock
+        self._monotonic = monotonic
+        self._claimants = {}      # uuid: Claimant; replaced, never changed
+        self._unsure = {}         # the same, as if no clock was known
+        self._by_request = {}     # uuid: class name
+        self._read_at = None
+
+    def refresh(self):
+        """Read what is known; what cannot be read stays for a while."""
+        try:
+            rows = class_servers.find(self._database)
+            means = class_servers.overheads(self._database)
+            self._by_request = class_servers.of_requests(self._database)
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot read how long servers of a class have run: '
+                        '%(exc)s. After %(age)s s without, none of them ends '
+                        'for another.', {'exc': exc, 'age': MAX_AGE_S})
+            return
+        known, found = self._claimants, {}
+        costs = overheads.Overheads(self._table.overhead_us, means_us=means)
+        for uuid, row in rows.items():
+            claimant = self._claimant(row, costs)
+            if claimant is not None:
+                # The same as before is told apart at no cost.
+                before = known.get(uuid)
+                found[uuid] = before if before == claimant else claimant
+        self._read_at = self._monotonic()
+        if found != known:
+            self._claimants = found
+            self._unsure = {
+                uuid: dataclasses.replace(claimant, clocks=Clocks())
+                for uuid, claimant in found.items()}
+
+    def _claimant(self, row, costs):
+        """None if its class is none that there is."""
+        qos = self._table.classes.find(row.class_name)
+        return qos and Claimant(row.uuid, qos, row.clocks, {},
+                                costs.of(row.kind))
+
+    @property
+    def claimants(self):
+        """{uuid: core Claimant} of all of them, without their resources."""
+        return self._claimants
+
+    @property
+    def is_recent(self):
+        """Whether what is known may be gone by."""
+        return (self._read_at is not None
+                and self._monotonic() - self._read_at <= MAX_AGE_S)
+
+    def promises(self):
+        """The core's Promises, as they stand now."""
+        return Promises(
+            self._table.classes,
+            self._claimants if self.is_recent else self._unsure,
+            microseconds(self._clock()))
+
+    def class_of(self, uuid, extra_specs):
+        """The name of the class of a preemptible server, '' if of none.
+
+        Its flavor says it, or else the request that it was booted for.
+        """
+        name = specs.class_name(extra_specs) or (
+            self._by_request.get(uuid, ''))
+        return name if self._table.classes.find(name) else ''
+
+    def by_request(self):
+        """{uuid: class name} of those that a request has given theirs."""
+        return {uuid: name for uuid, name in self._by_request.items()
+                if self._table.classes.find(name)}
+
+    def rank(self, uuid, extra_specs, operation):
+        """The core's Rank of a request for a preemptible server.
+
+        Without a claim where it has no class, or its clocks are not known:
+        then it ends nobody.
+
+        :param extra_specs: of the flavor that is asked for
+        """
+        if operation not in OPERATIONS:
+            return policy.PREEMPTIBLE
+        try:
+            claimant = (self._new(uuid, extra_specs) if operation == 'create'
+                        else self._back(uuid))
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot read what is promised to server %(uuid)s, it '
+                        'ends nobody: %(exc)s', {'uuid': uuid, 'exc': exc})
+            return policy.PREEMPTIBLE
+        if claimant is None or not claimant.is_certain:
+            return policy.PREEMPTIBLE
+        return policy.Rank(True, self.promises().claim(claimant))
+
+    def _new(self, uuid, extra_specs):
+        """One that waits from now on."""
+        name = specs.class_name(extra_specs) or (
+            class_servers.of_requests(self._database, [uuid]).get(uuid, ''))
+        qos = self._table.classes.find(name)
+        now_us = microseconds(self._clock())
+        return qos and Claimant(
+            uuid, qos, Clocks((Event(now_us, Kind.QUEUED),)), {},
+            self._table.overhead_us)
+
+    def _back(self, uuid):
+        """One that has been there before, as it was written down last."""
+        row = class_servers.find(self._database, [uuid]).get(uuid)
+        return row and self._claimant(row, overheads.Overheads(
+            self._table.overhead_us,
+            means_us=class_servers.overheads(self._database)))

@@ -1,0 +1,108 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What Nova has recorded of servers, of those too that are gone."""
+
+import dataclasses
+import datetime
+import heapq
+
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler import utils
+
+_PAGE = 500
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recorded:
+    """A server, as far as its record tells; times are naive and UTC.
+
+    :param launched_at: None if it has never run
+    :param ended_at: None if it is still there
+    :param resources: {resource class: amount}
+    """
+
+    uuid: str
+    created_at: datetime.datetime
+    launched_at: datetime.datetime | None
+    ended_at: datetime.datetime | None
+    project_id: str
+    resources: dict
+    extra_specs: dict
+
+
+def servers(cells, page=_PAGE):
+    """Yield all, in order of their creation; a page of each cell is read.
+
+    Those of which Nova has deleted even the flavor, as an archive does, are
+    not there any more.
+
+    :param cells: {uuid: CellMapping}
+    """
+    return heapq.merge(*(_of_cell(cell, page) for cell in cells.values()),
+                       key=lambda server: (server.created_at, server.uuid))
+
+
+def _of_cell(cell, page):
+    context = nova_context.get_admin_context(read_deleted='yes')
+    marker = None
+    while True:
+        with nova_context.target_cell(context, cell) as cell_context:
+            instances = list(objects.InstanceList.get_by_filters(
+                cell_context, {}, expected_attrs=['flavor'], limit=page,
+                marker=marker, sort_keys=['created_at', 'uuid'],
+                sort_dirs=['asc', 'asc']))
+            found = [_recorded(instance) for instance in instances
+                     if _is_known(instance)]
+        yield from found
+        if len(instances) < page:
+            return
+        marker = instances[-1].uuid
+
+
+def _is_known(instance):
+    # The other half of a resize to another cell is the same server.
+    return (not instance.hidden and instance.obj_attr_is_set('flavor')
+            and instance.flavor is not None)
+
+
+def _recorded(instance):
+    ended_at = instance.terminated_at or instance.deleted_at
+    return Recorded(
+        instance.uuid, _naive(instance.created_at),
+        _naive(instance.launched_at),
+        _naive(ended_at) if instance.deleted else None,
+        instance.project_id, _resources(instance),
+        dict(instance.flavor.extra_specs or {}))
+
+
+def _resources(instance):
+    """As Nova has them of a flavor alone, without ports or devices."""
+    spec = objects.RequestSpec(flavor=instance.flavor,
+                               is_bfv=not instance.image_ref)
+    return dict(utils.ResourceRequest.from_request_spec(
+        spec).merged_resources())
+
+
+def _naive(time):
+    return time and time.replace(tzinfo=None)
+
+
+def node_names(cells):
+    """The names of all compute nodes."""
+    context = nova_context.get_admin_context()
+    found = set()
+    for cell in cells.values():
+        with nova_context.target_cell(context, cell) as cell_context:
+            found.update(node.hypervisor_hostname for node
+                         in objects.ComputeNodeList.get_all(cell_context))
+    return found

@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Run the evaluations of papers again, with the code that decides here.
+
+Each of our figures is printed beside the published one, with by how much it
+deviates and why. Where the data of a paper is not public, what stands in for
+it is named.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+import time
+
+from nova_preempt.core.batch import choice
+from nova_preempt.simulator import plots
+from nova_preempt.simulator.papers import figures
+
+PROG = 'nova-preempt-reproduce'
+
+#: {name: what it is about}, of the modules of simulator.papers.
+PAPERS = {
+    'opie': 'preemptible servers: García et al., FGCS 2019',
+    'climate': 'reservations and energy: Rossigneux et al.',
+    'qos': 'promised availabilities: Carvalho et al., JISA 2020',
+    'ecsched': 'placement of many: Hu et al., Euro-Par 2018',
+    'sla': 'cores by class of service: LNCS 11339',
+}
+_LEAST_SCALE = 0.01
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        prog=PROG, description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='papers:\n' + '\n'.join(
+            f'  {name:8} {what}' for name, what in PAPERS.items()))
+    parser.add_argument('paper', choices=PAPERS)
+    parser.add_argument(
+        '--scale', type=_scale, default=1.0, metavar='PART',
+        help='which part of the evaluation is run, more than 0 to 1: fewer '
+             'repetitions, and less time that is simulated. Default: 1, what '
+             'the documentation has figures of')
+    parser.add_argument('--seed', type=int, default=1, metavar='N',
+                        help='of all that is drawn. Default: 1')
+    parser.add_argument('--plot', metavar='DIR',
+                        help='where pictures go')
+    parser.add_argument('--plot-format', choices=plots.FORMATS,
+                        default=plots.FORMATS[0],
+                        help='of the pictures. Default: png')
+    parser.add_argument('--json', action='store_true',
+                        help='print the figures as JSON')
+    return parser
+
+
+def _scale(text):
+    found = float(text)
+    if not _LEAST_SCALE <= found <= 1:
+        raise argparse.ArgumentTypeError(
+            f'{text} is not from {_LEAST_SCALE} to 1')
+    return found
+
+
+def main(argv=None):
+    """Return 0 if all went well, 1 if something is missing."""
+    args = make_parser().parse_args(argv)
+    try:
+        if args.plot:
+            plots.check()
+        module = importlib.import_module(
+            f'nova_preempt.simulator.papers.{args.paper}')
+        found = module.run(args.scale, args.seed, time.process_time)
+        if args.json:
+            print(json.dumps(found.as_dict(), indent=2))
+        else:
+            print('\n'.join(figures.lines(found)))
+        if args.plot:
+            for plot in found.plots:
+                file = plots.draw(plot, args.plot, args.plot_format)
+                print(f'{PROG}: {file} is drawn', file=sys.stderr)
+    except (choice.NotInstalled, plots.NoPlot, OSError) as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.startswith('nova_preempt'):
+            raise
+        print(f'{PROG}: {exc.name} is needed: pip install '
+              'nova-preempt[simulator,batch,classes]', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

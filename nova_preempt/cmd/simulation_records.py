@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Where the records of a simulation go: JSON lines, or a Parquet file."""
+
+import contextlib
+import json
+
+_SUFFIX = '.parquet'
+_AT_ONCE = 20_000
+
+
+class NoParquet(Exception):
+    """The message names the extra."""
+
+
+@contextlib.contextmanager
+def writer(path):
+    """Give what takes a record, as a mapping.
+
+    :param path: one that ends in .parquet is written as such
+    :raises NoParquet: pyarrow is not installed
+    :raises OSError: the file cannot be written
+    """
+    if path.lower().endswith(_SUFFIX):
+        with _parquet(path) as write:
+            yield write
+        return
+    with open(path, 'w', encoding='utf-8') as stream:
+        yield lambda record: stream.write(json.dumps(record) + '\n')
+
+
+@contextlib.contextmanager
+def _parquet(path):
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as exc:
+        raise NoParquet(f'for {_SUFFIX}, pyarrow is needed: pip install '
+                        f'nova-preempt[parquet] ({exc})') from None
+    text = pyarrow.string()
+    schema = pyarrow.schema([
+        ('t', pyarrow.float64()), ('event', text), ('id', text),
+        ('class', text), ('host', text), ('decision', text),
+        ('victims', pyarrow.list_(text)), ('policy', text)])
+    rows = []
+    with pyarrow.parquet.ParquetWriter(path, schema) as file:
+        def flush():
+            # What a record has not is null.
+            file.write_table(pyarrow.Table.from_pylist(rows, schema))
+            rows.clear()
+
+        def write(record):
+            rows.append(record)
+            if len(rows) >= _AT_ONCE:
+                flush()
+
+        yield write
+        flush()

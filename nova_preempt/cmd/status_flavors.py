@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is wrong with extra specs of flavors, for nova-preempt-status."""
+
+import difflib
+
+from nova import exception
+
+from nova_preempt import validators
+from nova_preempt.cloud import extra_specs
+
+# Faults that are named.
+_MOST_SHOWN = 10
+
+
+def fault(name, value):
+    """What is wrong with an extra spec of a flavor, '' if nothing is.
+
+    nova-api refuses these with microversion 2.86 or later only, and where
+    this package is installed beside it.
+    """
+    namespace, colon, _key = name.partition(':')
+    known = {item.name: item for item in validators.register()}
+    if not colon or not difflib.get_close_matches(
+            namespace, [extra_specs.NAMESPACE], cutoff=0.8):
+        return ''
+    if name not in known:
+        meant = difflib.get_close_matches(name, known, 1)
+        return 'is no extra spec' + (f'; {meant[0]} is' if meant else '')
+    try:
+        known[name].validate(name, value)
+    except exception.ValidationError as exc:
+        return f'has the value {value!r}: {str(exc).splitlines()[0]}'
+    return ''
+
+
+def class_faults(flavors, names):
+    """What is wrong with classes of flavors, a text each.
+
+    :param flavors: [(name, extra specs)]
+    :param names: of the classes that there are
+    """
+    found = []
+    for flavor, specs in sorted(flavors, key=lambda item: item[0]):
+        name = specs.get(extra_specs.CLASS)
+        if not name:
+            continue
+        if name not in names:
+            found.append(f'flavor {flavor} is of class {name!r}, which is '
+                         f'not one of {", ".join(names)}')
+        elif not extra_specs.flavor_is_preemptible(specs):
+            found.append(f'flavor {flavor} is of class {name!r}, but not '
+                         'preemptible')
+    return found
+
+
+def some(faults):
+    """All of them in a text, unless they are many."""
+    more = len(faults) - _MOST_SHOWN
+    return ('; '.join(faults[:_MOST_SHOWN])
+            + (f'; and {more} more' if more > 0 else '') + '.')

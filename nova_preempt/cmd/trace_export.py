@@ -1,0 +1,182 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage trace export: what Nova has recorded, as a trace."""
+
+import contextlib
+import datetime
+import json
+import sys
+
+import nova.conf
+from nova.scheduler.client import report
+
+from nova_preempt import db
+from nova_preempt.cloud import extra_specs
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import recorded
+from nova_preempt.cmd import engine
+from nova_preempt.cmd import purge
+from nova_preempt.db import hints
+from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import native
+
+CONF = nova.conf.CONF
+
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def add_parsers(groups):
+    commands = groups.add_parser(
+        'trace', help='what was asked of the cloud').add_subparsers(
+            required=True, metavar='COMMAND')
+    parser = commands.add_parser(
+        'export', help='write what Nova has recorded of servers, deleted '
+                       'ones too, as a trace for nova-preempt-simulate',
+        description='Servers and projects get numbers in place of their '
+                    'uuids; no name is written.')
+    parser.add_argument('--output', metavar='F',
+                        help='where the trace goes, a JSON object a line; '
+                             'standard output without it')
+    parser.add_argument('--cloud', metavar='F',
+                        help='where the hosts as they are now go, and the '
+                             'classes of the trace')
+    parser.add_argument(
+        '--since', metavar='DATE', type=purge.date,
+        help='such as 2026-01-31 or 2026-01-31T12:00:00, in UTC: servers '
+             'that are there then are asked for at the beginning; without '
+             'it, all from the first record on')
+    parser.add_argument('--until', metavar='DATE', type=purge.date,
+                        help='who was asked for later is left out')
+    parser.set_defaults(run=_export, needs_nova=True)
+
+
+def _export(args):
+    cells = engine.get_cells()
+    export = Export(args.since, args.until, _hinted())
+    with contextlib.ExitStack() as stack:
+        stream = sys.stdout
+        if args.output:
+            stream = stack.enter_context(
+                open(args.output, 'w', encoding='utf-8'))
+        count = native.write(stream, export.events(recorded.servers(cells)))
+    if args.cloud:
+        _write_cloud(args.cloud, cells, export)
+    print(f'{count} servers are written; {export.never_ran} that have never '
+          'run are left out.', file=sys.stderr)
+    return 0
+
+
+def _hinted():
+    """uuids of those that are preemptible by a hint."""
+    return frozenset(hints.get(db.Database(CONF)))
+
+
+class Export:
+    """Makes the events of a trace.
+
+    :param hinted: uuids of servers that are preemptible by a hint
+    :ivar never_ran: how many servers are left out, since nobody knows for how
+        long they would have run
+    :ivar classes: {name: the extra specs of its servers}
+    """
+
+    def __init__(self, since=None, until=None, hinted=frozenset()):
+        self.never_ran = 0
+        self.classes = {}
+        self._begin = since
+        self._until = until
+        self._hinted = hinted
+        self._names = {}
+        self._projects = {}
+        self._count = 0
+
+    def events(self, servers):
+        """Yield a model.Boot of each; servers are in order of creation."""
+        for server in servers:
+            if self._begin is None:
+                self._begin = server.created_at
+            if self._until is not None and server.created_at > self._until:
+                return
+            if server.launched_at is None:
+                self.never_ran += 1
+            elif server.ended_at is None or server.ended_at > self._begin:
+                yield self._boot(server)
+
+    def _boot(self, server):
+        self._count += 1
+        duration_us = None
+        if server.ended_at is not None:
+            # One that is there at the beginning has run already.
+            ran = server.ended_at - max(server.launched_at, self._begin)
+            duration_us = max(0, ran // _MICROSECOND)
+        at_us = (max(server.created_at, self._begin)
+                 - self._begin) // _MICROSECOND
+        project = self._projects.setdefault(
+            server.project_id, f'p{len(self._projects) + 1}')
+        return model.Boot(
+            at_us, f's{self._count}', server.resources, '',
+            self._class(server), duration_us, project)
+
+    def _class(self, server):
+        if not (server.uuid in self._hinted
+                or extra_specs.flavor_is_preemptible(server.extra_specs)):
+            return 'normal'
+        specs = {name: value for name, value in server.extra_specs.items()
+                 if name.partition(':')[0] == extra_specs.NAMESPACE}
+        # Of Blazar's, or by a hint.
+        specs[extra_specs.ENABLED] = 'true'
+        key = tuple(sorted(specs.items()))
+        if key not in self._names:
+            number = len(self._names) + 1
+            name = 'preemptible' + (f'-{number}' if number > 1 else '')
+            self._names[key] = name
+            self.classes[name] = dict(key)
+        return self._names[key]
+
+
+def _write_cloud(path, cells, export):
+    placement = placement_api.Placement(report.report_client_singleton)
+    names = recorded.node_names(cells)
+    found = [placement.get_provider_state(provider.uuid) for provider
+             in placement.list_providers(()) if provider.name in names]
+    cloud = describe((provider.inventories for provider in found
+                      if provider is not None), export.classes)
+    with open(path, 'w', encoding='utf-8') as stream:
+        # All JSON is YAML.
+        json.dump(cloud, stream, indent=2)
+        stream.write('\n')
+
+
+def describe(inventories, classes):
+    """The file of a cloud, see doc/source/simulating.rst.
+
+    :param inventories: {resource class: Inventory} of each host
+    :param classes: {name: extra specs}
+    """
+    kinds = {}
+    for each in inventories:
+        key = tuple((name, item.total, item.reserved, item.allocation_ratio)
+                    for name, item in sorted(each.items()) if item.total)
+        if key:
+            kinds[key] = kinds.get(key, 0) + 1
+    return {
+        'hosts': [{
+            'name': f'host{number}', 'count': count,
+            'resources': {name: total for name, total, _, _ in key},
+            'reserved': {name: reserved for name, _, reserved, _ in key
+                         if reserved},
+            'allocation_ratios': {name: ratio for name, _, _, ratio in key
+                                  if ratio != 1.0},
+        } for number, (key, count) in enumerate(sorted(kinds.items()), 1)],
+        'classes': {name: {'extra_specs': specs}
+                    for name, specs in sorted(classes.items())},
+    }

@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Options of classes of service, with their promises of availability."""
+
+from oslo_config import cfg
+from oslo_config import types
+
+GROUP = 'classes'
+
+EXACT = 'exact'
+REPRIEVE = 'reprieve'
+
+OPTS = [
+    cfg.BoolOpt(
+        'enabled',
+        default=False,
+        help="""
+Whether preemptible servers may be of a class, to which a share of time is
+promised (M. Carvalho et al., JISA 11, 2020). One of a class may then end
+others of a class, where their promises allow it, so it is off, the default,
+until an operator has said which classes there are.
+
+Servers of no class are as before in any case. Set it alike for the schedulers,
+the API and the engine.
+"""),
+    cfg.MultiOpt(
+        'qos_class',
+        item_type=types.Dict(),
+        sample_default={'name': 'silver', 'importance': '2',
+                        'availability': '0.9'},
+        help="""
+A class of service, as fields with values. There may be eight of them; with
+``enabled`` there must be one. It has no default, since what can be promised
+depends on the cloud.
+
+* ``name``: letters, digits, dots, hyphens and underscores. A flavor has its
+  servers be of the class by the extra spec ``preemptible:class``.
+* ``importance``: a whole number, another one for each class; 1 is the most
+  important.
+* ``availability``: the share of time that servers are promised to run, above
+  0 and up to 1.
+* ``safety_margin_s``: how long before a broken promise a server is urgent, in
+  seconds; the pass period if it is missing.
+* ``overhead_limit``: which share of its time on hosts may go into getting
+  there before an urgent server is ended no more for its own class or a less
+  important one, from 0 to 1; what is not promised if it is missing, and never
+  more.
+* ``least_run_s``: how long a server runs each time before only more important
+  classes end it, in seconds; five times ``overhead_s`` if it is missing.
+* ``open``: ``true`` if any user may ask for it with a request that
+  waits; ``false``, if it is missing, leaves it to flavors.
+"""),
+    cfg.IntOpt(
+        'overhead_s',
+        default=60,
+        min=0,
+        help="""
+What it is taken to cost to get an evicted server back to a host, in seconds,
+before it was seen. From then on a mean of what was seen counts, by flavor and
+by what its disk is. A minute, the default, is what an image of a few gigabytes
+takes.
+"""),
+    cfg.IntOpt(
+        'pass_period_s',
+        min=1,
+        help="""
+How often it is looked for somebody to end for requests of a class that wait,
+in seconds. By default five times ``overhead_s``, and 30 s at least: more
+often, and much of the time of servers would go into coming back.
+"""),
+    cfg.StrOpt(
+        'victim_search',
+        default=EXACT,
+        choices=[
+            (EXACT, 'the set of servers that harms promises least'),
+            (REPRIEVE, 'all but who can be spared, the most precious first')],
+        help="""
+Who gives way on a host, where there are classes. The published way is for
+comparison: it ends nobody in vain, but may harm promises more than needed.
+"""),
+    cfg.FloatOpt(
+        'look_interval_s',
+        default=10,
+        min=0.1,
+        mutable=True,
+        help="""
+How often the engine reads in Nova's records what has become of servers of a
+class, in seconds. Nova dates what happened, so nothing is lost by looking
+late; ten, the default, is how long something new may go unseen. A look costs
+each cell a query, and a few for each of those that have changed.
+"""),
+]
+
+
+def register_opts(conf):
+    conf.register_opts(OPTS, group=GROUP)

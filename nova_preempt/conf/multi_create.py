@@ -1,0 +1,37 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""[preemption], of several servers in one request."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.StrOpt(
+        'multi_create_score',
+        default='off',
+        choices=[
+            ('off', 'Nova chooses a host for one server after another'),
+            ('dp', ('where what is asked for is most like what is free: the '
+                    'product of both, summed up over resource classes')),
+            ('ml', 'the fullest hosts that do, so that large rooms stay'),
+        ],
+        help="""
+Where the servers of one request go (``openstack server create --min 40``):
+off, the default, where Nova's weighers say, one after another. Otherwise one
+decision is made for all of them, among the hosts that pass Nova's filters.
+
+Servers of one affinity group then go to a host that has room for all of them.
+Nova takes the best host for the first one, and fails if the others do not fit
+there. Where no such decision is possible, Nova's weighers choose.
+
+It needs ``nova-preempt[batch]`` for the scheduler.
+"""),
+]

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is wrong with a request that nobody puts right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import datetime
+
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import lifecycle
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog.servers import Sight
+
+#: So long after it was closed a request has nothing left to clear up.
+CLEARED_S = 3600
+
+_THERE = (model.BUILDING, model.RUNNING, model.AWAY)
+
+
+def disagreement(
+    request: model.Request,
+    sights: Iterable[Sight],
+    victims: Mapping[str, str],
+    now: datetime.datetime,
+    options: answers.Options,
+) -> str:
+    """Say what whoever follows an open request would change, '' = nothing.
+
+    It is what is wrong with one that nobody follows: placing for ever, active
+    without servers, evicted by nobody.
+    """
+    verdict = answers.expire(request, now) or lifecycle.judge(
+        request, sights, victims, now, options
+    )
+    if not verdict.changes(request):
+        return ""
+    if verdict.state != request.state:
+        return f"is {request.state}, and {verdict.state} by what Nova has"
+    return f"is {request.state} with other servers than Nova has"
+
+
+def doubled(
+    request: model.Request,
+    tagged: Mapping[int, Iterable[str]],
+    now: datetime.datetime,
+) -> list[str]:
+    """Return the uuids of servers that are too many.
+
+    More than were asked for with a boot, or of a boot that was given up so
+    long ago that nobody looks for them.
+
+    :param tagged: {number of a boot: uuids of the servers with its tag}
+    """
+    boots = {boot.number: boot for boot in request.boots}
+    known = {item.uuid for item in request.servers if item.state in _THERE}
+    found: list[str] = []
+    for number, uuids in sorted(tagged.items()):
+        boot = boots.get(number)
+        # Those that are known have come first.
+        ordered = sorted(uuids, key=lambda uuid: (uuid not in known, uuid))
+        if boot is None or _is_forgotten(boot, now):
+            found += ordered
+        elif boot.state not in servers.VOID_BOOTS:
+            found += ordered[boot.count:]
+    return found
+
+
+def _is_forgotten(boot: model.Boot, now: datetime.datetime) -> bool:
+    age_s = (now - boot.asked_at).total_seconds()
+    return boot.state in servers.VOID_BOOTS and age_s >= servers.LATE_S
+
+
+def is_uncleared(request: model.Request, now: datetime.datetime) -> bool:
+    """Whether a closed request has a trust for too long."""
+    age_s = (now - request.updated_at).total_seconds()
+    return (
+        request.state in model.CLOSED
+        and request.trust_id != ""
+        and age_s >= CLEARED_S
+    )

@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Where requests that wait may go, as reservations have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.reservation import leases
+
+# How Nova calls scheduler hints in a body; both are taken.
+HINTS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Places:
+    """What is known of reservations in a pass."""
+
+    view: leases.LeaseView
+    guard: leases.Guard
+
+    def free_s(self, host: str) -> float:
+        """For how long a host is nobody's."""
+        return self.view.free_s(host)
+
+    def lead_s(self, alternative: model.Alternative) -> float:
+        """For how long a server of a flavor has to have its host."""
+        return self.guard.lead_s(
+            alternative.preemptible,
+            alternative.minimum_run_s,
+            alternative.notice_s,
+        )
+
+    def answer(self, request: model.Request) -> leases.Answer | None:
+        """Where its reservations lead a request, None if it names none."""
+        ids = reservations(request.body)
+        return self.view.answer(ids, request.project_id) if ids else None
+
+
+def reservations(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ids of the reservations that Nova's body names."""
+    for name in HINTS:
+        found = leases.named(body.get(name))
+        if found:
+            return found
+    return ()

@@ -1,0 +1,194 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What Nova's record of a server tells the clocks of a class.
+
+Nova keeps each thing that was asked of a server, an action, with when and by
+whom, until the server is purged. So the list is complete whenever it is read:
+nothing is lost with a notification, or while nobody looks.
+
+A server has what it was promised while it has its place on a host, whatever
+its owner does with it there: one that was paused, stopped or resized by its
+owner runs. Who gives its place up, by shelving or deleting, waits for nothing
+and no clock counts, until it is asked for again. What others do to it, above
+all a preemption, has it wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+import dataclasses
+import itertools
+import operator
+
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.model import SECOND
+
+# Nova's names of what is asked of a server; others take nobody's place.
+CREATE = "create"
+DELETE = "delete"
+RESTORE = "restore"
+SHELVE = "shelve"
+START = "start"
+STOP = "stop"
+UNSHELVE = "unshelve"
+ACTIONS = frozenset((CREATE, DELETE, RESTORE, SHELVE, START, STOP, UNSHELVE))
+#: Those of which it matters when they were over.
+RUN = frozenset((CREATE, START, UNSHELVE))
+
+# By how much the clocks of two hosts may differ.
+_SLACK_US = 2 * SECOND
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Action:
+    """Something that was asked of a server; times as in clocks.
+
+    ``number`` orders those of the same time. ``by_owner``: whether somebody
+    of its project asked; a preemption may be by one, too. ``placed_us``: since
+    when a host works on it, None if none does. ``done_us``: since when the
+    server runs by it, or it has failed, None if neither is so.
+    """
+
+    name: str
+    number: int
+    asked_us: int
+    by_owner: bool
+    placed_us: int | None = None
+    done_us: int | None = None
+    failed: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """A server as Nova has it.
+
+    ``launched_us``: since when it runs, by whatever was asked last; None if
+    it never did. ``deleted_us``: None if it is there.
+    """
+
+    created_us: int
+    launched_us: int | None = None
+    deleted_us: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Preemption:
+    """From when to when a server gave way; None: it does still."""
+
+    from_us: int
+    until_us: int | None = None
+
+    def includes(self, at_us: int) -> bool:
+        """Tell whether what was asked then was its part."""
+        # Who has written it down has another clock than Nova.
+        after_us = at_us - self.from_us + _SLACK_US
+        return after_us >= 0 and (
+            self.until_us is None or at_us <= self.until_us + _SLACK_US
+        )
+
+
+def events(
+    record: Record,
+    actions: Iterable[Action],
+    preemptions: Collection[Preemption] = (),
+) -> tuple[Event, ...]:
+    """Return what has happened to a server since it was asked for."""
+    ordered = [
+        _checked(action, preemptions)
+        for action in sorted(
+            actions, key=operator.attrgetter("asked_us", "number")
+        )
+    ]
+    found: list[Event] = []
+    if not any(action.name == CREATE for action in ordered):
+        # Older than Nova's records of what was asked.
+        found.append(Event(record.created_us, Kind.QUEUED))
+        if record.launched_us is not None:
+            found.append(Event(record.launched_us, Kind.RUNNING))
+    for action in ordered:
+        before = found[-1].kind if found else None
+        found.extend(_told(action, before))
+    if record.deleted_us is not None:
+        found.append(Event(record.deleted_us, Kind.ENDED))
+    return tuple(found)
+
+
+def _checked(
+    action: Action, preemptions: Collection[Preemption]
+) -> Action:
+    if any(item.includes(action.asked_us) for item in preemptions):
+        return dataclasses.replace(action, by_owner=False)
+    return action
+
+
+def _told(action: Action, before: Kind | None) -> Iterator[Event]:
+    if action.name == CREATE:
+        yield Event(action.asked_us, Kind.QUEUED)
+        yield from _run(action, action.placed_us, Kind.ASIDE)
+    elif action.name == UNSHELVE or (
+        # What its owner has stopped has kept its place.
+        action.name == START and before is Kind.EVICTED
+    ):
+        yield from _run(action, action.asked_us, Kind.QUEUED)
+    elif not action.failed:
+        yield from _left(action, before)
+
+
+def _run(
+    action: Action, placed_us: int | None, failing: Kind
+) -> Iterator[Event]:
+    """Tell of an attempt to run; where it has failed nobody tries on."""
+    if placed_us is not None:
+        yield Event(placed_us, Kind.ALLOCATING)
+    if action.done_us is not None:
+        kind = failing if action.failed else Kind.RUNNING
+        yield Event(action.done_us, kind)
+
+
+def _left(action: Action, before: Kind | None) -> Iterator[Event]:
+    if action.name == RESTORE and before is Kind.ASIDE:
+        yield Event(action.asked_us, Kind.RUNNING)
+    elif action.name == DELETE or (
+        action.name == SHELVE and action.by_owner
+    ):
+        yield Event(action.asked_us, Kind.ASIDE)
+    elif action.name in (SHELVE, STOP) and not action.by_owner:
+        yield Event(action.asked_us, Kind.EVICTED)
+
+
+def returns(
+    told: Sequence[Event], after_us: int = 0
+) -> tuple[tuple[int, int], ...]:
+    """Return how long it took to get the server back, each time.
+
+    As (when it was there, microseconds); the first time, when it was built,
+    does not count.
+
+    :param after_us: those that were over later
+    """
+    taken = [
+        (after.at_us, after.at_us - before.at_us)
+        for before, after in itertools.pairwise(told)
+        if (before.kind, after.kind) == (Kind.ALLOCATING, Kind.RUNNING)
+    ]
+    first = 1 if taken and not _ran_before(told, taken[0][0]) else 0
+    return tuple(
+        item for item in taken[first:] if item[0] > after_us
+    )
+
+
+def _ran_before(told: Sequence[Event], at_us: int) -> bool:
+    return any(
+        event.kind is Kind.RUNNING and event.at_us < at_us for event in told
+    )

@@ -1,0 +1,193 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The ways to place a request on a host, some servers being gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Host, Placement, Request, Slot, SlotAmounts
+from nova_preempt.core.nested.tree import Tree
+
+#: How many parts are put somewhere before the search is given up.
+MOST_STEPS = 20_000
+
+_NOTHING: Mapping[Slot, int] = {}
+
+
+def placements(
+    request: Request,
+    host: Host,
+    freed: SlotAmounts = _NOTHING,
+    most: int = 1,
+) -> list[Placement]:
+    """Return ways to place a request, what is named being free as well.
+
+    As Placement would offer them, in order of the host's providers. Equal
+    groups do not change places.
+
+    :param most: so many of them at most
+    """
+    tree = Tree(request, host, freed)
+    if tree.refusal is not None:
+        return []
+    return [
+        _placement(tree, chosen)
+        for chosen, _ in zip(ways(tree, freed), range(most), strict=False)
+    ]
+
+
+def fits(tree: Tree, freed: SlotAmounts = _NOTHING) -> bool:
+    """Tell whether there is a way."""
+    return tree.refusal is None and any(
+        True for _ in ways(tree, freed, alike=False)
+    )
+
+
+def count(request: Request, host: Host, freed: SlotAmounts) -> int:
+    """Return how many such servers fit, put there one by one.
+
+    It may be that a few more would fit if they were placed together.
+    """
+    left = dict(freed)
+    tree = Tree(request, host, freed)
+    number = 0
+    if tree.refusal is not None or not any(
+        part.resources for part in tree.parts
+    ):
+        return 0
+    while (chosen := next(ways(tree, left), None)) is not None:
+        number += 1
+        left = capacity.less(left, _placement(tree, chosen).amounts)
+    return number
+
+
+def lack(host: Host, wanted: SlotAmounts) -> dict[Slot, int]:
+    """Return what must be freed on the host for so much, by slot."""
+    found: dict[Slot, int] = {}
+    providers = {provider.uuid: provider for provider in host.providers}
+    for slot in sorted(wanted):
+        less = wanted[slot] - providers[slot[0]].free(slot[1])
+        if less > 0:
+            found[slot] = less
+    return found
+
+
+def ways(
+    tree: Tree, freed: SlotAmounts, *, alike: bool = True
+) -> Iterator[tuple[int, ...]]:
+    """Yield the indexes of providers for the parts of a tree, in order.
+
+    After MOST_STEPS steps it ends.
+
+    :param alike: whether to yield ways that differ in nothing but which of
+        several equal providers are used
+    """
+    steps = MOST_STEPS
+    used: dict[Slot, int] = {}
+    chosen: list[int] = []
+    stack = [iter(tree.parts[0].among)] if tree.parts else []
+    if not tree.parts:
+        yield ()
+    while stack:
+        depth = len(stack) - 1
+        if len(chosen) > depth:
+            _take(tree, depth, chosen.pop(), used, -1)
+        number = next(stack[-1], None)
+        if number is None:
+            stack.pop()
+            continue
+        steps -= 1
+        if steps < 0:
+            return
+        part = tree.parts[depth]
+        if is_repeated(tree, chosen, number) or (
+            not alike and has_twin(tree, chosen, number)
+        ):
+            continue
+        chosen.append(number)
+        _take(tree, depth, number, used, 1)
+        if not tree.agrees(chosen) or any(
+            used[slot] > tree.free(slot) + freed.get(slot, 0)
+            or used[slot] > tree.most(slot)
+            for slot, _ in tree.slots(part, number)
+        ):
+            continue
+        if depth + 1 == len(tree.parts):
+            yield tuple(chosen)
+        else:
+            stack.append(iter(tree.parts[depth + 1].among))
+
+
+def is_repeated(tree: Tree, chosen: Sequence[int], number: int) -> bool:
+    """Tell whether equal parts would merely change places."""
+    depth = len(chosen)
+    return (
+        depth > 0
+        and number < chosen[-1]
+        and tree.parts[depth].family == tree.parts[depth - 1].family
+    )
+
+
+def has_twin(tree: Tree, chosen: Sequence[int], number: int) -> bool:
+    """Tell whether a provider before this one would do as well.
+
+    One of the same kind, on which the same parts are.
+    """
+    kinds = tree.kinds
+    twins = [
+        other
+        for other in tree.parts[len(chosen)].among
+        if other < number and kinds[other] == kinds[number]
+    ]
+    if not twins:
+        return False
+    there = _families(tree, chosen, number)
+    return any(_families(tree, chosen, twin) == there for twin in twins)
+
+
+def _families(
+    tree: Tree, chosen: Sequence[int], number: int
+) -> list[int]:
+    return sorted(
+        [
+            tree.parts[depth].family
+            for depth, other in enumerate(chosen)
+            if other == number
+        ]
+    )
+
+
+def _take(
+    tree: Tree, depth: int, number: int, used: dict[Slot, int], sign: int
+) -> None:
+    for slot, amount in tree.slots(tree.parts[depth], number):
+        used[slot] = used.get(slot, 0) + sign * amount
+
+
+def _placement(tree: Tree, chosen: tuple[int, ...]) -> Placement:
+    mappings: dict[str, set[str]] = {}
+    used: dict[Slot, int] = {}
+    for depth, number in enumerate(chosen):
+        mappings.setdefault(tree.parts[depth].suffix, set()).add(
+            tree.providers[number].uuid
+        )
+        _take(tree, depth, number, used, 1)
+    return Placement(
+        tuple(
+            (suffix, tuple(sorted(mappings[suffix])))
+            for suffix in sorted(mappings)
+        ),
+        used,
+    )

@@ -1,0 +1,416 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The cheapest servers to give way on a host that is a tree of providers.
+
+Over all ways to place the groups of the request (nested.tree), the best set
+in the order of core.victims. Groups are placed one by one, that of the
+lowest bound first; a request whose groups are all placed lacks a known
+amount on each provider, and the cheapest servers to free that are a cover.
+Covers come in ascending order from all ways together, so the first one is
+the best, whatever is still to be placed.
+
+The bound of a way is the larger of two: what the dearest provider costs
+alone, were servers divisible; and what all of them cost together, if each
+server shared its cost evenly among the providers that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+import heapq
+import itertools
+
+from nova_preempt.core import capacity as amounts
+from nova_preempt.core import victims
+from nova_preempt.core.cover.keys import Keys
+from nova_preempt.core.cover.keys import make_keys
+from nova_preempt.core.cover.ranked import ranked
+from nova_preempt.core.cover.solve import Answer
+from nova_preempt.core.model import (
+    Candidate,
+    Cap,
+    Host,
+    Refusal,
+    Request,
+    Slot,
+    VictimSet,
+)
+from nova_preempt.core.nested import placements
+from nova_preempt.core.nested.tree import Tree
+
+
+def cheapest_victims(
+    request: Request,
+    host: Host,
+    *,
+    accept: victims.Accept | None = None,
+    caps: Iterable[Cap] = (),
+    limits: victims.SearchLimits = victims.DEFAULT_LIMITS,
+) -> VictimSet | Refusal | None:
+    """Return the best set of the host's candidates for a request.
+
+    See core.victims.cheapest_victims; surplus is counted in the classes that
+    are asked for, as a share of what the host has of them in all. No victims
+    are needed where the request fits.
+    """
+    tree = Tree(request, host)
+    if tree.refusal is not None:
+        return tree.refusal
+    needed = _Needed(tree)
+    caps = tuple(caps)
+    barred = {uuid for cap in caps if cap.most <= 0 for uuid in cap.uuids}
+    pool = [
+        each
+        for each in sorted(host.candidates, key=lambda each: each.uuid)
+        if each.uuid not in barred
+        and (accept is not None or any(map(each.resources.get, needed.most)))
+    ]
+    search = _TreeSearch(tree, needed, pool, limits, caps)
+    if accept is None and not search.caps.caps:
+        return search.cheapest()
+    return search.accepted(accept)
+
+
+def lower_bound(request: Request, host: Host) -> int | Refusal:
+    """Return a cost that no sufficient set on a host is below."""
+    tree = Tree(request, host)
+    if tree.refusal is not None:
+        return tree.refusal
+    bounds = _Bounds(
+        tree,
+        _Needed(tree),
+        host.candidates,
+        [each.cost for each in host.candidates],
+    )
+    way = bounds.start()
+    for part in tree.parts:
+        if len(part.among) > 1:
+            break
+        longer = bounds.put(way, part.among[0])
+        if longer is None:
+            return tree.no_room()
+        way = longer
+    return way.bound
+
+
+class _Needed:
+    """What parts of a request may take on each provider, by slot.
+
+    :ivar most: what may be missing at most, where anything may be
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        wanted: dict[Slot, int] = {}
+        for part in tree.parts:
+            for number in part.among:
+                for slot, amount in tree.slots(part, number):
+                    wanted[slot] = wanted.get(slot, 0) + amount
+        self.slots = tuple(sorted(wanted))
+        self.free = {slot: tree.free(slot) for slot in self.slots}
+        self.limit = {slot: tree.most(slot) for slot in self.slots}
+        self.most = {
+            slot: less
+            for slot in self.slots
+            if (less := wanted[slot] - self.free[slot]) > 0
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Way:
+    """Where the first parts of a request are.
+
+    ``shared`` and ``alone``: the two bounds.
+    """
+
+    chosen: tuple[int, ...]
+    used: dict[Slot, int]
+    shared: int
+    alone: int
+
+    @property
+    def bound(self) -> int:
+        return max(self.shared, self.alone)
+
+
+class _Bounds:
+    """Places parts, and tells what no set of victims is below.
+
+    :param prices: of the candidates
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        needed: _Needed,
+        pool: Sequence[Candidate],
+        prices: Sequence[int],
+    ) -> None:
+        self._tree = tree
+        self._needed = needed
+        self._offers: dict[Slot, list[tuple[int, int, int]]] = {
+            slot: [] for slot in needed.most
+        }
+        for price, candidate in zip(prices, pool, strict=True):
+            held = [
+                (slot, amount)
+                for slot, amount in candidate.resources.items()
+                if amount and slot in needed.most
+            ]
+            for slot, amount in held:
+                self._offers[slot].append(
+                    (price, price // len(held), amount)
+                )
+        self._known: dict[tuple[Slot, int], tuple[int, int] | None] = {}
+
+    def start(self) -> _Way:
+        return _Way((), {}, 0, 0)
+
+    def put(self, way: _Way, number: int) -> _Way | None:
+        """Place the next part; None where it cannot be."""
+        tree, needed = self._tree, self._needed
+        depth = len(way.chosen)
+        chosen = (*way.chosen, number)
+        if not tree.agrees(chosen):
+            return None
+        used = dict(way.used)
+        shared, alone = way.shared, way.alone
+        for slot, amount in tree.slots(tree.parts[depth], number):
+            before = used.get(slot, 0)
+            used[slot] = before + amount
+            if used[slot] > needed.limit[slot]:
+                return None
+            free = needed.free[slot]
+            if used[slot] > free:
+                price = self._price(slot, used[slot] - free)
+                if price is None:
+                    return None
+                if before > free:
+                    old = self._price(slot, before - free)
+                    shared -= old[0] if old else 0
+                shared += price[0]
+                alone = max(alone, price[1])
+        return _Way(chosen, used, shared, alone)
+
+    def _price(self, slot: Slot, lack: int) -> tuple[int, int] | None:
+        """Return both bounds of freeing so much; None = it cannot be."""
+        key = (slot, lack)
+        if key not in self._known:
+            offers = self._offers[slot]
+            alone = victims.divisible(
+                [(price, min(unit, lack)) for price, _, unit in offers], lack
+            )
+            shared = victims.divisible(
+                [(share, min(unit, lack)) for _, share, unit in offers], lack
+            )
+            self._known[key] = (
+                None
+                if alone is None or shared is None
+                else (shared, alone)
+            )
+        return self._known[key]
+
+
+class _TreeSearch(victims.CoverSearch):
+    """One question about a tree, see CoverSearch."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        needed: _Needed,
+        pool: Sequence[Candidate],
+        limits: victims.SearchLimits,
+        caps: Sequence[Cap],
+    ) -> None:
+        super().__init__(
+            pool, needed.most, None, limits, caps, _keys(tree, needed, pool)
+        )
+        self._tree = tree
+        self._all_caps = caps
+        self._bounds = _Bounds(
+            tree, needed, pool, _comparable(self.keys)
+        )
+        self._shift = 0 if _is_small(self.keys) else self.keys.low
+
+    def cheapest(self) -> VictimSet | None:
+        for chosen, exact in self.offers(1):
+            if not exact:
+                chosen = self.spare(chosen, self.frees_enough)
+            return self.victims(chosen, optimal=exact)
+        everybody = list(range(len(self.pool)))
+        if not self.frees_enough(everybody):
+            return None
+        return self.victims(
+            self.spare(everybody, self.frees_enough), optimal=False
+        )
+
+    def frees_enough(self, chosen: Sequence[int]) -> bool:
+        return placements.fits(
+            self._tree, amounts.total(self.pool[i].resources for i in chosen)
+        )
+
+    def offers(self, checks: int) -> Iterator[tuple[list[int], bool]]:
+        splits = self.limits.cap_splits
+        for chosen, exact in self._ascending():
+            if not checks or not splits:
+                return
+            if self.caps.excess(chosen, []):
+                splits -= 1
+            else:
+                checks -= 1
+                yield chosen, exact
+
+    def _ascending(self) -> Iterator[tuple[list[int], bool]]:
+        """Yield covers of all ways together, each once.
+
+        After limits.placements steps what is left is not proven any more;
+        one more way is followed to its end.
+        """
+        ticket = itertools.count()
+        heap: list[tuple[int, int, int, _Way | _Covers]] = []
+        seen: set[int] = set()
+        parts = len(self._tree.parts)
+        left = self.limits.placements
+        exact = True
+
+        def push(bound: int, depth: int, item: _Way | _Covers) -> None:
+            heapq.heappush(heap, (bound, -depth, next(ticket), item))
+
+        push(0, 0, self._bounds.start())
+        while heap:
+            _, _, _, item = heapq.heappop(heap)
+            covers: _Covers | None = None
+            if isinstance(item, _Covers):
+                if item.key not in seen:
+                    seen.add(item.key)
+                    yield item.cover, exact
+                covers = item
+            elif len(item.chosen) == parts:
+                covers = _Covers(self._ranked(item), self.keys)
+            elif left:
+                left -= 1
+                for way in self._next(item):
+                    push(way.bound << self._shift, len(way.chosen), way)
+            else:
+                exact = False
+                heap.clear()
+                whole = self._dive(item)
+                if whole is not None:
+                    covers = _Covers(self._ranked(whole), self.keys)
+            if covers is not None and covers.advance():
+                exact = exact and covers.exact
+                push(covers.key, parts + 1, covers)
+
+    def _next(self, way: _Way) -> list[_Way]:
+        """Return where the next part may be."""
+        tree, chosen = self._tree, way.chosen
+        found = []
+        for number in tree.parts[len(chosen)].among:
+            if placements.is_repeated(tree, chosen, number) or (
+                placements.has_twin(tree, chosen, number)
+            ):
+                continue
+            longer = self._bounds.put(way, number)
+            if longer is not None:
+                found.append(longer)
+        return found
+
+    def _dive(self, way: _Way) -> _Way | None:
+        """Return a whole way, none of whose parts is placed twice."""
+        left = self.limits.placements
+        stack = [way]
+        while stack and left >= 0:
+            way = stack.pop()
+            if len(way.chosen) == len(self._tree.parts):
+                return way
+            left -= 1
+            stack.extend(
+                sorted(
+                    self._next(way), key=lambda each: each.bound, reverse=True
+                )
+            )
+        return None
+
+    def _ranked(self, way: _Way) -> Iterator[tuple[list[int], bool]]:
+        """Yield the covers of a whole way."""
+        missing = {
+            slot: amount - self._tree.free(slot)
+            for slot, amount in sorted(way.used.items())
+            if amount > self._tree.free(slot)
+        }
+        search = victims.CoverSearch(
+            self.pool, missing, None, self.limits, self._all_caps, self.keys
+        )
+
+        def solve(forced: list[int], free: list[int]) -> Answer | None:
+            # All ways share one budget.
+            search.steps = self.steps
+            answer = search.solve(forced, free)
+            self.steps = search.steps
+            return answer
+
+        return ranked(self.keys, solve, search.caps)
+
+
+class _Covers:
+    """Those of one way, from one to the next."""
+
+    def __init__(
+        self, covers: Iterator[tuple[list[int], bool]], keys: Keys
+    ) -> None:
+        self._covers = covers
+        self._keys = keys.keys
+        self.cover: list[int] = []
+        self.exact = True
+        self.key = 0
+
+    def advance(self) -> bool:
+        """Go to the next one, if there is one."""
+        found = next(self._covers, None)
+        if found is None:
+            return False
+        self.cover, self.exact = found
+        self.key = sum([self._keys[i] for i in self.cover])
+        return True
+
+
+def _keys(tree: Tree, needed: _Needed, pool: Sequence[Candidate]) -> Keys:
+    """Return the keys of all, surplus by class and not by provider."""
+    has: dict[str, int] = {}
+    names = {slot[1] for slot in needed.slots}
+    for provider in tree.providers:
+        for name in names & set(provider.inventories):
+            has[name] = (
+                has.get(name, 0) + provider.inventories[name].capacity
+            )
+    return make_keys(
+        pool,
+        {},
+        {
+            (provider.uuid, name): has[name]
+            for provider in tree.providers
+            for name in provider.inventories
+            if name in has
+        },
+    )
+
+
+def _is_small(keys: Keys) -> bool:
+    """Tell whether the keys can be divided as floats."""
+    return max(keys.keys, default=0).bit_length() < 900
+
+
+def _comparable(keys: Keys) -> list[int]:
+    if _is_small(keys):
+        return list(keys.keys)
+    return [key >> keys.low for key in keys.keys]

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Requests that are being taken: a trust is made, and is not kept yet.
+
+What is left of one here long after it was begun tells that who took it died.
+"""
+
+import dataclasses
+import datetime
+
+import sqlalchemy as sa
+
+from nova_preempt.db import backlog_models
+from nova_preempt.db import retries
+
+_BEGUN = backlog_models.BacklogBegun
+
+
+@dataclasses.dataclass(frozen=True)
+class Begun:
+    """One of them; begun_at is naive and in UTC."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    begun_at: datetime.datetime
+
+
+@retries.retried
+def begin(database, begun):
+    """Write down that a trust will be made for a request, before it is."""
+    with database.writer() as session:
+        _insert(session, begun)
+
+
+def begin_again(session, begun):
+    """Write the same down in this transaction, if it is not there."""
+    if not session.execute(sa.select(_BEGUN.uuid).where(
+            _BEGUN.uuid == begun.uuid)).first():
+        _insert(session, begun)
+
+
+def _insert(session, begun):
+    session.execute(sa.insert(_BEGUN).values(
+        **dataclasses.asdict(begun), given_up=False))
+
+
+def older(database, before, limit):
+    """[Begun] from before a time, the oldest first."""
+    query = (sa.select(_BEGUN).where(_BEGUN.begun_at < before)
+             .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))
+    with database.reader() as session:
+        return [Begun(row.uuid, row.project_id, row.user_id, row.begun_at)
+                for row in session.execute(query).scalars()]
+
+
+@retries.retried
+def give_up(database, uuid):
+    """Let nobody end it any more: its trust is about to be deleted."""
+    with database.writer() as session:
+        session.execute(sa.update(_BEGUN).where(_BEGUN.uuid == uuid)
+                        .values(given_up=True))
+
+
+@retries.retried
+def forget(database, uuid):
+    """Nothing is left of it. Fine if it is gone."""
+    with database.writer() as session:
+        session.execute(sa.delete(_BEGUN).where(_BEGUN.uuid == uuid))
+
+
+def end(session, uuid):
+    """Its trust is kept, in this transaction; False if it was given up."""
+    return session.execute(sa.delete(_BEGUN).where(
+        _BEGUN.uuid == uuid, _BEGUN.given_up.is_(False))).rowcount == 1

@@ -1,0 +1,215 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is known of servers of a class: their clocks, and what returns cost.
+
+Written by the engine that acts, as Nova's records have it, and read by
+whoever decides. It is all there right after a restart.
+"""
+
+import dataclasses
+import datetime
+
+import sqlalchemy as sa
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import clocks as core
+from nova_preempt.core.classes import records
+from nova_preempt.db import backlog_models
+from nova_preempt.db import class_models
+from nova_preempt.db import models
+from nova_preempt.db import reservation_rows
+from nova_preempt.db import retries
+
+_SERVER = class_models.ClassServer
+_OVERHEAD = class_models.ClassOverhead
+
+# Of a server of a request that may be in Nova.
+_THERE = (model.BUILDING, model.RUNNING, model.AWAY)
+
+_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 (as columns are)
+_US = datetime.timedelta(microseconds=1)
+
+_TIMES = ('running_us', 'waiting_us', 'binding_us')
+_MARK = ('admitted_us', 'since_us', 'last_us', 'gaps')
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassServer:
+    """A server of a class.
+
+    :ivar class_name: as its flavor or its request names it; an operator may
+        have taken the class away since
+    :ivar clocks: a core.classes.clocks.Clocks: clocks.at(now_us) is what
+        they show then, in microseconds
+    :ivar changed_at: when Nova had changed it last, naive and in UTC
+    :ivar read_at: when that was read
+    """
+
+    uuid: str
+    cell_uuid: str
+    project_id: str
+    class_name: str
+    flavor: str
+    from_volume: bool
+    clocks: core.Clocks
+    changed_at: datetime.datetime | None
+    read_at: datetime.datetime
+
+    @property
+    def kind(self):
+        """Servers with the same one take as long to come back."""
+        return self.flavor, self.from_volume
+
+
+def find(database, uuids=None):
+    """{uuid: ClassServer} of all servers of a class that are not deleted.
+
+    Those that wait shelved, too.
+
+    :param uuids: of which to look for, None for all
+    """
+    found = {}
+    with database.reader() as session:
+        if uuids is None:
+            found.update(_fetch(session, sa.select(*_SERVER.__table__.c)))
+        else:
+            for some in reservation_rows.batches(sorted(uuids)):
+                found.update(_fetch(session, sa.select(
+                    *_SERVER.__table__.c).where(_SERVER.uuid.in_(some))))
+    return found
+
+
+def _fetch(session, query):
+    for row in session.execute(query):
+        yield row.uuid, ClassServer(
+            row.uuid, row.cell_uuid, row.project_id, row.class_name,
+            row.flavor, row.from_volume,
+            core.Clocks((), core.Mark(
+                core.Kind(row.kind),
+                core.Times(*(getattr(row, name) for name in _TIMES)),
+                *(getattr(row, name) for name in _MARK))),
+            row.changed_at, row.read_at)
+
+
+def uuids_of(database, cell_uuid):
+    """Those of servers of a class in a cell."""
+    with database.reader() as session:
+        return {row.uuid for row in session.execute(
+            sa.select(_SERVER.uuid).where(_SERVER.cell_uuid == cell_uuid))}
+
+
+def overheads(database):
+    """{ClassServer.kind: how long it takes to get one back, in us}.
+
+    The mean of what was seen; of a kind that is not there nothing was.
+    """
+    with database.reader() as session:
+        return {(row.flavor, row.from_volume): row.mean_us
+                for row in session.execute(sa.select(
+                    *_OVERHEAD.__table__.c))}
+
+
+def of_requests(database, uuids=None):
+    """{server uuid: class name} of servers that requests of a class have.
+
+    :param uuids: of which to look for, few; None for all
+    """
+    request, server = (backlog_models.BacklogRequest,
+                       backlog_models.BacklogServer)
+    with database.reader() as session:
+        return {row.uuid: row.class_name for row in session.execute(
+            sa.select(server.uuid, request.class_name)
+            .join(request, request.uuid == server.request_uuid)
+            .where(request.class_name > '', server.state.in_(_THERE),
+                   *([] if uuids is None else [server.uuid.in_(uuids)])))}
+
+
+def unread_of_requests(database):
+    """The uuids of those of which nothing is known yet, or another class."""
+    request, server = (backlog_models.BacklogRequest,
+                       backlog_models.BacklogServer)
+    with database.reader() as session:
+        return {row.uuid for row in session.execute(
+            sa.select(server.uuid)
+            .join(request, request.uuid == server.request_uuid)
+            .outerjoin(_SERVER, _SERVER.uuid == server.uuid)
+            .where(request.class_name > '', server.state.in_(_THERE),
+                   sa.or_(_SERVER.uuid.is_(None),
+                          _SERVER.class_name != request.class_name)))}
+
+
+def preemptions(database, uuids):
+    """{server uuid: [core.classes.records.Preemption]}.
+
+    :param uuids: of which to look for
+    """
+    decision, victim = models.Decision, models.Victim
+    found = {}
+    with database.reader() as session:
+        for some in reservation_rows.batches(sorted(uuids)):
+            for row in session.execute(
+                    sa.select(victim.server_uuid, decision.created_at,
+                              victim.ended_at)
+                    .join(decision, decision.uuid == victim.decision_uuid)
+                    .where(victim.server_uuid.in_(some))):
+                found.setdefault(row.server_uuid, []).append(
+                    records.Preemption(_us(row.created_at),
+                                       _us(row.ended_at)))
+    return found
+
+
+def _us(at):
+    return at and (at - _EPOCH) // _US
+
+
+@retries.retried_upsert
+def write(database, servers, means=None):
+    """Write down what was read, in the place of what was known.
+
+    :param servers: ClassServers
+    :param means: {ClassServer.kind: how long it takes to get one back, in us}
+    """
+    with database.writer() as session:
+        for server in sorted(servers, key=lambda item: item.uuid):
+            _upsert(session, _SERVER, {'uuid': server.uuid}, _values(server))
+        for kind, mean_us in sorted((means or {}).items()):
+            flavor, from_volume = kind
+            _upsert(session, _OVERHEAD, {
+                'flavor': flavor, 'from_volume': from_volume},
+                {'mean_us': mean_us})
+
+
+def _values(server):
+    mark = server.clocks.mark
+    return {
+        'cell_uuid': server.cell_uuid, 'project_id': server.project_id,
+        'class_name': server.class_name, 'flavor': server.flavor,
+        'from_volume': server.from_volume, 'kind': int(mark.kind),
+        **{name: getattr(mark.times, name) for name in _TIMES},
+        **{name: getattr(mark, name) for name in _MARK},
+        'changed_at': server.changed_at, 'read_at': server.read_at}
+
+
+def _upsert(session, table, key, values):
+    found = session.execute(sa.update(table).where(*(
+        getattr(table, name) == value for name, value in key.items())).values(
+        **values)).rowcount
+    if not found:
+        session.execute(sa.insert(table).values(**key, **values))
+
+
+@retries.retried
+def forget(database, uuids):
+    """Forget servers that are deleted, or of no class any more."""
+    with database.writer() as session:
+        for some in reservation_rows.batches(sorted(uuids)):
+            session.execute(sa.delete(_SERVER).where(_SERVER.uuid.in_(some)))

@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that the engine has chosen for requests that waited.
+
+Where Nova's scheduling sorts hosts those that were chosen come first. They
+have passed the filters then, and are claimed as any other: where one is full,
+or gone, the next best is taken, as if none had been chosen.
+"""
+
+import copy
+
+import nova.conf
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt.cloud import request
+from nova_preempt.core.backlog import chosen
+from nova_preempt.db import chosen_hosts as db
+from nova_preempt.scheduler import states
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+def find(database, context, spec_obj, instance_uuids, now):
+    """The ChosenHosts of a request, None if none were chosen for it.
+
+    Whatever anybody makes of the hint, the worst is that it is as if there
+    were none.
+
+    :param now: naive, in UTC
+    """
+    secret = _secret(spec_obj)
+    if secret is None:
+        return None
+    operation = request.get_operation(context, spec_obj, instance_uuids[0])
+    if operation != chosen.CREATE:
+        # What it was made with does not concern where it goes later.
+        return None
+    asked = chosen.Boot(spec_obj.project_id, context.user_id,
+                        spec_obj.flavor.flavorid, len(instance_uuids))
+    try:
+        choice = db.get(database, secret)
+        why = chosen.refusal(choice, asked, operation, now)
+        if not why and not db.use(database, secret):
+            why = 'it was used before'
+    except db_exc.DBError as exc:
+        why = f'the database does not tell what it is for: {exc}'
+    if why:
+        LOG.info('Server %(server)s is placed without regard to its hint '
+                 '%(hint)s: %(why)s.',
+                 {'server': instance_uuids[0], 'hint': chosen.HINT,
+                  'why': why})
+        return None
+    return ChosenHosts(choice.hosts)
+
+
+def _secret(spec_obj):
+    hints = (spec_obj.scheduler_hints
+             if 'scheduler_hints' in spec_obj else None) or {}
+    value = hints.get(chosen.HINT)
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value, = value
+    return value if isinstance(value, str) else None
+
+
+class ChosenHosts:
+    """Puts the hosts first that were chosen, and counts who is there.
+
+    :param hosts: {name of the compute node: how many servers}
+    """
+
+    def __init__(self, hosts):
+        self._hosts = hosts
+        self.restart()
+
+    def restart(self):
+        """Nobody is anywhere: Nova's scheduling begins, perhaps again."""
+        self._left = chosen.Left(self._hosts)
+
+    def first(self, host_states):
+        """The same host states, those first where the next server goes.
+
+        None of those where somebody would have to end: what is free was
+        chosen.
+        """
+        return sorted(host_states, key=lambda state: (
+            not self._left.is_next(state.nodename)
+            or bool(states.mark_of(state).victims)))
+
+    def consumed(self, state):
+        """A server is there."""
+        self._left.take(state.nodename)
+
+    def offer(self, offered, ask, resources, find_providers):
+        """Candidates of Placement, with the chosen hosts among them.
+
+        In a large cloud Placement does not tell of all hosts.
+
+        :param offered: (allocation requests, provider summaries, version)
+        :param ask: what Placement offers for a ResourceRequest
+        :param resources: the nova.scheduler.utils.ResourceRequest
+        :param find_providers: see Placement.list_providers
+        """
+        requests, summaries, version = offered
+        group = resources.get_request_group(None)
+        if not requests or group.in_tree or (
+                len(requests) < CONF.scheduler.max_placement_results):
+            return offered
+        requests, summaries = list(requests), dict(summaries)
+        for name in sorted(self._hosts):
+            for provider in find_providers([('name', name)]):
+                if provider.uuid in summaries:
+                    continue
+                narrow = copy.deepcopy(resources)
+                narrow.get_request_group(None).in_tree = provider.uuid
+                more, known, _version = ask(narrow)
+                requests += more or ()
+                summaries.update(known or {})
+        return requests, summaries, version

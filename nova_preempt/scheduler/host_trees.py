@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts as trees, for one request: what is read, and what is claimed there."""
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+
+from nova_preempt.cloud import request
+from nova_preempt.core.nested import tree
+from nova_preempt.core.scheduling import port
+
+LOG = logging.getLogger(__name__)
+
+
+class HostTrees:
+    """Of one request.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param asked: a nova_preempt.scheduler.asked.Asked
+    """
+
+    def __init__(self, preemption, asked):
+        self._preemption = preemption
+        self._asked = asked
+        self._wanted = None
+        self._search = None
+        self._providers = {}     # uuid of a root: its tree as it was told
+        self._devices = {}       # server uuid: [(PciDevice, spec)]
+
+    def asked_for(self, wanted, search):
+        """Learn what is asked for.
+
+        :param wanted: a core Request
+        :param search: the core's Search
+        """
+        self._wanted = wanted
+        self._search = search
+
+    # -- what is known ---------------------------------------------------
+
+    def listed(self, found):
+        """The core's Listings of hosts.
+
+        :param found: [(Provider, core Provider or None, whether that holds)]
+        """
+        trees = None
+        listings = []
+        for provider, known, holds in found:
+            providers = () if known is None else (known,)
+            if known is None:
+                holds = False
+            elif tree.needs_tree(self._wanted, known):
+                if trees is None:
+                    trees = self._preemption.known.trees.look()
+                providers, still = trees.get(provider.uuid, ((), False))
+                holds = holds and still
+            self._providers[provider.uuid] = providers
+            listings.append(port.Listing(provider.uuid, provider.name,
+                                         providers, holds))
+        return listings
+
+    def read(self, uuid):
+        """The providers of a host as they are now, () if it is gone."""
+        known = self._preemption.known
+        root = known.providers.known(uuid)
+        providers = ()
+        if root is None or not tree.needs_tree(self._wanted, root):
+            root = known.providers.read(uuid)
+            providers = () if root is None else (root,)
+        if root is not None and tree.needs_tree(self._wanted, root):
+            providers = known.trees.read(uuid)
+        self._providers[uuid] = providers
+        return providers
+
+    def around(self, root):
+        """The same, its own one being known; () if it is gone."""
+        if not tree.needs_tree(self._wanted, root):
+            return (root,)
+        return self._preemption.known.trees.get(root.uuid)
+
+    # -- what is claimed -------------------------------------------------
+
+    def allocation_requests(self, uuid, name, victims):
+        """What claims a host once these are gone, as Placement offers it."""
+        return [_allocation_request(placement) for placement in
+                self._search.placements(name, self._providers[uuid], victims)]
+
+    def devices(self, servers):
+        """{uuid: [(PciDevice, spec)]} of what these have.
+
+        Nothing where the request asks for no devices. The spec is that of
+        the request that each was taken for.
+        """
+        if not request.has_pci_requests(self._asked.spec_obj):
+            return {}
+        for server in servers:
+            if server.uuid not in self._devices:
+                self._devices[server.uuid] = self._read_devices(server)
+        return {server.uuid: self._devices[server.uuid]
+                for server in servers}
+
+    def _read_devices(self, server):
+        cell = self._preemption.clients.get_cells().get(server.cell_uuid)
+        if cell is None:
+            return []
+        try:
+            with _target_cell(cell) as context:
+                asked = {
+                    item.request_id: item.spec[0] if item.spec else {}
+                    for item in objects.InstancePCIRequests
+                    .get_by_instance_uuid(context, server.uuid).requests}
+                return [
+                    (device, asked.get(device.request_id, {})) for device in
+                    objects.PciDeviceList.get_by_instance_uuid(
+                        context, server.uuid)]
+        except exception.NovaException as exc:
+            # Nothing is known to become free, so nothing is promised.
+            LOG.warning('Cannot read the PCI devices of server %(server)s: '
+                        '%(exc)s', {'server': server.uuid, 'exc': exc})
+            return []
+
+
+def _allocation_request(placement):
+    allocations = {}
+    for (uuid, name), amount in placement.amounts.items():
+        allocations.setdefault(uuid, {'resources': {}})[
+            'resources'][name] = amount
+    return {'allocations': allocations,
+            'mappings': {suffix: list(uuids)
+                         for suffix, uuids in placement.mappings}}
+
+
+def _target_cell(cell):
+    return nova_context.target_cell(nova_context.get_admin_context(), cell)

@@ -1,0 +1,164 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Figures beside published ones, and what is drawn of them."""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+import textwrap
+from typing import Any
+
+_WIDTH = 78
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One.
+
+    :param published: a number, or in words; None if it was not published,
+        or what was is not to be had
+    :param ours: of the same kind
+    :param reason: why they differ, or what else is to be known
+    """
+
+    name: str
+    published: float | str | None
+    ours: float | str
+    reason: str = ''
+
+    @property
+    def deviation(self) -> float | None:
+        """Return by which part ours is larger; None if nobody can tell."""
+        if not _is_number(self.published) or not _is_number(self.ours):
+            return None
+        if not self.published:
+            return None if self.ours else 0.0
+        return (self.ours - self.published) / self.published
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**dataclasses.asdict(self), 'deviation': self.deviation}
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """Points of one colour.
+
+    :param style: "line", "step", "points" or "bar"
+    """
+
+    label: str
+    x: Sequence[Any]
+    y: Sequence[float]
+    style: str = 'line'
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """Axes, and what is drawn there."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    from_zero: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """A picture of one or more panels, one below the other."""
+
+    name: str
+    panels: Sequence[Panel]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What came of one paper.
+
+    :param paper: who, where and when
+    :param scale: at which it was run, in words
+    :param stand_in: what stands in for data that is not public, '' if none is
+    """
+
+    paper: str
+    scale: str
+    stand_in: str
+    figures: Sequence[Figure]
+    plots: Sequence[Plot] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, but for the plots."""
+        return {'paper': self.paper, 'scale': self.scale,
+                'stand_in': self.stand_in,
+                'figures': [each.as_dict() for each in self.figures]}
+
+
+def lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the lines of a report."""
+    yield from textwrap.wrap(evaluation.paper, _WIDTH)
+    yield from textwrap.wrap(f'Scale: {evaluation.scale}', _WIDTH)
+    if evaluation.stand_in:
+        yield from textwrap.wrap(f'Data: {evaluation.stand_in}', _WIDTH)
+    yield ''
+    cells = [('', 'published', 'ours', 'deviation')]
+    cells += [(each.name, text(each.published), text(each.ours),
+               _percent(each.deviation)) for each in evaluation.figures]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    reasons = ('', *(each.reason for each in evaluation.figures))
+    for number, (row, reason) in enumerate(zip(cells, reasons, strict=True)):
+        yield '  '.join((row[0].ljust(widths[0]), *(
+            cell.rjust(width) for cell, width in zip(
+                row[1:], widths[1:], strict=True)))).rstrip()
+        # The same reason of several is said once, after the last of them.
+        if reason not in reasons[number + 1:number + 2]:
+            yield from textwrap.wrap(reason, _WIDTH, initial_indent='    ',
+                                     subsequent_indent='    ')
+
+
+def text(value: float | str | None) -> str:
+    """Return a figure as it is printed."""
+    if value is None:
+        return '-'
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value)
+    return f'{value:.4g}' if abs(value) < 1000 else f'{value:.0f}'
+
+
+def _percent(deviation: float | None) -> str:
+    return '' if deviation is None else f'{100 * deviation:+.2f} %'
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, 0 of none."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value that so many are not above, 0 of none."""
+    ordered = sorted(values)
+    if not ordered:
+        return 0.0
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def cdf(label: str, values: Sequence[float]) -> Series:
+    """Return which share of values is not above each."""
+    ordered = sorted(values)
+    return Series(label, ordered, [
+        number / len(ordered) for number in range(1, len(ordered) + 1)],
+        'step')

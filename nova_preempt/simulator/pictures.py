@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is drawn of a simulation, or of several side by side."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator import series
+from nova_preempt.simulator.papers.figures import Panel
+from nova_preempt.simulator.papers.figures import Plot
+from nova_preempt.simulator.papers.figures import Series
+
+_HOUR_US = 3600 * SECOND
+_DRAWN = ('VCPU', 'MEMORY_MB')
+
+
+def plot(found: Mapping[str, tuple[series.Series, Mapping[str, int]]]
+         ) -> Plot:
+    """Return the picture.
+
+    :param found: {title of a policy: (its series, the cloud's capacity)}
+    """
+    steps = {title: list(series.steps(each, capacity))
+             for title, (each, capacity) in found.items()}
+    names = [name for name in _DRAWN
+             if any(name in capacity for _, capacity in found.values())]
+    return Plot('simulation', [
+        *(_panel(f'{name} in use', 'share of all', steps, {
+            kind: _used(kind, name) for kind in ('normal', 'preemptible')})
+          for name in names or _largest(steps)),
+        _panel('Time from a request until the server is active',
+               'mean, seconds', steps, {'': _wait}),
+        _panel('Evictions', 'servers an hour', steps, {'': _evictions}),
+        _panel('Work lost', 'server-hours an hour', steps, {'': _lost}),
+        _panel('Requests refused', 'an hour', steps, {'': _refused}),
+    ])
+
+
+def _largest(steps: Mapping[str, Sequence[series.Step]]) -> list[str]:
+    """The first class that anything is used of."""
+    names = sorted({name for each in steps.values() for step in each
+                    for _, name in step.used})
+    return names[:1]
+
+
+def _panel(title: str, label: str,
+           steps: Mapping[str, Sequence[series.Step]],
+           values: Mapping[str, Callable[[series.Step], float]]) -> Panel:
+    """Return axes with a line for each policy and value."""
+    several = len(steps) > 1
+    return Panel(title, 'time (h)', label, [
+        Series(': '.join(filter(None, (policy if several else '', name)))
+               or 'all', [step.from_h for step in each],
+               [of(step) for step in each], 'step')
+        for policy, each in steps.items() for name, of in values.items()])
+
+
+def _used(kind: str, name: str) -> Callable[[series.Step], float]:
+    return lambda step: step.used.get((kind, name), 0.0)
+
+
+def _per_hour(step: series.Step, name: str) -> float:
+    return step.counts.get(name, 0) / step.hours
+
+
+def _evictions(step: series.Step) -> float:
+    return _per_hour(step, 'notice')
+
+
+def _refused(step: series.Step) -> float:
+    return _per_hour(step, 'refused')
+
+
+def _lost(step: series.Step) -> float:
+    return _per_hour(step, 'lost_us') / _HOUR_US
+
+
+def _wait(step: series.Step) -> float:
+    count = step.counts.get('waits', 0)
+    return step.counts.get('waited_us', 0) / SECOND / count if count else 0.0

@@ -1,0 +1,98 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Figures over time, in little memory, for pictures."""
+
+from collections.abc import Iterator, Mapping
+import dataclasses
+from typing import Any
+
+from nova_preempt.core.model import SECOND
+
+#: So many points are kept; then every second one, at twice the distance.
+MOST_POINTS = 1024
+_FIRST_S = 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    """What has come together up to a time.
+
+    :param areas: {(kind of servers, resource class): amount times
+        microseconds}
+    :param counts: {what: how often, or how much}
+    """
+
+    at_us: int
+    areas: Mapping[tuple[str, str], int]
+    counts: Mapping[str, int]
+
+
+class Series:
+    """Points at equal distances."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.next_us = 0
+        self._interval_us = _FIRST_S * SECOND
+
+    def add(self, point: Point) -> None:
+        """Add one, at ``next_us``."""
+        self.points.append(point)
+        if len(self.points) > MOST_POINTS:
+            self._interval_us *= 2
+            self.points = self.points[::2]
+        self.next_us = self.points[-1].at_us + self._interval_us
+
+    def steps(self) -> Iterator[tuple[Point, Point]]:
+        """Yield each point with the one after it."""
+        return zip(self.points, self.points[1:], strict=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What was between two points.
+
+    :param used: {(kind, resource class): mean share of all there is}
+    :param counts: {what: how often, or how much}
+    """
+
+    from_h: float
+    hours: float
+    used: Mapping[tuple[str, str], float]
+    counts: Mapping[str, int]
+
+
+def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
+    """Yield them.
+
+    :param capacity: of the cloud
+    """
+    hour_us = 3600 * SECOND
+    for before, after in series.steps():
+        took_us = after.at_us - before.at_us
+        yield Step(
+            before.at_us / hour_us, took_us / hour_us,
+            {key: (area - before.areas.get(key, 0))
+             / (capacity[key[1]] * took_us)
+             for key, area in after.areas.items() if capacity.get(key[1])},
+            {name: count - before.counts.get(name, 0)
+             for name, count in after.counts.items()})
+
+
+def as_dicts(series: Series, capacity: Mapping[str, int]
+             ) -> list[dict[str, Any]]:
+    """Return them as JSON has them."""
+    return [{'hour': step.from_h, 'hours': step.hours,
+             'used': {f'{kind} {name}': share
+                      for (kind, name), share in step.used.items()},
+             'counts': dict(step.counts)}
+            for step in steps(series, capacity)]

@@ -1,0 +1,140 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The backlog: who waits until there is room, and whose turn it is.
+
+Nobody is refused here. A pass over all that wait is made every so often, and
+the core's passes say who starts, in which order, and for whom hosts are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order as orders
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator import servers
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+from nova_preempt.simulator.setting import Backlog
+
+
+class Waiting:
+    """Those that wait.
+
+    :param parts: a run.Parts
+    :param backlog: what an operator has set
+    :param start: called with a server and the name of its host, '' where any
+        will do; tells whether it has got one
+    """
+
+    def __init__(self, parts: Any, backlog: Backlog,
+                 start: Callable[[Server, str], bool]) -> None:
+        self._parts = parts
+        self._backlog = backlog
+        self._start = start
+        # In order of their requests.
+        self._waiting: dict[str, tuple[Server, model.Request]] = {}
+        self._started: dict[str, Server] = {}
+        self._asking: Server | None = None
+        self._is_looking = False
+
+    def add(self, server: Server) -> None:
+        """One is asked for."""
+        now = self._now()
+        self._waiting[server.boot.id] = (server, model.Request(
+            server.boot.id, server.boot.project, '', '', {}, '', 1, 1,
+            (model.Alternative(
+                server.boot.class_name, server.boot.class_name,
+                server.kind.resources, server.kind.terms is not None),),
+            now, now))
+        self._parts.report.note('queued', server)
+        self._look_soon()
+
+    def again(self, server: Server) -> bool:
+        """Tell whether one for which there is no host goes on waiting."""
+        if server is self._asking:
+            return True
+        if self._started.pop(server.boot.id, None) is None:
+            return False
+        self.add(server)
+        return True
+
+    def remove(self, server: Server) -> None:
+        """The owner of one wants it no more."""
+        self._waiting.pop(server.boot.id, None)
+
+    def _now(self) -> datetime.datetime:
+        """The time as the backlog has it."""
+        now = servers.at(self._parts.events.now_us)
+        return now.replace(microsecond=0, tzinfo=None)
+
+    def _look_soon(self) -> None:
+        if self._is_looking:
+            return
+        self._is_looking = True
+        interval_us = self._backlog.interval_s * SECOND
+        now_us = self._parts.events.now_us
+        self._parts.events.add((now_us // interval_us + 1) * interval_us,
+                               Turn.LOOK, self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        if not self._waiting:
+            return
+        now = self._now()
+        ranked = self._backlog.order.rank(
+            [request for _, request in self._waiting.values()], now,
+            self._shares())
+        decided = passing.decide(
+            ranked, self._parts.cloud.rooms(), now, self._backlog.passes,
+            planner=self._backlog.planner)
+        for start in decided.starts:
+            self._place(start, now)
+        if self._waiting:
+            self._look_soon()
+
+    def _place(self, start: passing.Start, now: datetime.datetime) -> None:
+        server, request = self._waiting.pop(start.uuid)
+        (host,) = start.hosts or ('',)
+        self._asking = server
+        is_started = self._start(server, host)
+        self._asking = None
+        if is_started:
+            self._started[start.uuid] = server
+            return
+        # As Nova's answer that there is no valid host.
+        pause_s = answers.pause_s(request.tries, self._backlog.answers)
+        self._waiting[start.uuid] = (server, dataclasses.replace(
+            request, tries=request.tries + 1,
+            next_try_at=now + datetime.timedelta(seconds=pause_s)))
+
+    def _shares(self) -> orders.Shares:
+        """What servers of the backlog use, by project."""
+        self._started = {uuid: server for uuid, server
+                         in self._started.items()
+                         if server.state is not State.OVER}
+        used: dict[str, list[Mapping[str, int]]] = {}
+        for server in self._started.values():
+            if server.state in servers.ON_HOST:
+                used.setdefault(server.boot.project, []).append(
+                    server.kind.resources)
+        return orders.Shares(
+            {project: capacity.total(each) for project, each
+             in used.items()}, self._parts.cloud.total())

@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""nova-preempt-manage verify, where there are requests that wait."""
+
+import contextlib
+import io
+import json
+from unittest import mock
+
+import fixtures
+from oslo_utils import uuidutils
+
+from nova_preempt.cmd import manage
+from nova_preempt.core.backlog import marks
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_begun
+from tests.functional import test_backlog
+from tests.functional.test_backlog import PROJECT
+from tests.functional.test_backlog import USER
+
+
+class TestVerify(test_backlog.BacklogTestCase):
+
+    def setUp(self):
+        super().setUp()
+        # Nova's fixtures have read the options and opened the databases.
+        for name, value in (
+                ('nova.config.parse_args', mock.Mock()),
+                ('nova_preempt.cmd.verify.trusts.Trusts',
+                 lambda conf: self.trusts),
+                ('nova_preempt.cmd.verify.timeutils',
+                 mock.Mock(utcnow=self.at)),
+                ('nova_preempt.cmd.verify.time', mock.Mock())):
+            self.useFixture(fixtures.MonkeyPatch(name, value))
+
+    def verify(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = manage.main(['verify', '--json', '--wait', '0'])
+        found = [json.loads(line) for line in out.getvalue().splitlines()]
+        self.assertEqual(bool(found), bool(status))
+        return {(item['kind'], item['uuid']) for item in found}
+
+    def test_what_is_found(self):
+        uuid = self.leave()
+        found = self.step_until(uuid, model.ACTIVE)
+        server, = found.servers
+        waits = self.leave(self.big)
+        self.step()
+        self.assertEqual(set(), self.verify())
+        self.check_trusts(waits)
+        self.check_begun()
+        self.check_doubled(uuid, server.uuid)
+        # Its user deletes it, and no engine is there to see it.
+        self.delete(server.uuid)
+        wrong = {('request_of_wrong_state', uuid)}
+        self.assertEqual(wrong, self.verify())
+        self.check_followed_meanwhile(uuid)
+        self.step_until(waits, model.ACTIVE)
+        self.assertEqual(set(), self.verify())
+        self.check_uncleared(waits)
+        self.check_cannot_tell()
+
+    def check_trusts(self, uuid):
+        trust_id = self.get(uuid).trust_id
+        made = self.trusts.made.pop(trust_id)
+        self.assertEqual({('request_without_trust', uuid)}, self.verify())
+        self.trusts.made[trust_id] = made
+        other = self.trusts.create('', PROJECT, USER, ['member'])
+        self.assertEqual({('trust_without_request', other)}, self.verify())
+        self.trusts.delete(other)
+
+    def check_begun(self):
+        """Nothing is wrong while somebody is at it."""
+        begun = backlog_begun.Begun(uuidutils.generate_uuid(), PROJECT,
+                                    USER, self.at())
+        backlog_begun.begin(self.db, begun)
+        self.trusts.create('', PROJECT, USER, ['member'],
+                           marks.expiry(begun.uuid))
+        self.assertEqual(set(), self.verify())
+        self.pass_time(1201)
+        self.assertEqual({('request_never_taken', begun.uuid)},
+                         self.verify())
+        self.step()
+        self.assertEqual(set(), self.verify())
+
+    def check_doubled(self, uuid, server):
+        """As if Nova had been asked twice."""
+        self.api.microversion, before = '2.90', self.api.microversion
+        tag, = self.api.get_server(server)['tags']
+        self.add_hosts('host2')
+        other = self.boot_normal()['id']
+        self.api.api_put(f'/servers/{other}/tags/{tag}', {},
+                         check_response_status=[201])
+        self.api.microversion = before
+        # It is of another project.
+        self.assertEqual(set(), self.verify())
+        self.change_record(other, project_id=PROJECT)
+        self.assertEqual({('server_too_many_of_request', other)},
+                         self.verify())
+        self.change_record(other, project_id=self.api_fixture.project_id)
+        self.delete(other)
+
+    def check_followed_meanwhile(self, uuid):
+        """One on which somebody works between the looks is on its way."""
+        def work(_wait_s):
+            self.pass_time(5)
+            backlog.change(self.db, uuid, model.OPEN, self.at(), tries=1)
+
+        with mock.patch('nova_preempt.cmd.verify.time') as time:
+            time.sleep.side_effect = work
+            self.assertEqual(set(), self.verify())
+
+    def check_uncleared(self, uuid):
+        self.assertTrue(backlog.change(self.db, uuid, model.OPEN, self.at(),
+                                       state=model.CANCELLED))
+        self.pass_time(3599)
+        self.assertEqual(set(), self.verify())
+        self.pass_time(1)
+        self.assertEqual({('request_with_trust_after_its_end', uuid)},
+                         self.verify())
+
+    def check_cannot_tell(self):
+        self.trusts.away = 'Keystone is away'
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            self.assertEqual(2, manage.main(['verify', '--wait', '0']))
+        self.assertIn('cannot tell: Keystone is away', err.getvalue())

@@ -1,0 +1,176 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Sixty requests at once, on twelve hosts, beside somebody else."""
+
+import collections
+import dataclasses
+import random
+import threading
+
+import nova.conf
+
+from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import room
+
+# Nova's fixtures do not let numpy and scipy be imported any more.
+from nova_preempt.core.batch import placing  # noqa: F401 (see above)
+from nova_preempt.embedded import cloud
+from tests.functional import test_backlog
+
+HOSTS = {f'h{number:02}': size for number, size in enumerate(
+    4 * ((4, 8192, 80), (8, 8192, 120), (4, 16384, 100)))}
+FLAVORS = ((1, 512, 5), (1, 2048, 10), (2, 2048, 10), (2, 4096, 20),
+           (4, 4096, 30))
+OTHER = ('h00', 'h01', 'h04', 'h05', 'h08', 'h09')
+
+
+class TestSixty(test_backlog.BacklogTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for name, size in HOSTS.items():
+            self.add_host(name, *size)
+        # The one that all others here begin with.
+        service, = self.api.get_services(binary='nova-compute', host='host1')
+        self.api.put_service(service['id'], {'status': 'disabled'})
+        self.flags(group='backlog', batch_mode='exact', batch_time_limit_s=30,
+                   starts_per_pass_and_project=100)
+        self.engine = self.start_engine()
+        self.flavors = [self.create_flavor(f'f{number}', *size)
+                        for number, size in enumerate(FLAVORS)]
+
+    def leave_all(self):
+        """60 of five flavors: five spread over hosts, two in one place."""
+        chance = random.Random(15)
+        uuids = []
+        for number in range(60):
+            values = {}
+            if number % 12 == 5:
+                values = {'count': 3, 'apart': True}
+            elif number % 30 == 7:
+                group = self.user_group(f'near{number}')
+                values = {'count': 3, 'body': {
+                    'server': {'name': 'near', 'imageRef': cloud.IMAGE,
+                               'networks': 'none'},
+                    'os:scheduler_hints': {'group': group}}}
+            flavor = 0 if 'body' in values else chance.randrange(5)
+            uuids.append(self.leave(self.flavors[flavor], **values))
+        return uuids
+
+    def user_group(self, name):
+        """The id of a new group of the user, whose members are near."""
+        trust = self.trusts.create('', test_backlog.PROJECT,
+                                   test_backlog.USER, [])
+        user = user_nova.UserNova(
+            self.trusts.session(trust), nova.conf.CONF, 60)
+        answer = user._call(
+            'POST', '/os-server-groups', '2.15',
+            json={'server_group': {'name': name, 'policies': ['affinity']}})
+        return answer.json()['server_group']['id']
+
+    def test_all(self):
+        uuids = self.leave_all()
+        beside = [threading.Thread(target=self.boot, args=(
+            f'other{number}', self.flavors[2]), kwargs={'host': host})
+            for number, host in enumerate(OTHER)]
+        for thread in beside:
+            thread.start()
+        self.step()
+        for thread in beside:
+            thread.join()
+        self.settle_all(uuids)
+        requests = {uuid: self.get(uuid) for uuid in uuids}
+        shown = {server['id']: server for server in self.servers()
+                 if server['status'] != 'ERROR'}
+        self.assertEqual({'ACTIVE'}, {
+            server['status'] for server in shown.values()})
+        at = {uuid: server['OS-EXT-SRV-ATTR:host']
+              for uuid, server in shown.items()}
+        self.check_claims(at)
+        self.check_groups(requests, at)
+        self.check_none_twice(requests, at)
+        placed = sum(len(item.servers) for item in requests.values())
+        self.assertGreaterEqual(placed, self.one_by_one(uuids, at))
+        self.wait_consistent()
+
+    def settle_all(self, uuids):
+        """Look until nothing is on its way, and all has been tried."""
+        def settled():
+            self.step()
+            self.pass_time(30)
+            return all(
+                item.state == model.ACTIVE
+                or (item.state == model.WAITING
+                    and item.waits_for['code'] == passing.ROOM)
+                for item in map(self.get, uuids))
+
+        self.wait_for(settled, 'all to run or to wait for room')
+
+    def check_claims(self, at):
+        """Each server has its flavor on its host, and no host too much."""
+        found, capacities = self.allocations(), self.capacities()
+        where = {uuid: host for host, claims in found.items()
+                 for uuid in claims}
+        self.assertEqual(at, where)
+        for host, claims in found.items():
+            used = collections.Counter()
+            for resources in claims.values():
+                used.update(resources)
+            for name, amount in used.items():
+                self.assertLessEqual(amount, capacities[host][name], host)
+
+    def check_groups(self, requests, at):
+        apart = near = 0
+        for item in requests.values():
+            hosts = [at[server.uuid] for server in item.servers]
+            if item.apart and hosts:
+                self.assertEqual(3, len(set(hosts)))
+                apart += 1
+            if 'os:scheduler_hints' in item.body and hosts:
+                self.assertEqual((3, 1), (len(hosts), len(set(hosts))))
+                near += 1
+        self.assertLessEqual(1, apart)
+        self.assertLessEqual(1, near)
+
+    def check_none_twice(self, requests, at):
+        known = [server.uuid for item in requests.values()
+                 for server in item.servers]
+        self.assertEqual(len(known), len(set(known)))
+        others = set(at) - set(known)
+        self.assertLessEqual(len(others), len(OTHER))
+        for item in requests.values():
+            self.assertLessEqual(len(item.servers), item.count)
+
+    def one_by_one(self, uuids, at):
+        """How many would have started, with the others where they are."""
+        own = {server.uuid for uuid in uuids
+               for server in self.get(uuid).servers}
+        capacities = self.capacities()
+        rooms = []
+        for host, claims in self.allocations().items():
+            if host in HOSTS:
+                free = collections.Counter(capacities[host])
+                for uuid, resources in claims.items():
+                    if uuid not in own:
+                        free.subtract(resources)
+                rooms.append(room.Room(host, dict(free), dict(free),
+                                       capacities[host]))
+        requests = [self.fresh(self.get(uuid)) for uuid in uuids]
+        return sum(start.count for start in passing.decide(
+            requests, rooms, self.at(), passing.Options()).starts)
+
+    @staticmethod
+    def fresh(item):
+        return dataclasses.replace(
+            item, servers=(), boots=(), next_try_at=None)

@@ -1,0 +1,247 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that were chosen for requests, and who tries to choose some."""
+
+import datetime
+
+import nova.conf
+from oslo_db import exception as db_exc
+
+from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import chosen
+from nova_preempt.core.backlog import model
+
+# Nova's fixtures do not let numpy and scipy be imported any more.
+from nova_preempt.core.batch import placing  # noqa: F401 (see above)
+from nova_preempt.db import chosen_hosts
+from nova_preempt.db import pauses
+from nova_preempt.embedded import cloud
+from tests.functional import test_backlog
+from tests.functional.test_backlog import PROJECT
+from tests.functional.test_backlog import USER
+
+SECRET = 'a secret'
+
+
+class ChosenHostsTestCase(test_backlog.BacklogTestCase):
+    """Nova would rather take host2: it has more memory left."""
+
+    def setUp(self):
+        super().setUp()
+        self.add_host('host2', 8, 16384, 80)
+        self.flags(group='backlog', batch_mode='exact')
+        self.engine = self.start_engine()
+
+    def choose(self, flavor=None, hosts=None, **values):
+        """Choose host1, or other hosts, for a boot by the user."""
+        hosts = hosts or {'host1': 1}
+        boot = {'project_id': PROJECT, 'user_id': USER,
+                'flavor_id': flavor or self.small,
+                'count': sum(hosts.values())}
+        boot.update((name, values.pop(name)) for name in boot
+                    if name in values)
+        chosen_hosts.keep(self.db, SECRET, chosen.Choice(
+            'r' * 36, 1, chosen.Boot(**boot), hosts,
+            self.at() + datetime.timedelta(seconds=180), **values))
+
+    def user(self, user=USER, project=PROJECT):
+        trust = self.trusts.create('', project, user, [])
+        return user_nova.UserNova(self.trusts.session(trust),
+                                  nova.conf.CONF, 60)
+
+    def boot_as(self, user=None, hint=SECRET, count=1, flavor=None, **hints):
+        """Boot as a user, by default the one of the request; the hosts."""
+        body = {'server': {
+            'name': 'x', 'imageRef': cloud.IMAGE, 'networks': 'none',
+            'flavorRef': flavor or self.small, 'min_count': count,
+            'max_count': count, 'tags': [f'test:{len(self.servers())}']},
+            'os:scheduler_hints': {chosen.HINT: hint, **hints}}
+        before = {server['id'] for server in self.servers()}
+        reply = (user or self.user()).create(body, '2.90')
+        self.assertEqual(202, reply.status, reply.text)
+        new = [server['id'] for server in self.servers()
+               if server['id'] not in before]
+        self.assertEqual(count, len(new))
+        return sorted(self.wait(uuid)['OS-EXT-SRV-ATTR:host']
+                      for uuid in new)
+
+    def clear(self):
+        for server in self.servers():
+            self.delete(server['id'])
+
+
+class TestChosenHosts(ChosenHostsTestCase):
+
+    def test_who_gets_them(self):
+        self.choose()
+        self.assertEqual(['host1'], self.boot_as())
+        # Once.
+        self.assertEqual(['host2'], self.boot_as())
+        for check in (self.check_others, self.check_what_else,
+                      self.check_not_there, self.check_several,
+                      self.check_many_hosts, self.check_moves):
+            self.clear()
+            check()
+        self.clear()
+        self.wait_consistent()
+
+    def check_others(self):
+        """A hint that was guessed, seen or kept is no way to a host."""
+        for boot in (
+                {'hint': 'another secret'}, {'hint': ''},
+                {'hint': [SECRET, SECRET]}, {'hint': SECRET * 1000},
+                {'user': self.user(user='f' * 32)},
+                {'user': self.user(project='f' * 32)},
+                {'count': 2}, {'flavor': self.spot}):
+            self.choose()
+            self.assertEqual({'host2'}, set(self.boot_as(**boot)), boot)
+            self.clear()
+        # It is still for whom it was.
+        self.assertEqual(['host1'], self.boot_as())
+
+    def check_what_else(self):
+        self.choose()
+        self.pass_time(180)
+        self.assertEqual(['host2'], self.boot_as())
+        self.choose(used=True)
+        self.assertEqual(['host2'], self.boot_as())
+
+    def check_not_there(self):
+        """It is placed as if nobody had chosen: no one ends for it."""
+        self.choose(hosts={'gone': 1})
+        self.assertEqual(['host2'], self.boot_as())
+        victims = [self.boot_spot(f'spot{n}', 'host1') for n in range(2)]
+        self.choose()
+        self.assertEqual(['host2'], self.boot_as())
+        self.assertLessEqual(set(victims), self.alive())
+        for uuid in victims:
+            self.delete(uuid)
+        service, = self.api.get_services(binary='nova-compute', host='host1')
+        self.api.put_service(service['id'], {'status': 'disabled'})
+        self.choose()
+        self.assertEqual(['host2'], self.boot_as())
+        self.api.put_service(service['id'], {'status': 'enabled'})
+
+    def check_several(self):
+        self.choose(hosts={'host1': 2, 'host2': 1})
+        self.assertEqual(['host1', 'host1', 'host2'], self.boot_as(count=3))
+        self.clear()
+        self.choose(hosts={'host1': 1, 'host2': 2})
+        self.assertEqual(['host1', 'host2', 'host2'], self.boot_as(count=3))
+        self.clear()
+        # One has found no room any more.
+        self.boot('other', self.small, host='host1')
+        self.choose(hosts={'host1': 2})
+        self.assertEqual(['host1', 'host2'], self.boot_as(count=2))
+
+    def check_many_hosts(self):
+        """Placement does not offer the chosen one, among many."""
+        self.flags(group='scheduler', max_placement_results=1)
+        self.addCleanup(self.flags, group='scheduler',
+                        max_placement_results=1000)
+        for name in ('host1', 'host2'):
+            self.choose(hosts={name: 1})
+            self.assertEqual([name], self.boot_as())
+        self.flags(group='scheduler', max_placement_results=1000)
+
+    def check_moves(self):
+        """A server that is moved has its hint still."""
+        self.choose()
+        self.assertEqual(['host1'], self.boot_as())
+        server, = self.servers()
+        self.add_host('host3', 2, 2048, 20)
+        self.choose(hosts={'host3': 1})
+        self.act(server['id'], 'migrate')
+        moved = self.wait(server['id'], 'VERIFY_RESIZE')
+        self.assertEqual('host2', moved['OS-EXT-SRV-ATTR:host'])
+        self.api.post_server_action(server['id'], {'confirmResize': None})
+        self.wait(server['id'])
+
+
+class TestBatches(ChosenHostsTestCase):
+
+    def test_as_planned(self):
+        """One by one the first is where the second would have to be."""
+        large = self.create_flavor('large', 8, 1024, 10)
+
+        uuids = [self.leave(name) for name in (self.big, large)]
+        for uuid in uuids:
+            self.step_until(uuid, model.ACTIVE)
+        self.assertEqual(['host1', 'host2'], [
+            self.with_tags(self.get(uuid).servers[0].uuid)[
+                'OS-EXT-SRV-ATTR:host'] for uuid in uuids])
+        self.clear()
+        for uuid in uuids:
+            self.step_until(uuid, model.DONE)
+        self.flags(group='backlog', batch_mode='off')
+        self.engine = self.start_engine()
+        self.step_until(self.leave(self.big), model.ACTIVE)
+        uuid = self.leave(large)
+        self.step()
+        self.assertEqual(model.WAITING, self.get(uuid).state)
+        # What was chosen is forgotten in time.
+        self.flags(group='backlog', batch_mode='greedy')
+        self.engine = self.start_engine()
+        self.assertTrue(chosen_hosts.of_boots(self.db))
+        self.pass_time(181)
+        self.step()
+        self.assertEqual({}, chosen_hosts.of_boots(self.db))
+
+    def test_plan(self):
+        """It is what is done then, and does nothing."""
+        uuids = [self.leave(self.big) for _ in range(2)]
+        uuids.append(self.leave(self.create_flavor('none', 9, 1, 1)))
+        plan = self.engine.backlog.plan()
+        self.assertEqual(('exact', '', 3), (
+            plan['mode'], plan['stopped'], plan['waiting']))
+        self.assertEqual(uuids[:2],
+                         [item['request'] for item in plan['starts']])
+        before = {host['name']: host['resources']['VCPU']
+                  for host in plan['hosts']}
+        self.assertEqual(4, sum(
+            use['used_after'] - use['used'] for use in before.values()))
+        self.assertEqual([], self.servers())
+        for uuid in uuids[:2]:
+            self.step_until(uuid, model.ACTIVE)
+        self.assertEqual(
+            {name: use['used_after'] for name, use in before.items()},
+            {host['name']: host['resources']['VCPU']['used']
+             for host in self.engine.backlog.plan()['hosts']})
+        pauses.pause(self.db, pauses.BACKLOG, 'a fire')
+        self.engine.parts.process.pauses._read_at = None
+        self.assertIn('a fire', self.engine.backlog.plan()['stopped'])
+
+    def test_killed_as_it_starts(self):
+        """What was chosen before does not start anything again."""
+        uuid = self.leave()
+        for after in (False, True):
+            with test_backlog.mock.patch.object(
+                    chosen_hosts, 'keep', test_backlog.kill(
+                        chosen_hosts.keep, after)):
+                self.assertRaises(test_backlog.Killed, self.step)
+            self.engine = self.start_engine()
+            self.pass_time(181)
+            self.step()
+            self.pass_time(60)
+        self.step_until(uuid, model.ACTIVE)
+        self.assertEqual(1, len(self.servers()))
+        self.assertEqual(3, len(self.get(uuid).boots))
+
+    def test_the_database_cannot_keep_it(self):
+        uuid = self.leave()
+        with test_backlog.mock.patch.object(
+                chosen_hosts, 'keep', side_effect=db_exc.DBError()):
+            self.step()
+        found = self.step_until(uuid, model.ACTIVE)
+        self.assertEqual(1, len(found.boots))
+        self.assertEqual('host2', self.with_tags(found.servers[0].uuid)[
+            'OS-EXT-SRV-ATTR:host'])

@@ -1,0 +1,300 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers of a class end for others of a class, and come back."""
+
+import datetime
+from unittest import mock
+
+from nova import context as nova_context
+
+# Nova's fixtures do not let numpy be imported any more.
+import numpy  # noqa: F401
+from oslo_db import exception as db_exc
+from oslo_utils import timeutils
+
+from nova_preempt.classes import returning
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.db import class_servers
+from nova_preempt.db import decisions
+from nova_preempt.db import pauses
+from nova_preempt.scheduler import endpoint
+from tests.functional import base
+
+CLASSES = [
+    {'name': name, 'importance': importance, 'availability': availability,
+     'safety_margin_s': '0', 'least_run_s': '0'}
+    for name, importance, availability in (
+        ('gold', '1', '1'), ('silver', '2', '0.9'), ('bronze', '3', '0.05'))]
+
+
+class ClassesTestCase(base.PreemptionTestCase):
+    """Nobody waits for minutes: coming back costs nothing, passes are often.
+
+    A bronze server has time left as soon as it has run for a twentieth of
+    the time that it took to boot.
+    """
+
+    enabled = True
+
+    def setUp(self):
+        super().setUp()
+        self.flags(group='classes', enabled=self.enabled, qos_class=CLASSES,
+                   overhead_s=0, pass_period_s=1)
+        self.restart_scheduler()
+        self.flavors = {
+            item['name']: self.create_flavor(
+                item['name'], 1, 1024, 10, preemptible=True,
+                **{'preemptible:class': item['name']}) for item in CLASSES}
+        self.add_hosts('host1')
+        self.engine = self.start_engine()
+
+    @property
+    def now(self):
+        return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
+
+    @now.setter
+    def now(self, value):
+        """Nova's records have the time that it is."""
+
+    def boot_of(self, name, host=None):
+        server = self.boot(name, self.flavors[name],
+                           **({'host': host} if host else {}))
+        self.wait(server)
+        return server
+
+    def look(self):
+        """What threads of the engine and the scheduler do all the time."""
+        for task in self.engine._punctual:
+            if task._name == 'clocks of classes':
+                task._turn()
+        self.scheduler.preemption.known.refresh()
+
+    def status(self, server):
+        return self.api.get_server(server)['status']
+
+    def run_engine(self):
+        self.look()
+        self.engine.rounds._done_at.clear()
+        self.engine.run_once()
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
+                      'decisions to be closed')
+
+    def until(self, condition, what):
+        """Let the engine work until it is so."""
+        def done():
+            self.run_engine()
+            return condition()
+
+        self.wait_for(done, what)
+
+    def assert_shelved(self, *servers):
+        for server in servers:
+            self.wait_for(lambda server=server: self.status(server)
+                          == 'SHELVED_OFFLOADED', f'{server} to be shelved')
+
+    def restart_engine(self):
+        self.engine._leadership.close()
+        self.engine = self.start_engine()
+
+
+class TestPreempting(ClassesTestCase):
+
+    def full(self):
+        """A host with a normal server, and a bronze one with time left."""
+        self.boot_normal('other')
+        servers = {self.boot_of('bronze')}
+        self.look()
+        return servers
+
+    def gold(self):
+        """A gold one takes the place of one of them: (gold, victim)."""
+        servers = self.full()
+        gold = self.boot_of('gold')
+        victim, = self.last_victims()
+        self.assertIn(victim, servers)
+        self.assert_shelved(victim)
+        self.wait_consistent()
+        return gold, victim
+
+    def test_gets_a_place_and_gives_it_back(self):
+        gold, victim = self.gold()
+        decision = self.last_decision()
+        self.assertEqual('create', decision.operation)
+        self.assertIn('harms promises', decision.record['why'])
+        # What it costs is what it always was: less than the hour.
+        self.assertLess(decision.cost_us, 3600 * 10**6)
+        self.assertEqual('shelve', decision.victims[0].action)
+        self.assertTrue(decision.victims[0].restore)
+        self.look()
+        found = class_servers.find(self.db)
+        self.assertEqual(Kind.EVICTED, found[victim].clocks.kind)
+        self.delete(gold)
+        self.wait_consistent()
+        self.until(lambda: self.status(victim) == 'ACTIVE', 'it to be back')
+        self.until(lambda: self.decisions.get_decisions(
+            victim_uuid=victim)[-1].victims[0].status == decisions.RESTORED,
+            'it to be written down')
+        self.assert_consistent()
+
+    def test_who_gave_way_does_not_preempt_back(self):
+        gold, victim = self.gold()
+        self.restart_engine()
+        for _ in range(4):
+            self.run_engine()
+        self.assertEqual('SHELVED_OFFLOADED', self.status(victim))
+        # Nor where its owner asks for it.
+        self.api.post_server_action(victim, {'unshelve': None})
+        self.wait_for(lambda: self.api.get_server(victim)[
+            'OS-EXT-STS:task_state'] is None, 'the refusal')
+        self.assertEqual('SHELVED_OFFLOADED', self.status(victim))
+        self.assertEqual('ACTIVE', self.status(gold))
+        self.assertEqual(1, len([
+            decision for decision in self.decisions.get_decisions()
+            if decision.victims]))
+        self.wait_consistent()
+
+    def test_it_waits_while_the_engine_is_away(self):
+        gold, victim = self.gold()
+        self.engine._leadership.close()
+        self.delete(gold)
+        self.wait_consistent()
+        self.engine = self.start_engine()
+        self.until(lambda: self.status(victim) == 'ACTIVE', 'it to be back')
+
+    def test_without_a_class(self):
+        """Nobody of a class ends one, and it ends nobody."""
+        spots = [self.boot_spot(name, 'host1') for name in 'ab']
+        self.look()
+        self.boot_in_vain(flavor=self.flavors['gold'])
+        self.assertEqual(set(spots), self.alive())
+        self.delete(spots[0])
+        self.wait_consistent()
+        self.boot_of('bronze')
+        self.look()
+        self.boot_in_vain(flavor=self.spot)
+        # A normal server ends it first, as nothing was promised to it.
+        self.boot_normal()
+        self.assertEqual({spots[1]}, self.last_victims())
+
+    def test_a_less_important_one_does_not_end_one_without_time_left(self):
+        for _ in range(2):
+            self.boot_of('gold')
+        self.look()
+        self.boot_in_vain(flavor=self.flavors['bronze'])
+        self.boot_in_vain(flavor=self.flavors['gold'])
+
+    def test_whose_clocks_are_not_known(self):
+        self.boot_normal('other')
+        servers = {self.boot_of('bronze')}
+        # The engine has not looked yet.
+        self.scheduler.preemption.known.refresh()
+        self.boot_in_vain(flavor=self.flavors['gold'])
+        with mock.patch.object(class_servers, 'find', side_effect=(
+                db_exc.DBConnectionError('away'))), mock.patch.object(
+                class_servers, 'of_requests', side_effect=(
+                    db_exc.DBConnectionError('away'))):
+            self.scheduler.preemption.known.refresh()
+            self.boot_in_vain(flavor=self.flavors['gold'])
+            # A normal server is served as ever.
+            self.boot_normal()
+        victim, = self.last_victims()
+        self.assertIn(victim, servers)
+        self.assert_shelved(victim)
+        self.wait_consistent()
+
+    def test_paused(self):
+        self.full()
+        pauses.pause(self.db, pauses.PREEMPTION, 'test')
+        self.boot_in_vain(flavor=self.flavors['gold'])
+
+    def test_only_what_the_operator_allows(self):
+        self.full()
+        self.flags(preempting_operations=['resize'], group='preemption')
+        self.boot_in_vain(flavor=self.flavors['gold'])
+
+    def test_explain(self):
+        servers = self.full()
+        answer = self.explain(self.flavors['gold'])
+        self.assertEqual('preempts', answer['outcome'])
+        self.assertIn(answer['victims'][0]['server_uuid'], servers)
+        self.assertLess(answer['cost_us'], 2**63)
+        self.assertEqual('no_valid_host',
+                         self.explain(self.spot)['outcome'])
+
+    def explain(self, flavor):
+        return endpoint.QueryEndpoint(self.scheduler).explain(
+            nova_context.get_admin_context(), flavor, 'project', 'user')
+
+
+class TestPass(ClassesTestCase):
+
+    def waiting(self):
+        """A silver server that waits, and a bronze one on a host."""
+        silver = self.boot_of('silver')
+        self.look()
+        for name in 'ab':
+            self.boot_normal(name)
+        self.assertEqual({silver}, self.last_victims())
+        self.assert_shelved(silver)
+        self.wait_consistent()
+        self.add_hosts('host2')
+        self.boot_normal('other', host='host2')
+        return silver, {self.boot_of('bronze', 'host2')}
+
+    def test_others_end_for_one_that_waits(self):
+        silver, bronze = self.waiting()
+        with mock.patch.object(returning.LOG, 'info') as info:
+            self.until(lambda: self.status(silver) == 'ACTIVE',
+                       'it to be back')
+        self.assertIn({'waiting': 1, 'room': 0, 'ends': 1},
+                      [call.args[1] for call in info.mock_calls])
+        victim, = self.last_victims()
+        self.assertIn(victim, bronze)
+        self.assertEqual('unshelve', self.last_decision().operation)
+        self.assert_shelved(victim)
+        self.run_engine()
+        self.run_engine()
+        self.wait_consistent()
+        self.assertEqual('SHELVED_OFFLOADED', self.status(victim))
+
+    def test_not_while_it_is_paused_nor_too_often(self):
+        silver, bronze = self.waiting()
+        pauses.pause(self.db, pauses.PREEMPTION, 'test')
+        for _ in range(3):
+            self.run_engine()
+        self.assertEqual('SHELVED_OFFLOADED', self.status(silver))
+        self.assertLessEqual(bronze, self.alive())
+        self.wait_consistent()
+
+    def test_it_was_deleted_while_it_waited(self):
+        silver, bronze = self.waiting()
+        self.delete(silver)
+        for _ in range(2):
+            self.run_engine()
+        self.assertLessEqual(bronze, self.alive())
+        self.assertEqual([], self.decisions.get_victims(decisions.SHELVED))
+        self.wait_consistent()
+
+
+class TestOff(ClassesTestCase):
+
+    enabled = False
+
+    def test_a_class_means_nothing(self):
+        for _ in range(2):
+            self.boot_of('bronze')
+        self.assertIsNone(self.scheduler.preemption.known.promised)
+        self.boot_in_vain(flavor=self.flavors['gold'])
+        self.boot_normal()
+        victim, = self.last_decision().victims
+        self.assertEqual('delete', victim.action)
+        self.wait_consistent()

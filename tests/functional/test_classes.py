@@ -1,0 +1,223 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Classes of service: how long their servers ran, waited, and took to come."""
+
+import datetime
+from unittest import mock
+
+from oslo_utils import timeutils
+
+# Nova's fixtures do not let numpy be imported any more.
+from nova_preempt.classes import order  # noqa: F401 (see above)
+from nova_preempt.cloud import servers as cloud_servers
+from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import clocks
+from nova_preempt.db import class_servers
+from tests.functional import base
+from tests.functional import test_backlog
+
+EPOCH = datetime.datetime(1970, 1, 1)
+BRONZE = {'name': 'bronze', 'importance': '3', 'availability': '0.5',
+          'open': 'true'}
+SILVER = {'name': 'silver', 'importance': '2', 'availability': '0.9'}
+SHELVED = {'preemptible:action': 'shelve', 'preemptible:restore': 'true'}
+
+
+class Looking:
+    """Does what a thread of the engine does each look_interval_s."""
+
+    def look(self, engine=None):
+        task, = (item for item in (engine or self.engine)._punctual
+                 if item._name == 'clocks of classes')
+        self.assertEqual(10, task._turn())
+        return class_servers.find(self.db)
+
+
+class ClassesTestCase(Looking, base.PreemptionTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(group='classes', enabled=True, qos_class=[SILVER])
+        # By the clock that Nova dates its records with.
+        self.now = timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
+        self.silver = self.create_flavor(
+            'silver', 1, 1024, 10, preemptible=True,
+            **{'preemptible:class': 'silver', **SHELVED})
+        self.add_hosts('host1')
+        self.engine = self.start_engine()
+
+    def times(self, server, found=None):
+        """Seconds that it ran, waited, and was on its way."""
+        now_us = (timeutils.utcnow() - EPOCH) // datetime.timedelta(
+            microseconds=1)
+        found = (found or class_servers.find(self.db))[server]
+        times = found.clocks.at(now_us)
+        return [value / 1e6 for value in (
+            times.running_us, times.waiting_us, times.binding_us)]
+
+    def boot_silver(self, name):
+        server = self.boot(name, self.silver, host='host1')
+        self.wait(server)
+        return server
+
+    def evict(self, server):
+        """A normal server takes its place; returns that."""
+        big = self.boot('big', self.big)
+        self.wait(big)
+        self.wait_for(lambda: self.api.get_server(server)['status']
+                      == 'SHELVED_OFFLOADED', f'{server} to be shelved')
+        self.wait_consistent()
+        return big
+
+    def come_back(self, server, engine=None):
+        def back():
+            self.now = timeutils.utcnow().replace(
+                tzinfo=datetime.timezone.utc)
+            (engine or self.engine).run_once()
+            return self.api.get_server(server)['status'] == 'ACTIVE'
+
+        self.wait_for(back, f'{server} to be back')
+
+
+class TestClocks(ClassesTestCase):
+
+    def test_a_life(self):
+        self.boot_normal('other')
+        silver = self.boot_silver('silver')
+        # Of no class, and so with no clock.
+        found = self.look()
+        self.assertEqual([silver], list(found))
+        self.assertEqual('silver', found[silver].class_name)
+        self.assertEqual(('silver', False), found[silver].kind)
+        self.assertEqual(clocks.Kind.RUNNING, found[silver].clocks.kind)
+        self.assertFalse(found[silver].clocks.has_gap)
+        self.assertEqual({}, class_servers.overheads(self.db))
+
+
+class TestPreempted(ClassesTestCase):
+
+    def test_it_waits_and_comes_back(self):
+        silver = self.boot_silver('silver')
+        self.look()
+        big = self.evict(silver)
+        found = self.look()[silver].clocks
+        self.assertEqual(clocks.Kind.EVICTED, found.kind)
+        ran_s, waited_s, _ = self.times(silver)
+        # Nobody is there who could look: the engine is away.
+        self.delete(big)
+        self.engine._leadership.close()
+        later = self.times(silver)
+        self.assertEqual(ran_s, later[0])
+        self.assertGreater(later[1], waited_s)
+        engine = self.start_engine()
+        self.come_back(silver, engine)
+        # What another engine has written is there before it has looked.
+        self.assertEqual(found, class_servers.find(self.db)[silver].clocks)
+        found = self.look(engine)[silver]
+        self.assertEqual(clocks.Kind.RUNNING, found.clocks.kind)
+        self.assertFalse(found.clocks.has_gap)
+        times = found.clocks.mark.times
+        self.assertEqual(
+            times.binding_us, sum(class_servers.overheads(self.db).values())
+            + self.first_binding_us(silver))
+        self.assertGreater(times.waiting_us, later[1] * 1e6)
+        # Looking again changes nothing, nor does a loss of all that is known.
+        self.assertEqual(found.clocks, self.look(engine)[silver].clocks)
+        class_servers.forget(self.db, [silver])
+        engine._leadership.close()
+        engine = self.start_engine()
+        self.assertEqual(found.clocks, self.look(engine)[silver].clocks)
+        self.delete(silver)
+        self.assertEqual({}, self.look(engine))
+
+    def first_binding_us(self, server):
+        """How long it took to build it, by Nova's own API."""
+        for action in self.api.api_get(
+                f'/servers/{server}/os-instance-actions').body[
+                'instanceActions']:
+            if action['action'] == 'create':
+                break
+        event, = (item for item in self.api.api_get(
+            f'/servers/{server}/os-instance-actions/{action["request_id"]}'
+            ).body['instanceAction']['events']
+            if item['event'] == 'compute__do_build_and_run_instance')
+        start, end = (datetime.datetime.fromisoformat(event[name])
+                      for name in ('start_time', 'finish_time'))
+        return (end - start) // datetime.timedelta(microseconds=1)
+
+    def test_what_its_owner_gives_up_waits_for_nothing(self):
+        silver = self.boot_silver('silver')
+        self.api.post_server_action(silver, {'shelve': None})
+        self.wait_for(lambda: self.api.get_server(silver)['status']
+                      == 'SHELVED_OFFLOADED', 'it to be shelved')
+        found = self.look()
+        self.assertEqual(clocks.Kind.ASIDE, found[silver].clocks.kind)
+        self.assertEqual(self.times(silver, found),
+                         self.times(silver, found))
+
+    def test_no_room_to_come_back_to(self):
+        silver = self.boot_silver('silver')
+        self.evict(silver)
+        self.api.post_server_action(silver, {'unshelve': None})
+
+        def waits():
+            found = self.look()[silver].clocks
+            return found.kind is clocks.Kind.QUEUED and found
+
+        found = self.wait_for(waits, 'it to find no host')
+        self.assertFalse(found.has_gap)
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(silver)['status'])
+        self.assertEqual({}, class_servers.overheads(self.db))
+
+    def test_what_nobody_could_read_is_read_later(self):
+        silver = self.boot_silver('silver')
+        before = self.look()
+        self.evict(silver)
+        with mock.patch.object(cloud_servers, 'pieces',
+                               side_effect=OSError('no database')):
+            self.assertEqual(before, self.look())
+        lost = self.look()[silver].clocks
+        self.assertEqual(clocks.Kind.EVICTED, lost.kind)
+        self.assertGreater(lost.mark.since_us,
+                           before[silver].clocks.mark.last_us)
+        self.assertFalse(lost.has_gap)
+
+
+class TestRequests(Looking, test_backlog.BacklogTestCase):
+
+    def test_servers_are_of_the_class_of_their_request(self):
+        self.flags(group='classes', enabled=True, qos_class=[BRONZE, SILVER])
+        self.flags(group='backlog', order='qos')
+        self.now = timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
+        self.engine._leadership.close()
+        self.engine = self.start_engine()
+        # One of the two waits, for there is room for two servers only.
+        first = self.leave(self.spot, class_name='bronze')
+        second = self.leave(self.spot, class_name='silver', count=2)
+        normal = self.leave(self.small)
+        found = self.step_until(normal, model.ACTIVE)
+        self.step_until(first, model.ACTIVE)
+        waiting = self.get(second)
+        self.assertEqual((model.WAITING, 1), (waiting.state,
+                                              waiting.position))
+        server, = self.get(first).servers
+        known = self.look()
+        self.assertEqual({server.uuid: 'bronze'}, {
+            uuid: item.class_name for uuid, item in known.items()})
+        self.assertEqual(clocks.Kind.RUNNING, known[server.uuid].clocks.kind)
+        self.delete(found.servers[0].uuid)
+        self.delete(server.uuid)
+        self.assertEqual({}, self.look())
+        self.step_until(second, model.ACTIVE)
+        self.assertEqual(['silver'] * 2, [
+            item.class_name for item in self.look().values()])

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Several servers of one request, by one decision."""
+
+import nova.conf
+
+# Nova's fixtures do not let numpy be imported any more.
+from nova_preempt.core.batch import placing  # noqa: F401 (see above)
+from nova_preempt.embedded import cloud
+from nova_preempt.scheduler import together
+from tests.functional import base
+
+
+class MultiCreateTestCase(base.PreemptionTestCase):
+
+    def decide(self, score):
+        self.flags(group='preemption', multi_create_score=score)
+        self.scheduler.together = together.load(nova.conf.CONF.preemption)
+
+    def boot_many(self, count, policy=None, flavor=None):
+        """The hosts of so many servers, [] if they have none."""
+        body = {'server': {**self._build_server(
+            name='many', image_uuid=cloud.IMAGE, networks='none',
+            flavor_id=flavor or self.small), 'min_count': count,
+            'max_count': count}}
+        if policy:
+            group = self.api.post_server_groups(
+                {'name': policy, 'policy': policy})
+            body['os:scheduler_hints'] = {'group': group['id']}
+        before = {server['id'] for server in self.servers()}
+        self.api.post_server(body)
+        new = [server['id'] for server in self.servers()
+               if server['id'] not in before]
+        found = [self.settle(uuid) for uuid in new]
+        hosts = sorted(server['OS-EXT-SRV-ATTR:host'] for server in found
+                       if server['status'] == 'ACTIVE')
+        for uuid in new:
+            self.delete(uuid)
+        return hosts
+
+
+class TestMultiCreate(MultiCreateTestCase):
+    """host1 has most memory, and fewer cores than host2."""
+
+    def setUp(self):
+        super().setUp()
+        self.add_host('host1', 2, 32768, 80)
+        self.add_host('host2', 6, 8192, 80)
+        self.add_host('host3', 3, 4096, 80)
+
+    def test_all(self):
+        self.assertEqual([], self.boot_many(4, 'affinity'))
+        self.decide('ml')
+        self.assertEqual(4 * ['host2'], self.boot_many(4, 'affinity'))
+        # The fullest that does: two classes of three are scarce there.
+        self.assertEqual(3 * ['host3'], self.boot_many(3))
+        self.assertEqual(['host1', 'host2', 'host3'],
+                         self.boot_many(3, 'anti-affinity'))
+        self.assertEqual(11, len(self.boot_many(11)))
+        self.assertEqual([], self.boot_many(12))
+        self.assertEqual([], self.boot_many(7, 'affinity'))
+        self.wait_consistent()
+
+
+class TestPreempting(MultiCreateTestCase):
+
+    def test_room_is_made(self):
+        """Nova's weighers choose as ever, and nobody ends in vain."""
+        self.add_hosts('host1', 'host2')
+        self.decide('ml')
+        victims = [self.boot_spot(name, host) for name, host in (
+            ('a', 'host1'), ('b', 'host1'), ('c', 'host2'))]
+        self.assertEqual(['host1', 'host1', 'host2', 'host2'],
+                         self.boot_many(4))
+        self.assertFalse(set(victims) & self.alive())

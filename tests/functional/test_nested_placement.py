@@ -1,0 +1,170 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Random trees: what the core makes of them against Placement itself."""
+
+import logging
+import random
+import urllib.parse
+
+import fixtures
+from placement.tests.functional.fixtures import placement
+import requests
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Refusal
+from nova_preempt.core.nested import placements
+from nova_preempt.core.nested import victims
+from tests.unit.core.nested import trees
+
+OWNER = '000000ff-0000-4000-8000-000000000000'
+
+
+class RandomTrees(fixtures.TestWithFixtures):
+    """A Placement without Nova."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        self.url = self.useFixture(placement.PlacementFixture()).endpoint
+        self.session = requests.Session()
+        self.session.headers.update({
+            'x-auth-token': 'admin',
+            'OpenStack-API-Version': 'placement 1.36'})
+        self.addCleanup(self.session.close)
+        self.call('put', '/resource_classes/CUSTOM_GPU')
+        for trait in (*trees.KINDS, 'CUSTOM_NET_A', 'CUSTOM_NET_B'):
+            self.call('put', f'/traits/{trait}')
+
+    def call(self, method, path, body=None):
+        answer = self.session.request(method, self.url + path, json=body)
+        self.assertLess(answer.status_code, 300, (path, body, answer.text))
+        return answer.json() if answer.content else None
+
+    def make(self, host, held):
+        for each in host.providers:
+            self.call('post', '/resource_providers', {
+                'name': each.name, 'uuid': each.uuid,
+                **({'parent_provider_uuid': each.parent_uuid}
+                   if each.parent_uuid else {})})
+            path = f'/resource_providers/{each.uuid}'
+            self.call('put', f'{path}/inventories', {
+                'resource_provider_generation': 0, 'inventories': {
+                    name: {'total': inventory.total}
+                    for name, inventory in each.inventories.items()}})
+            self.call('put', f'{path}/traits', {
+                'resource_provider_generation': 1 if each.inventories else (
+                    self.call('get', path)['generation']),
+                'traits': sorted(each.traits)})
+            self.call('put', f'{path}/aggregates', {
+                'resource_provider_generation':
+                self.call('get', path)['generation'],
+                'aggregates': sorted(each.aggregates)})
+        for uuid in held:
+            self.allocate(uuid, held[uuid])
+
+    def allocate(self, consumer, slots):
+        allocations = {}
+        for (uuid, name), amount in slots.items():
+            allocations.setdefault(uuid, {'resources': {}})[
+                'resources'][name] = amount
+        self.call('put', f'/allocations/{consumer}', {
+            'allocations': allocations, 'consumer_generation': None,
+            'project_id': OWNER, 'user_id': OWNER})
+
+    def free(self, consumer):
+        self.session.delete(f'{self.url}/allocations/{consumer}')
+
+    def remove(self, host, held):
+        for uuid in held:
+            self.free(uuid)
+        for each in sorted(host.providers,
+                           key=lambda each: _depth(host, each), reverse=True):
+            self.call('delete', f'/resource_providers/{each.uuid}')
+
+    def offered(self, request):
+        """{(what is taken by slot, mappings)} that Placement offers."""
+        found = self.call('get', '/allocation_candidates?'
+                          + urllib.parse.urlencode(_query(request)))
+        return [
+            ({(uuid, name): amount
+              for uuid, item in each['allocations'].items()
+              for name, amount in item['resources'].items()},
+             {suffix: sorted(uuids)
+              for suffix, uuids in each['mappings'].items()})
+            for each in found['allocation_requests']]
+
+    def check(self, seed):
+        """Compare one; tell whether somebody has to end."""
+        rng = random.Random(seed)
+        empty = trees.draw_host(rng)
+        held, spot = trees.draw_tenants(rng, empty)
+        host = trees.fill(empty, held, spot)
+        request = trees.draw_request(rng)
+        self.make(host, held)
+        try:
+            return self.compare(seed, request, host, held)
+        finally:
+            self.remove(host, held)
+
+    def compare(self, seed, request, host, held):
+        found = victims.cheapest_victims(request, host)
+        if found is None or isinstance(found, Refusal):
+            for each in host.candidates:
+                self.free(each.uuid)
+            self.assertEqual([], self.offered(request), seed)
+            return False
+        for each in found.victims:
+            self.free(each.uuid)
+        offered = self.offered(request)
+        ours = placements.placements(request, host, capacity.total(
+            each.resources for each in found.victims), 1000)
+        self.assertTrue(ours, seed)
+        for each in ours:
+            self.assertIn((dict(each.amounts), {
+                suffix: list(uuids) for suffix, uuids in each.mappings
+            }), offered, seed)
+        for each in found.victims:
+            self.allocate(each.uuid, held[each.uuid])
+            self.assertEqual([], self.offered(request), seed)
+            self.free(each.uuid)
+        return bool(found.victims)
+
+
+class TestRandomTrees(RandomTrees):
+    """Without the victims Placement offers the host, with one it does not."""
+
+    def test_some(self):
+        preempting = sum([self.check(seed) for seed in range(30)])
+        self.assertGreater(preempting, 4)
+
+
+def _depth(host, provider):
+    parents = {each.uuid: each.parent_uuid for each in host.providers}
+    depth, uuid = 0, provider.parent_uuid
+    while uuid:
+        depth, uuid = depth + 1, parents[uuid]
+    return depth
+
+
+def _query(request):
+    params = [('group_policy', 'isolate' if request.isolate else 'none')]
+    params += [('same_subtree', ','.join(sorted(suffixes)))
+               for suffixes in request.same_subtree]
+    for group in request.groups:
+        if group.resources:
+            params.append((f'resources{group.suffix}', ','.join(
+                f'{name}:{n}' for name, n in group.resources.items())))
+        traits = [*sorted(group.required),
+                  *(f'!{trait}' for trait in sorted(group.forbidden))]
+        if traits:
+            params.append((f'required{group.suffix}', ','.join(traits)))
+    return params

@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the next pass over the requests that wait would do."""
+
+from unittest import mock
+
+from oslo_utils import timeutils
+
+from tests.unit.api import base
+
+PLAN = '/v1/backlog-plan'
+ADMIN = 'admin:z'
+
+
+class TestPlan(base.AnsweringTestCase):
+
+    microversion = '1.4'
+
+    def test_show(self):
+        with mock.patch.object(timeutils, 'utcnow', return_value=base.NOW):
+            found = self.get(PLAN, ADMIN)['backlog_plan']
+        self.assertEqual(
+            ('2026-11-20T12:00:00Z', 'exact', '', 3),
+            tuple(found[name] for name in (
+                'at', 'mode', 'stopped', 'requests_waiting')))
+        self.assertEqual([
+            {'request_id': base.make_uuid('r1'), 'name': 'batch',
+             'project_id': 'p', 'flavor': 'big', 'count': 3,
+             'hosts': [{'name': 'host1', 'count': 2},
+                       {'name': 'host2', 'count': 1}]},
+            {'request_id': base.make_uuid('r2'), 'name': '',
+             'project_id': 'q', 'flavor': 'spot', 'count': 1, 'hosts': []}],
+            found['starts'])
+        self.assertEqual({'name': 'host1', 'resources': {
+            'VCPU': {'capacity': 16, 'used': 1, 'used_after': 9},
+            'MEMORY_MB': {'capacity': 0, 'used': 0, 'used_after': 0}}},
+            found['hosts'][0])
+
+    def test_for_administrators(self):
+        self.assertIn('preemption:request:plan',
+                      self.get(PLAN, code=403)['error']['message'])
+        self.assertEqual([], self.backlog.calls)
+
+    def test_not_before_1_4(self):
+        self.microversion = '1.3'
+        self.get(PLAN, ADMIN, code=404)
+
+
+class TestNoEngine(base.ApiTestCase):
+
+    microversion = '1.4'
+
+    def test_nobody_answers(self):
+        self.conf.set_override('rpc_response_timeout', 1)
+        self.assertIn('engine', self.get(
+            PLAN, ADMIN, code=503)['error']['message'])

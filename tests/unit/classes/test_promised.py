@@ -1,0 +1,166 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is known of promises, and for how long."""
+
+import datetime
+import fractions
+import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
+
+from nova_preempt.classes import promised
+from nova_preempt.core.classes import table
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.scheduling import policy
+from nova_preempt.core.scheduling.tenants import microseconds
+from nova_preempt.db import class_servers
+from tests.unit.core.scheduling import world
+
+NOW = world.NOW
+TABLE = table.parse([
+    {'name': 'gold', 'importance': '1', 'availability': '1'},
+    {'name': 'bronze', 'importance': '2', 'availability': '0.5'}])
+MARKED = {'preemptible:enabled': 'true'}
+
+
+def row(uuid, name='bronze', kind=Kind.RUNNING, ago_s=7200):
+    """One that has been in a state for so long."""
+    at_us = microseconds(NOW) - ago_s * SECOND
+    return class_servers.ClassServer(
+        uuid, 'cell', 'project', name, 'flavor', False, Clocks((
+            Event(at_us - 3, Kind.QUEUED), Event(at_us - 2, Kind.ALLOCATING),
+            Event(at_us - 1, Kind.RUNNING), Event(at_us, kind))), NOW, NOW)
+
+
+class TestPromised(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.seconds = 0
+        self.rows = {uuid: row(uuid) for uuid in 'ab'}
+        self.requests = {}
+        self.away = False
+        for name, answer in (
+                ('find', lambda _, uuids=None: {
+                    uuid: found for uuid, found in self.rows.items()
+                    if uuids is None or uuid in uuids}),
+                ('overheads', lambda _: {('flavor', False): 7 * SECOND}),
+                ('of_requests', lambda _, uuids=None: dict(self.requests))):
+            patch = mock.patch.object(class_servers, name,
+                                      self.answering(answer))
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.promised = promised.Promised(
+            None, TABLE, lambda: NOW + datetime.timedelta(
+                seconds=self.seconds), monotonic=lambda: self.seconds)
+        self.promised.refresh()
+
+    def answering(self, answer):
+        def call(*args):
+            if self.away:
+                raise db_exc.DBConnectionError('away')
+            return answer(*args)
+        return call
+
+    def claim(self, name='gold', operation='create', uuid='new'):
+        return self.promised.rank(uuid, {
+            **MARKED, 'preemptible:class': name}, operation)
+
+    def may_preempt(self, uuid, **kwargs):
+        return self.promised.promises().may_preempt(
+            self.claim(**kwargs).claim, world.server(uuid))
+
+    def test_what_was_read_goes_on(self):
+        self.assertTrue(self.may_preempt('a'))
+        self.assertEqual(7 * SECOND,
+                         self.promised.claimants['a'].overhead_us)
+        self.assertFalse(self.may_preempt('stranger'))
+
+    def test_what_is_the_same_stays_the_same(self):
+        """So that floors of hosts hold."""
+        before = self.promised.promises().source
+        self.rows = {uuid: row(uuid) for uuid in 'ab'}
+        self.promised.refresh()
+        self.assertIs(before, self.promised.promises().source)
+        self.rows['a'] = row('a', ago_s=60)
+        self.promised.refresh()
+        after = self.promised.promises().source
+        self.assertIsNot(before, after)
+        self.assertIs(before['b'], after['b'])
+
+    def test_what_cannot_be_read_is_believed_for_a_while(self):
+        self.away = True
+        self.seconds = promised.MAX_AGE_S
+        with self.assertLogs(promised.LOG.name, 'WARNING'):
+            self.promised.refresh()
+        self.assertTrue(self.promised.is_recent)
+        self.away = False
+        self.assertTrue(self.may_preempt('a'))
+        known = self.promised.promises().cost(world.server('a'), 0)
+        self.seconds += 1
+        self.assertFalse(self.promised.is_recent)
+        self.assertFalse(self.may_preempt('a'))
+        self.assertLess(known, self.promised.promises().cost(
+            world.server('a'), 0))
+        self.promised.refresh()
+        self.assertTrue(self.may_preempt('a'))
+
+    def test_nothing_is_known_before_it_is_read(self):
+        found = promised.Promised(None, TABLE, lambda: NOW)
+        self.assertFalse(found.is_recent)
+        self.assertEqual({}, found.promises().source)
+
+    def test_a_claim_needs_a_class_and_an_operation(self):
+        self.assertIsNotNone(self.claim().claim)
+        for rank in (self.claim('iron'), self.claim(''),
+                     self.claim(operation='resize'),
+                     self.claim(operation='live_migrate'),
+                     # Of no server that is known.
+                     self.claim(operation='unshelve')):
+            self.assertEqual(policy.PREEMPTIBLE, rank)
+
+    def test_who_comes_back_claims_what_is_left_to_it(self):
+        self.rows['c'] = row('c', 'bronze', Kind.EVICTED, 3000)
+        claim = self.claim('gold', 'unshelve', 'c').claim
+        # As it was written down, whatever its flavor says by now.
+        self.assertEqual('bronze', claim.qos.name)
+        self.assertEqual(-3007, fractions.Fraction(
+            claim.q + 2 * TABLE.classes.scale,
+            SECOND * TABLE.classes.scale).__floor__())
+
+    def test_a_claim_that_cannot_be_read(self):
+        self.away = True
+        with self.assertLogs(promised.LOG.name, 'WARNING'):
+            self.assertEqual(policy.PREEMPTIBLE,
+                             self.claim('gold', 'unshelve', 'a'))
+
+    def test_a_request_gives_a_class(self):
+        self.requests = {'x': 'gold', 'y': 'iron'}
+        self.assertEqual('gold', self.promised.rank(
+            'x', MARKED, 'create').claim.qos.name)
+        self.promised.refresh()
+        self.assertEqual({'x': 'gold'}, self.promised.by_request())
+        self.assertEqual(['gold', '', ''], [
+            self.promised.class_of(uuid, MARKED) for uuid in 'xyz'])
+        self.assertEqual('bronze', self.promised.class_of(
+            'z', {**MARKED, 'preemptible:class': 'bronze'}))
+        # Nobody ends normal ones, so they are of no class.
+        self.assertEqual('', self.promised.class_of(
+            'z', {'preemptible:class': 'bronze'}))
+
+
+if __name__ == '__main__':
+    unittest.main()

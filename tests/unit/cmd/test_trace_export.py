@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What Nova has recorded, as a trace; as far as that needs no Nova."""
+
+import datetime
+import io
+import json
+import os
+import tempfile
+import unittest
+
+from nova_preempt.cloud.recorded import Recorded
+from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import trace_export
+from nova_preempt.core.model import Inventory
+from nova_preempt.simulator.traces import formats
+from nova_preempt.simulator.traces import native
+
+BEGIN = datetime.datetime(2026, 1, 31)
+SPOT = {'preemptible:enabled': 'true', 'hw:cpu_policy': 'dedicated'}
+
+
+def at(seconds):
+    return None if seconds is None else (
+        BEGIN + datetime.timedelta(seconds=seconds))
+
+
+def server(uuid, created_s, launched_s, ended_s, project='secret',
+           **extra_specs):
+    return Recorded(uuid, at(created_s), at(launched_s), at(ended_s),
+                    project, {'VCPU': 2, 'DISK_GB': 1}, extra_specs)
+
+
+class TestEvents(unittest.TestCase):
+
+    def lines(self, *servers, **kwargs):
+        self.export = trace_export.Export(**kwargs)
+        stream = io.StringIO()
+        native.write(stream, self.export.events(servers))
+        return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+    def test_numbers_in_place_of_names(self):
+        self.assertEqual([
+            {'t': 0, 'kind': 'boot', 'id': 's1', 'class': 'normal',
+             'project': 'p1', 'duration': 50,
+             'resources': {'VCPU': 2, 'DISK_GB': 1}},
+            {'t': 5, 'kind': 'boot', 'id': 's2', 'class': 'normal',
+             'project': 'p2', 'resources': {'VCPU': 2, 'DISK_GB': 1}},
+            {'t': 7, 'kind': 'boot', 'id': 's3', 'class': 'normal',
+             'project': 'p1', 'resources': {'VCPU': 2, 'DISK_GB': 1}},
+        ], self.lines(server('a', 10, 20, 70), server('b', 15, 16, None, 'x'),
+                      server('c', 17, 18, None)))
+
+    def test_who_has_never_run_is_left_out(self):
+        self.assertEqual([], self.lines(server('a', 10, None, 20),
+                                        server('b', 10, None, None)))
+        self.assertEqual(2, self.export.never_ran)
+
+    def test_who_was_there_before(self):
+        found = self.lines(
+            server('gone', 0, 1, 99), server('just', 0, 1, 100),
+            server('stays', 10, 20, 160), server('new', 110, 120, 130),
+            server('late', 201, 202, 203), since=at(100), until=at(200))
+        self.assertEqual([(0, 60), (10, 10)],
+                         [(each['t'], each['duration']) for each in found])
+
+    def test_classes(self):
+        found = self.lines(
+            server('a', 0, 1, None), server('b', 0, 1, None, **SPOT),
+            server('c', 0, 1, None, **{'blazar:preemptible': 'True'}),
+            server('d', 0, 1, None, **SPOT, **{'preemptible:notice_s': '9'}),
+            server('e', 0, 1, None), hinted={'e'})
+        self.assertEqual(
+            ['normal', 'preemptible', 'preemptible', 'preemptible-2',
+             'preemptible'], [each['class'] for each in found])
+        self.assertEqual(
+            {'preemptible': {'preemptible:enabled': 'true'},
+             'preemptible-2': {'preemptible:enabled': 'true',
+                               'preemptible:notice_s': '9'}},
+            self.export.classes)
+
+    def test_times_that_cannot_be(self):
+        """Clocks of computes differ: nobody runs for less than nothing."""
+        (found,) = self.lines(server('a', 10, 20, 19))
+        self.assertEqual(0, found['duration'])
+
+
+class TestCloud(unittest.TestCase):
+
+    def test_it_can_be_read_again(self):
+        large = {'VCPU': Inventory(8, 1, allocation_ratio=4.0),
+                 'MEMORY_MB': Inventory(4096, 512)}
+        small = {'VCPU': Inventory(4), 'MEMORY_MB': Inventory(2048),
+                 'VGPU': Inventory(0)}
+        found = trace_export.describe(
+            [large, small, dict(large), {}],
+            {'preemptible': {'preemptible:enabled': 'true',
+                             'preemptible:notice_s': '9'}})
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'cloud.yaml')
+            with open(path, 'w', encoding='utf-8') as stream:
+                json.dump(found, stream)
+            setup, _ = simulation_files.read_cloud(path)
+        self.assertEqual([('host1', 1), ('host2', 2)],
+                         [(kind.name, kind.count) for kind in setup.hosts])
+        self.assertEqual(
+            {'VCPU': 28, 'MEMORY_MB': 3584},
+            {name: item.capacity
+             for name, item in setup.hosts[1].inventories.items()})
+        self.assertEqual(9, setup.classes['preemptible'].notice_s)
+
+    def test_what_is_written_is_a_trace(self):
+        export = trace_export.Export()
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'trace.jsonl')
+            with open(path, 'w', encoding='utf-8') as stream:
+                native.write(stream, export.events(
+                    [server('a', 0, 1, 2), server('b', 0, 1, None, **SPOT)]))
+            found = list(formats.Trace('json', [path]))
+        self.assertEqual(['s1', 's2'], [event.id for event in found])

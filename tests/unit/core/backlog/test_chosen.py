@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who is put on hosts that were chosen."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.backlog import chosen
+from tests.unit.core.backlog import base
+
+BOOT = chosen.Boot('p', 'u', 'f', 2)
+CHOICE = chosen.Choice('r', 1, BOOT, {'h': 2}, base.ago(-1))
+
+
+class TestRefusal(unittest.TestCase):
+
+    def test_for_whom_it_is(self):
+        self.assertEqual('', chosen.refusal(CHOICE, BOOT, 'create', base.NOW))
+
+    def test_for_nobody_else(self):
+        for name, value in (('project_id', 'q'), ('user_id', 'v'),
+                            ('flavor_id', 'g'), ('count', 1)):
+            self.assertEqual(
+                f'it is for another {name}', chosen.refusal(
+                    CHOICE, dataclasses.replace(BOOT, **{name: value}),
+                    'create', base.NOW))
+
+    def test_once_and_not_for_long(self):
+        for choice, text in (
+                (None, 'nobody knows it'),
+                (dataclasses.replace(CHOICE, used=True), 'used before'),
+                (dataclasses.replace(CHOICE, expires_at=base.NOW),
+                 'it was to be used before 20')):
+            self.assertIn(text, chosen.refusal(choice, BOOT, 'create',
+                                               base.NOW))
+
+    def test_not_where_it_goes_later(self):
+        for operation in ('resize', 'cold_migrate', 'live_migrate',
+                          'unshelve', 'evacuate'):
+            self.assertTrue(chosen.refusal(CHOICE, BOOT, operation, base.NOW))
+
+
+class TestLeft(unittest.TestCase):
+
+    def test_one_after_another(self):
+        left = chosen.Left({'a': 2, 'b': 0})
+        left.take('other')
+        self.assertEqual([True, False, False], [
+            left.is_next(name) for name in ('a', 'b', 'other')])
+        left.take('a')
+        self.assertTrue(left.is_next('a'))
+        left.take('a')
+        self.assertFalse(left.is_next('a'))
+        left.take('a')
+        self.assertFalse(left.is_next('a'))
+
+
+if __name__ == '__main__':
+    unittest.main()

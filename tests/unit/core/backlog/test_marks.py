@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""By what the trust of a request is known."""
+
+import datetime
+import unittest
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_preempt.core.backlog import marks
+
+
+class TestExpiry(unittest.TestCase):
+
+    @given(st.uuids().map(str))
+    def test_is_in_whole_seconds_and_far_ahead(self, of):
+        found = marks.expiry(of)
+        self.assertEqual(found, marks.expiry(of))
+        self.assertEqual(0, found.microsecond)
+        self.assertGreaterEqual(found, marks.EARLIEST)
+        self.assertLess(found, datetime.datetime(4700, 1, 1))
+
+    def test_is_another_one_for_each(self):
+        """Of 1,000, which are many more than are begun at once."""
+        self.assertEqual(1000, len({
+            marks.expiry(str(uuid.UUID(int=number)))
+            for number in range(1000)}))

@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Several servers of one request."""
+
+import unittest
+
+from nova_preempt.core.batch import alike
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import model
+
+
+def hosts(**free):
+    return [model.HostState(name, {'VCPU': amount}, {'VCPU': 16})
+            for name, amount in free.items()]
+
+
+class TestPlace(unittest.TestCase):
+
+    def place(self, count, rooms, *args, score=model.ML, wanted=2):
+        placer = choice.make(model.Options(mode=model.GREEDY, score=score))
+        return dict(alike.place(placer, {'VCPU': wanted}, count, rooms,
+                                *args))
+
+    def test_as_many_as_there_is_room_for(self):
+        rooms = hosts(a=4, b=7, c=1)
+        for score in (model.DP, model.ML):
+            self.assertEqual({'a': 2, 'b': 3}, self.place(
+                5, rooms, score=score))
+            self.assertEqual({}, self.place(6, rooms, score=score))
+
+    def test_where_they_are_good(self):
+        self.assertEqual({'a': 2}, self.place(2, hosts(a=4, b=16)))
+        self.assertEqual({'b': 2}, self.place(2, hosts(a=4, b=16),
+                                              score=model.DP))
+
+    def test_on_one_host(self):
+        """Of those that have room for all the fullest."""
+        rooms = hosts(a=2, b=8, c=6, d=16)
+        self.assertEqual({'c': 3}, self.place(3, rooms, alike.AFFINITY))
+        self.assertEqual({}, self.place(9, rooms, alike.AFFINITY))
+
+    def test_apart(self):
+        rooms = hosts(a=2, b=8, c=6)
+        self.assertEqual({'a': 1, 'b': 1, 'c': 1},
+                         self.place(3, rooms, alike.ANTI_AFFINITY))
+        self.assertEqual({}, self.place(4, rooms, alike.ANTI_AFFINITY))
+        self.assertEqual({'a': 1, 'b': 2, 'c': 2},
+                         self.place(5, rooms, alike.ANTI_AFFINITY, 2))
+
+    def test_nowhere(self):
+        self.assertEqual({}, self.place(2, []))
+
+
+if __name__ == '__main__':
+    unittest.main()

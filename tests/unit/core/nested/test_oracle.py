@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+import random
+import unittest
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Refusal
+from nova_preempt.core.nested import placements
+from nova_preempt.core.nested import victims
+from tests.unit.core.nested import trees
+
+
+def check(case: unittest.TestCase, seed: int) -> bool:
+    """Compare with the oracle; tell whether somebody has to end."""
+    rng = random.Random(seed)
+    empty = trees.draw_host(rng)
+    host = trees.fill(empty, *trees.draw_tenants(rng, empty))
+    request = trees.draw_request(rng)
+    best = trees.oracle(request, host)
+    found = victims.cheapest_victims(request, host)
+    bound = victims.lower_bound(request, host)
+    if best is None:
+        case.assertTrue(found is None or isinstance(found, Refusal), seed)
+        return False
+    assert not isinstance(found, Refusal)
+    assert found is not None, seed
+    case.assertEqual(
+        (best[0], best[3]),
+        (found.cost, tuple(each.uuid for each in found.victims)),
+        seed,
+    )
+    case.assertTrue(found.optimal, seed)
+    assert isinstance(bound, int), (seed, bound)
+    case.assertLessEqual(bound, best[0], seed)
+    freed = capacity.total(each.resources for each in found.victims)
+    alone = dataclasses.replace(host, candidates=())
+    ways = placements.placements(request, alone, freed, 5)
+    case.assertTrue(ways, seed)
+    for way in ways:
+        lack = placements.lack(host, way.amounts)
+        case.assertTrue(capacity.fits(lack, freed), seed)
+    for spared in found.victims:
+        rest = [each for each in found.victims if each is not spared]
+        case.assertEqual(
+            [],
+            placements.placements(
+                request,
+                host,
+                capacity.total(each.resources for each in rest),
+            ),
+            seed,
+        )
+    return bool(found.victims)
+
+
+class OracleTest(unittest.TestCase):
+    """Against every set of victims and every way to place the groups."""
+
+    def test_random_trees(self) -> None:
+        preempting = sum([check(self, seed) for seed in range(60)])
+        self.assertGreater(preempting, 10)

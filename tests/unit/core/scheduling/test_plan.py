@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+
+from nova_preempt.core.model import (
+    Candidate,
+    Host,
+    Inventory,
+    Provider,
+    VictimSet,
+)
+from nova_preempt.core.scheduling.plan import Plan
+
+HELD = {
+    ("h", "VCPU"): 2,
+    ("g0", "GPU"): 1,
+    ("g1", "GPU"): 1,
+}
+
+
+def plan(*traits: str) -> Plan:
+    """Return one by which a victim of two GPUs gives up one."""
+    victim = Candidate("a", HELD, 1)
+    host = Host(
+        "host",
+        (
+            Provider("h", 0, {"VCPU": Inventory(4)}, {"a": {"VCPU": 2}}),
+            *(
+                Provider(
+                    f"g{number}",
+                    0,
+                    {"GPU": Inventory(1)},
+                    {"a": {"GPU": 1}},
+                    "h",
+                    f"gpu{number}",
+                    frozenset(traits),
+                )
+                for number in range(2)
+            ),
+        ),
+        (victim,),
+    )
+    victims = VictimSet((victim,), 1, optimal=True, steps=0)
+    return Plan(host, {("g1", "GPU"): 1}, victims, {})
+
+
+class TestPlan(unittest.TestCase):
+    """Of a host that is a tree."""
+
+    def test_the_rest_stays_the_victims(self) -> None:
+        self.assertEqual(
+            {"a": {("h", "VCPU"): 2, ("g0", "GPU"): 1}}, plan().retained()
+        )
+
+    def test_who_has_pci_devices_keeps_nothing(self) -> None:
+        self.assertEqual(
+            {"a": {}}, plan("COMPUTE_MANAGED_PCI_DEVICE").retained()
+        )
+
+    def test_devices_have_names(self) -> None:
+        self.assertEqual({"gpu1": {"GPU": 1}}, plan().devices())
+
+    def test_another_device_is_taken(self) -> None:
+        other = plan().taking({("h", "VCPU"): 1, ("g0", "GPU"): 1})
+        assert other is not None
+        self.assertEqual({("g0", "GPU"): 1}, other.missing)
+
+    def test_more_is_taken_than_becomes_free(self) -> None:
+        self.assertIsNone(plan().taking({("h", "VCPU"): 5}))

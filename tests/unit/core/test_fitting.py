@@ -1,0 +1,104 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+
+from nova_preempt.core import fitting
+from nova_preempt.core.model import (
+    Candidate,
+    Group,
+    Host,
+    Inventory,
+    Placement,
+    Provider,
+    Refusal,
+    Request,
+)
+
+ROOT = Provider("h", 0, {"VCPU": Inventory(4)}, {"a": {"VCPU": 4}})
+GPU = Provider("g", 0, {"GPU": Inventory(1)}, {"a": {"GPU": 1}}, "h")
+SPOT = Candidate("a", {("h", "VCPU"): 4, ("g", "GPU"): 1}, 5)
+
+
+class TestOneProvider(unittest.TestCase):
+    """What the host's own provider has is looked for there alone."""
+
+    request = Request.of({"VCPU": 2})
+
+    def test_placements_of_a_host_of_which_no_candidates_are_named(
+        self,
+    ) -> None:
+        host = Host("h", (ROOT,))
+        freed = {("h", "VCPU"): 4}
+        self.assertEqual(
+            [Placement((("", ("h",)),), {("h", "VCPU"): 2})],
+            fitting.placements(self.request, host, freed),
+        )
+        self.assertTrue(fitting.fits(self.request, host, freed))
+        self.assertFalse(
+            fitting.fits(self.request, host, {("h", "VCPU"): 1})
+        )
+
+    def test_victims(self) -> None:
+        found = fitting.cheapest_victims(
+            self.request, Host("h", (ROOT,), (SPOT,))
+        )
+        assert found is not None
+        assert not isinstance(found, Refusal)
+        self.assertEqual((SPOT,), found.victims)
+
+    def test_less_than_may_be_had(self) -> None:
+        root = Provider("h", 0, {"VCPU": Inventory(4, min_unit=3)}, {})
+        self.assertEqual(
+            [], fitting.placements(self.request, Host("h", (root,)), {})
+        )
+
+
+class TestTree(unittest.TestCase):
+    """What it has not is looked for in all of the tree."""
+
+    request = Request((Group({"VCPU": 1}), Group({"GPU": 1}, "1")))
+
+    def test_placements_of_a_host_of_which_no_candidates_are_named(
+        self,
+    ) -> None:
+        host = Host("h", (ROOT, GPU))
+        self.assertEqual(
+            [
+                Placement(
+                    (("", ("h",)), ("1", ("g",))),
+                    {("h", "VCPU"): 1, ("g", "GPU"): 1},
+                )
+            ],
+            fitting.placements(self.request, host, SPOT.resources),
+        )
+        self.assertFalse(fitting.fits(self.request, host, {("g", "GPU"): 1}))
+
+    def test_a_class_that_is_below_the_root(self) -> None:
+        request = Request.of({"VCPU": 1, "GPU": 1})
+        host = Host("h", (ROOT, GPU), (SPOT,))
+        found = fitting.cheapest_victims(request, host)
+        assert found is not None
+        assert not isinstance(found, Refusal)
+        self.assertEqual((SPOT,), found.victims)
+        self.assertEqual(5, fitting.lower_bound(request, host))
+        self.assertEqual(0, fitting.count(request, host, {}))
+        self.assertEqual(1, fitting.count(request, host, SPOT.resources))
+
+    def test_a_class_that_is_nowhere(self) -> None:
+        found = fitting.lower_bound(
+            Request.of({"FPGA": 1}), Host("h", (ROOT, GPU), (SPOT,))
+        )
+        assert isinstance(found, Refusal)
+        self.assertEqual(
+            "FPGA: 1 asked for, the host has no inventory of it", found.text
+        )

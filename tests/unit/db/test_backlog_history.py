@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How requests have fared, on SQLite and what else OS_TEST_DATABASES names."""
+
+import datetime
+import os
+import unittest
+
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_history
+from tests.unit.db import test_backlog
+from tests.unit.db.test_backlog import NOW
+
+HOUR = datetime.timedelta(hours=1)
+
+
+class TestHistory(test_backlog.DatabaseTestCase):
+
+    def leave(self, uuid, at, *states, **values):
+        """A request that was made then, and has a new state each hour."""
+        backlog.create(self.db, test_backlog.request(
+            uuid, created_at=at, updated_at=at, **values))
+        for number, state in enumerate(states, 1):
+            self.assertTrue(backlog.change(
+                self.db, uuid, model.STATES, at + number * HOUR,
+                state=state))
+
+    def setUp(self):
+        super().setUp()
+        self.leave('old', NOW - 9 * HOUR, model.PLACING, model.ACTIVE,
+                   model.DONE)
+        self.leave('new', NOW, model.PLACING, model.ACTIVE,
+                   class_name='gold', project_id='p2')
+        self.leave('waits', NOW, class_name='gold')
+
+    def test_numbers(self):
+        self.assertEqual(
+            {'': {model.DONE: 1},
+             'gold': {model.ACTIVE: 1, model.WAITING: 1}},
+            backlog_history.numbers(self.db))
+        self.assertEqual({'gold': {model.ACTIVE: 1}},
+                         backlog_history.numbers(self.db, 'p2'))
+        self.assertEqual({}, backlog_history.numbers(self.db, 'p3'))
+
+    def classes(self, found):
+        return sorted(item.class_name for item in found)
+
+    def test_those_that_ran(self):
+        for since, expected in ((NOW - 9 * HOUR, ['', 'gold']),
+                                (NOW, ['gold']), (NOW + 9 * HOUR, [])):
+            self.assertEqual(expected, self.classes(
+                backlog_history.started(self.db, since)), since)
+        self.assertEqual([], list(backlog_history.started(
+            self.db, NOW, 'p1')))
+
+    def test_those_that_were_there(self):
+        for since, until, expected in (
+                (NOW - 9 * HOUR, NOW, ['']),
+                (NOW - HOUR, NOW + HOUR, ['gold', 'gold']),
+                (NOW - 6 * HOUR, NOW + HOUR, ['', 'gold', 'gold'])):
+            self.assertEqual(expected, self.classes(
+                backlog_history.between(self.db, since, until)))
+        self.assertEqual(['gold'], self.classes(backlog_history.between(
+            self.db, NOW, NOW + HOUR, 'p2')))
+
+
+def load_tests(loader, tests, pattern):
+    for number, url in enumerate(os.environ.get('OS_TEST_DATABASES',
+                                                '').split()):
+        other = type(f'TestOther{number}', (TestHistory,), {'url': url})
+        tests.addTests(loader.loadTestsFromTestCase(other))
+    return tests
+
+
+if __name__ == '__main__':
+    unittest.main()

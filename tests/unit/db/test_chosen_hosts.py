@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that were chosen for boots, in the database."""
+
+import dataclasses
+import datetime
+import os
+import threading
+import unittest
+
+import sqlalchemy as sa
+
+from nova_preempt.core.backlog import chosen
+from nova_preempt.db import backlog_models
+from nova_preempt.db import chosen_hosts
+from tests.unit.db import test_backlog
+
+NOW = test_backlog.NOW
+
+
+def choice(**values):
+    return chosen.Choice(**{
+        'request_uuid': 'r1', 'number': 1,
+        'boot': chosen.Boot('p', 'u', 'f', 3), 'hosts': {'h1': 2, 'h2': 1},
+        'expires_at': NOW, **values})
+
+
+class TestSQLite(test_backlog.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def test_by_its_secret(self):
+        chosen_hosts.keep(self.db, 's', choice())
+        # Asked twice, as where a connection was lost.
+        chosen_hosts.keep(self.db, 's', choice(number=2))
+        self.assertEqual(choice(number=2), chosen_hosts.get(self.db, 's'))
+        for secret in ('', 'S', 't', 'é' * 10_000):
+            self.assertIsNone(chosen_hosts.get(self.db, secret))
+            self.assertFalse(chosen_hosts.use(self.db, secret))
+
+    def test_the_secret_itself_is_nowhere(self):
+        chosen_hosts.keep(self.db, 'a very long secret', choice())
+        with self.db.reader() as session:
+            row, = session.execute(sa.select(
+                *backlog_models.BacklogChosenHosts.__table__.c))
+        self.assertNotIn('secret', str(row))
+
+    def test_once(self):
+        chosen_hosts.keep(self.db, 's', choice())
+        both, used = threading.Barrier(2), []
+
+        def use():
+            both.wait()
+            used.append(chosen_hosts.use(self.db, 's'))
+
+        threads = [threading.Thread(target=use) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertCountEqual([True, False], used)
+        self.assertEqual(dataclasses.replace(choice(), used=True),
+                         chosen_hosts.get(self.db, 's'))
+
+    def test_of_boots_and_forgotten(self):
+        chosen_hosts.keep(self.db, 's', choice())
+        later = NOW + datetime.timedelta(seconds=1)
+        chosen_hosts.keep(self.db, 't', choice(number=2, hosts={'h': 3},
+                                               expires_at=later))
+        self.assertEqual(
+            {('r1', 1): {'h1': 2, 'h2': 1}, ('r1', 2): {'h': 3}},
+            chosen_hosts.of_boots(self.db))
+        chosen_hosts.forget(self.db, later)
+        self.assertEqual({('r1', 2): {'h': 3}},
+                         chosen_hosts.of_boots(self.db))
+
+
+def load_tests(loader, tests, pattern):
+    own = [name for name in vars(TestSQLite) if name.startswith('test_')]
+    found = unittest.TestSuite()
+    for url in ('', *os.environ.get('OS_TEST_DATABASES', '').split()):
+        kind = type('TestOther' if url else 'TestSQLite', (TestSQLite,),
+                    {'url': url or None})
+        found.addTests(kind(name) for name in own)
+    return found
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+import datetime
+import tempfile
+import unittest
+
+import sqlalchemy as sa
+
+from nova_preempt import db
+from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import clocks
+from nova_preempt.core.classes import records
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_models
+from nova_preempt.db import class_servers
+from nova_preempt.db import models
+from tests import tables
+from tests.unit.db import test_decisions
+
+AT = datetime.datetime(2026, 1, 1, 12)
+CELL = '1a1f0b0e-0000-4000-8000-000000000001'
+OTHER = '1a1f0b0e-0000-4000-8000-000000000002'
+# Later than what 32 bits can hold.
+US = 4 * 10 ** 15
+
+
+def server(name='a', **changes):
+    told = [clocks.Event(US + at_us, kind) for at_us, kind in (
+        (0, clocks.Kind.QUEUED), (2, clocks.Kind.ALLOCATING),
+        (5, clocks.Kind.RUNNING))]
+    return class_servers.ClassServer(**{
+        'uuid': name, 'cell_uuid': CELL, 'project_id': 'p',
+        'class_name': 'silver', 'flavor': 'spot', 'from_volume': False,
+        'clocks': clocks.Clocks(told), 'changed_at': AT, 'read_at': AT,
+        **changes})
+
+
+class TestSQLite(unittest.TestCase):
+
+    url = None
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.db = test_decisions.make_database(
+            self.url or f'sqlite:///{directory.name}/test.sqlite')
+        tables.make(self.db)
+        self.addCleanup(self.db.engine.dispose)
+
+    def test_clocks_are_the_same_afterwards(self):
+        class_servers.write(self.db, [server('b', changed_at=None), server()])
+        found = class_servers.find(self.db)
+        self.assertEqual({'a', 'b'}, set(found))
+        self.assertEqual(server().clocks.mark, found['a'].clocks.mark)
+        for now_us in (US, US + 5, US + 10 ** 13):
+            self.assertEqual(server().clocks.at(now_us),
+                             found['a'].clocks.at(now_us))
+        self.assertEqual(10 ** 13 - 5,
+                         found['a'].clocks.ran_us(US + 10 ** 13))
+        for field in dataclasses.fields(class_servers.ClassServer):
+            if field.name != 'clocks':
+                self.assertEqual(getattr(server(), field.name),
+                                 getattr(found['a'], field.name))
+        self.assertIsNone(found['b'].changed_at)
+        self.assertEqual(('spot', False), found['a'].kind)
+
+    def test_what_was_known_is_replaced(self):
+        class_servers.write(self.db, [server(), server('b')])
+        later = server(class_name='gold', clocks=server().clocks.applied(
+            clocks.Event(US + 50, clocks.Kind.EVICTED)))
+        class_servers.write(self.db, [later])
+        found = class_servers.find(self.db, ['a', 'none'])
+        self.assertEqual(['a'], list(found))
+        self.assertEqual('gold', found['a'].class_name)
+        self.assertEqual(clocks.Times(45, 52, 3),
+                         found['a'].clocks.at(US + 100))
+        self.assertEqual({}, class_servers.find(self.db, []))
+
+    def test_forgotten(self):
+        class_servers.write(self.db, [server(), server('b'),
+                                      server('c', cell_uuid=OTHER)])
+        class_servers.forget(self.db, ['a', 'none'])
+        self.assertEqual({'b'}, class_servers.uuids_of(self.db, CELL))
+        self.assertEqual({'c'}, class_servers.uuids_of(self.db, OTHER))
+
+    def test_many(self):
+        uuids = [f'{number:04}' for number in range(1200)]
+        class_servers.write(self.db, [server(uuid) for uuid in uuids])
+        self.assertEqual(set(uuids), set(class_servers.find(self.db, uuids)))
+        class_servers.forget(self.db, uuids)
+        self.assertEqual({}, class_servers.find(self.db))
+
+    def test_overheads(self):
+        self.assertEqual({}, class_servers.overheads(self.db))
+        image, volume = ('spot', False), ('spot', True)
+        class_servers.write(self.db, (), {image: 2 ** 40, volume: 1})
+        class_servers.write(self.db, (), {volume: 7})
+        self.assertEqual({image: 2 ** 40, volume: 7},
+                         class_servers.overheads(self.db))
+
+    def test_servers_of_requests(self):
+        for uuid, name, state in (
+                ('1', 'gold', model.RUNNING), ('2', '', model.RUNNING),
+                ('3', 'gold', model.GONE), ('4', 'silver', model.AWAY)):
+            backlog.create(self.db, model.Request(
+                uuid, 'p', 'u', 't', {}, '2.90', 1, 1, (), AT, AT,
+                class_name=name))
+            with self.db.writer() as session:
+                session.execute(sa.insert(
+                    backlog_models.BacklogServer).values(
+                    uuid=f's{uuid}', request_uuid=uuid, boot=1, state=state,
+                    since=AT))
+        self.assertEqual({'s1': 'gold', 's4': 'silver'},
+                         class_servers.of_requests(self.db))
+        self.assertEqual({'s1', 's4'},
+                         class_servers.unread_of_requests(self.db))
+        class_servers.write(self.db, [server('s1'), server('s4')])
+        # Of the one the class has changed.
+        self.assertEqual({'s1'}, class_servers.unread_of_requests(self.db))
+
+    def test_preemptions(self):
+        decisions = db.Decisions(self.db)
+        decisions.create_decision(test_decisions.decision())
+        with self.db.reader() as session:
+            at = session.execute(sa.select(models.Decision.created_at)
+                                 ).scalar()
+        at_us = (at - datetime.datetime(1970, 1, 1)) // (
+            datetime.timedelta(microseconds=1))
+        self.assertEqual(
+            {'v1': [records.Preemption(at_us)]},
+            class_servers.preemptions(self.db, ['v1', 'none']))
+        decisions.update_victim('d1', 'v1', 'shelved', ended_at=at
+                                + datetime.timedelta(seconds=9))
+        self.assertEqual(
+            {'v1': [records.Preemption(at_us, at_us + 9 * 10 ** 6)]},
+            class_servers.preemptions(self.db, ['v1']))
+
+
+if __name__ == '__main__':
+    unittest.main()

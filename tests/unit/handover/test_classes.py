@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from nova import exception
+from oslo_config import cfg
+
+from nova_preempt.classes import plugin
+from nova_preempt.conf import classes as conf_classes
+from nova_preempt.handover import classes
+
+
+class TestLoad(unittest.TestCase):
+
+    def load(self, *lines):
+        conf = cfg.ConfigOpts()
+        conf_classes.register_opts(conf)
+        with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
+            print('[classes]', *lines, sep='\n', file=file, flush=True)
+            conf(['--config-file', file.name])
+        return classes.load(conf)
+
+    def test_off_by_default(self):
+        self.assertIsNone(self.load('qos_class = nonsense'))
+
+    def test_not_even_imported_where_it_is_off(self):
+        with mock.patch.dict(sys.modules,
+                             {'nova_preempt.classes.plugin': None}):
+            self.assertIsNone(self.load())
+
+    def test_of_a_file(self):
+        found = self.load(
+            'enabled = true', 'overhead_s = 10', 'pass_period_s = 120',
+            'qos_class = name:gold, importance:1, availability:1',
+            'qos_class = name:bronze,importance:3,availability:0.5,open:true')
+        self.assertIsInstance(found, plugin.Qos)
+        self.assertEqual(('gold', 'bronze'), found.table.names)
+        self.assertEqual({'bronze'}, found.table.open)
+        self.assertEqual((10_000_000, 120), (found.table.overhead_us,
+                                             found.table.pass_period_s))
+
+    def test_options_that_make_no_sense(self):
+        for line, text in (
+                ('', r'^\[classes\]qos_class: there are 0 classes'),
+                ('qos_class = gold', 'qos_class'),
+                ('qos_class = name:gold,importance:1,availability:2',
+                 r'^\[classes\]qos_class: availability of class gold is 2')):
+            with self.subTest(line), self.assertRaisesRegex(
+                    exception.InvalidConfiguration, text):
+                self.load('enabled = true', line)
+
+    def test_left_out(self):
+        with mock.patch.dict(sys.modules,
+                             {'nova_preempt.classes.plugin': None}), \
+                self.assertRaisesRegex(
+                    exception.InvalidConfiguration,
+                    'enabled is true, but its package is not installed'):
+            self.load('enabled = true')

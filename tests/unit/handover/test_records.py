@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What is written down of decisions, however dear they are."""
+
+import unittest
+
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import record
+from tests.unit.core.scheduling import test_classes
+from tests.unit.core.scheduling import world
+
+
+class TestCosts(unittest.TestCase):
+    """Whatever plans are compared by, a record has micro-units."""
+
+    def told(self, cost_us, promised):
+        """(What is told of a plan of three victims, of each, and why)."""
+        cloud = test_classes.World()
+        cloud.add('a', world.amounts(3), spots={
+            uuid: (cost_us, world.amounts(1)) for uuid in 'xyz'})
+        if promised:
+            cloud.promise(*(test_classes.claimant(uuid, 'gold', 60)
+                            for uuid in 'xyz'))
+        cycle = cloud.cycle(world.amounts(3))
+        (host,) = cycle.order(cloud.offered(cycle))
+        plan = cycle.plan_of(host)
+        why = record.why('a', plan, cycle.told_us(plan.cost_us), None,
+                         promised=cycle.promised)
+        return (cycle.told_us(plan.cost_us),
+                [cycle.told_us(each.cost) for each in plan.victim_set.victims],
+                why)
+
+    def test_promises_are_no_part_of_it(self):
+        plain = self.told(7_000_000, promised=False)
+        promised = self.told(7_000_000, promised=True)
+        self.assertEqual((21_000_000, [7_000_000] * 3), plain[:2])
+        self.assertEqual(plain[:2], promised[:2])
+        self.assertIn('there costs 21 s, the least', promised[2])
+        self.assertIn('harms promises', promised[2])
+        self.assertNotIn('promises', plain[2])
+
+    def test_whatever_it_is_a_column_holds_it(self):
+        for cost_us in (2**63, 2**200):
+            for promised in (False, True):
+                total, each, why = self.told(cost_us, promised)
+                self.assertTrue(0 < total <= 2**63 - 1)
+                self.assertTrue(all(0 < one <= total for one in each))
+                self.assertIn('ending 3 preemptible server(s)', why)
+
+    def test_as_many_as_add_up(self):
+        cloud = test_classes.World()
+        promises = cloud.promise(*(
+            test_classes.claimant(f'{number}', 'gold', 60)
+            for number in range(1023)))
+        total = sum(promises.cost(world.server(f'{number}'), 2**300)
+                    for number in range(1023))
+        self.assertEqual(1023 * 2**53, cloud.policy.told_us(total))
+        self.assertLess(cloud.policy.told_us(total), policies.MOST_TOLD_US)
+
+
+if __name__ == '__main__':
+    unittest.main()

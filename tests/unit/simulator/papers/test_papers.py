@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The evaluations of the papers, in small."""
+
+import dataclasses
+import itertools
+import random
+import unittest
+
+from nova_preempt.core import capacity
+from nova_preempt.core.classes.sla import Service
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator import availability
+from nova_preempt.simulator.papers import climate
+from nova_preempt.simulator.papers import ecsched
+from nova_preempt.simulator.papers import opie
+from nova_preempt.simulator.papers import qos
+from nova_preempt.simulator.papers import sla
+
+
+class TestOpie(unittest.TestCase):
+
+    def test_the_tables(self):
+        self.assertEqual(
+            [('host-B', ('BP1',), 11), ('host-C', ('CP1',), 1),
+             ('host-A', ('AP2', 'AP3', 'AP4'), 55), ('host-B', ('BP3',), 20)],
+            [(host, victims, cost_us // (60 * SECOND)) for
+             host, victims, cost_us in map(opie.choose, opie.TABLES)])
+
+    def test_each_figure_of_a_table_is_the_published_one(self):
+        found = list(opie._tables())
+        self.assertEqual(8, len(found))
+        for each in found:
+            self.assertEqual(each.published, each.ours, each.name)
+
+    def test_random_testbeds_have_the_cheapest_victims(self):
+        chance = random.Random(3)
+        self.assertTrue(all(opie._is_best(chance, 'SML') for _ in range(5)))
+
+    def test_a_dearer_choice_would_be_noticed(self):
+        chance = random.Random(3)
+        dearer = dataclasses.replace(
+            opie.POLICY, cost=lambda server, options: 1)
+        self.addCleanup(setattr, opie, 'POLICY', opie.POLICY)
+        opie.POLICY = dearer
+        self.assertFalse(all(opie._is_best(chance, 'M') for _ in range(5)))
+
+    def test_times_are_those_of_a_clock(self):
+        ticks = itertools.count()
+        times = opie.call_times(1, lambda: next(ticks) / 1000)
+        self.assertEqual(7, len(times))
+        for values in times.values():
+            self.assertEqual(opie.CALLS, len(values))
+            self.assertAlmostEqual(1, sum(values) / len(values))
+
+
+class TestQos(unittest.TestCase):
+
+    def test_a_sample_fits_the_largest_cloud_all_in_all(self):
+        workload = qos.Workload.make(random.Random(1))
+        peak = qos._peak(workload.arrivals)
+        total = [sum(column) for column in zip(*workload.hosts, strict=True)]
+        self.assertTrue(total[0] >= peak['CPU'] or total[1] >= peak['MEMORY'])
+        self.assertEqual(qos.Workload.requests, len(workload.arrivals))
+
+    def test_the_peak(self):
+        def arrival(at_s, run_s, cpu):
+            return availability.Arrival(
+                at_s, '', '', {'CPU': cpu, 'MEMORY': 1}, run_us=run_s)
+
+        # What ends makes room for what comes then.
+        self.assertEqual({'CPU': 7, 'MEMORY': 2}, qos._peak(
+            [arrival(0, 10, 3), arrival(5, 10, 2), arrival(10, 5, 5)]))
+
+    def test_smaller_clouds_are_parts_of_it(self):
+        workload = qos.Workload.make(random.Random(1))
+        whole = sum(cpu for cpu, _ in workload.hosts)
+        part = workload.part(0.8, random.Random(2))
+        self.assertLessEqual(sum(has['CPU'] for has in part.values()),
+                             0.8 * whole)
+        self.assertEqual(len(workload.hosts),
+                         len(workload.part(1.0, random.Random(2))))
+
+
+class TestSla(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.found = sla.run(1, 1, None)
+
+    def test_who_is_served_better_gets_more_cores(self):
+        answers = [each for each in self.found.figures
+                   if each.published == 'yes']
+        self.assertEqual(12, len(answers))
+        self.assertEqual({'yes'}, {each.ours for each in answers})
+
+    def test_all_of_them_run(self):
+        for each in sla.RUNS:
+            started = sla.simulate(each, next(iter(sla._OPTIONS.values())), 2)
+            self.assertEqual(sla.CONTAINERS, len(started))
+            for service, count in each.counts.items():
+                self.assertEqual(count, sum(one.service is service
+                                            for one in started))
+
+    def test_copies(self):
+        started = sla.simulate(sla.RUNS[0], sla._OPTIONS['copies 4, 3, 2'], 1)
+        self.assertEqual({(Service.PREMIUM, 4), (Service.ADVANCED, 3),
+                          (Service.BEST_EFFORT, 2)},
+                         {(one.service, one.hosts) for one in started})
+
+
+class TestEcsched(unittest.TestCase):
+
+    def test_nothing_is_overfull_and_pairs_are_together(self):
+        containers = [dataclasses.replace(each, at_s=0.0)
+                      for each in ecsched.make(200, 3)]
+        pairs = {each.together for each in containers} - {''}
+        self.assertTrue(pairs)
+        for name in ecsched._SCHEDULERS:
+            cluster, at = ecsched._Cluster(), {}
+            for each, machine in ecsched._scheduler(name).place(
+                    containers, cluster):
+                at[each.number] = machine
+                self.assertIn(machine, each.machines or cluster.has)
+            self.assertTrue(at)
+            for free in cluster.free.values():
+                self.assertTrue(capacity.fits({}, free))
+                self.assertGreaterEqual(min(free.values()), 0)
+            for each in containers:
+                if each.together and each.number in at:
+                    self.assertEqual({at[each.number]}, {
+                        at.get(other.number) for other in containers
+                        if other.together == each.together}, name)
+
+    def test_each_container_ends_with_each_scheduler(self):
+        containers = ecsched.make(60, 1)
+        runs = ecsched._Runs(containers, None)
+        for found in runs.completion_s.values():
+            self.assertEqual(60, len(found))
+            for each in containers:
+                self.assertGreaterEqual(found[each.number] + 1e-6, each.run_s)
+
+    def test_the_fullest_and_the_emptiest(self):
+        has = {'CPU': 1000, 'MEMORY': 1000}
+        full, empty = {'CPU': 100, 'MEMORY': 100}, dict(has)
+        needed = {'CPU': 50, 'MEMORY': 50}
+        self.assertGreater(ecsched._swarm(needed, full, has),
+                           ecsched._swarm(needed, empty, has))
+        self.assertLess(ecsched._kubernetes(needed, full, has),
+                        ecsched._kubernetes(needed, empty, has))
+
+    def test_time_is_that_of_a_clock(self):
+        ticks = itertools.count()
+        self.assertEqual(1, ecsched.overhead(
+            20, 10, 3, 1, lambda: float(next(ticks))))
+
+
+class TestClimate(unittest.TestCase):
+
+    def lease(self, asked_h, start_h, run_h=1, hosts=2):
+        return climate.Lease(3600 * asked_h, 3600 * start_h, 3600 * run_h,
+                             hosts)
+
+    def test_what_comes_without_reservations(self):
+        # Day 0 is a Monday, of which 10 h is in working hours, 22 h not.
+        at_once = climate.on_demand(self.lease(10, 22))
+        self.assertEqual((10, 10), (at_once.asked_s / 3600,
+                                    at_once.start_s / 3600))
+        for asked_h, start_h in ((10, 12), (22, 23), (5 * 24 + 10, 5 * 24)):
+            found = climate.on_demand(self.lease(asked_h, start_h))
+            self.assertEqual((start_h, start_h), (found.asked_s / 3600,
+                                                  found.start_s / 3600))
+
+    def test_the_most_hosts_at_once(self):
+        self.assertEqual(5, climate._most(
+            [self.lease(0, 0, 2, 3), self.lease(0, 1, 2, 2),
+             self.lease(0, 2, 1, 3)]))
+
+    def test_all_on(self):
+        site = climate._Site(4, 86400, is_switching=False).run(
+            [self.lease(10, 10)])
+        self.assertEqual(8 * (4 * 24 - 2), site.totals().idle_core_s / 3600)
+        self.assertEqual(0, site.totals().saved_core_s)
+        self.assertEqual([], site.delays)
+
+    def test_who_comes_at_once_waits_for_a_boot(self):
+        site = climate._Site(4, 86400).run([self.lease(10, 10)])
+        (delay,) = site.delays
+        self.assertEqual((16, climate.BOOT_S, 3600), (
+            delay.cores, delay.boot_s, delay.duration_s))
+        saved_h = site.totals().saved_core_s / 3600
+        self.assertGreater(saved_h, 0.9 * 8 * (4 * 24 - 2))
+
+    def test_who_has_reserved_does_not(self):
+        site = climate._Site(4, 86400).run([self.lease(10, 12)])
+        self.assertEqual([], site.delays)
+        self.assertGreater(site.totals().saved_core_s / 3600,
+                           0.9 * 8 * (4 * 24 - 2))
+
+    def test_by_rank_the_most_efficient_are_taken(self):
+        site = climate._Site(6, 37800).run([self.lease(10, 10, hosts=2)])
+        used = [host for host in site._hosts if host.is_busy(10.5 * 3600)]
+        self.assertEqual({climate._KINDS[-1][0]}, {
+            host.figures.flops for host in used})

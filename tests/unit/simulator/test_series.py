@@ -1,0 +1,104 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Figures over time."""
+
+import unittest
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator import pictures
+from nova_preempt.simulator import run
+from nova_preempt.simulator import series
+from tests.unit.simulator import small
+
+
+def simulated(*trace, until_s=3600):
+    found = series.Series()
+    simulation = run.Simulation(
+        small.cloud(), small.options(), series=found)
+    summary = simulation.run(trace, until_s * SECOND)
+    return found, summary
+
+
+class TestSeries(unittest.TestCase):
+
+    def test_points_stay_few(self):
+        found = series.Series()
+        for _ in range(10 * series.MOST_POINTS):
+            found.add(series.Point(found.next_us, {}, {}))
+        self.assertLessEqual(len(found.points), series.MOST_POINTS)
+        gaps = {after.at_us - before.at_us
+                for before, after in found.steps()}
+        self.assertEqual(1, len(gaps))
+        self.assertEqual(0, found.points[0].at_us)
+
+    def test_what_was_in_use(self):
+        found, summary = simulated(
+            small.boot(0, 'n', 2, for_s=1790),
+            small.boot(600, 'p', 1, spot=True, for_s=890),
+            small.boot(3599, 'late', 1))
+        steps = list(series.steps(found, summary['capacity']))
+        at = {round(step.from_h * 60): step for step in steps}
+        self.assertEqual(0.5, at[5].used['normal', 'VCPU'])
+        self.assertEqual(0.5, at[20].used['normal', 'VCPU'])
+        self.assertEqual(0, at[40].used['normal', 'VCPU'])
+        self.assertEqual(0.25, at[20].used['preemptible', 'VCPU'])
+        self.assertEqual(0, at[27].used['preemptible', 'VCPU'])
+        # Of all that is summed up nothing is lost.
+        self.assertAlmostEqual(
+            summary['used']['normal']['VCPU'],
+            sum(step.used.get(('normal', 'VCPU'), 0) * step.hours
+                for step in steps), 2)
+
+    def test_what_has_happened(self):
+        found, _ = simulated(
+            small.boot(0, 'p', 4, spot=True), small.boot(130, 'n', 4),
+            small.boot(3599, 'late', 4))
+        steps = list(series.steps(found, {'VCPU': 4}))
+        self.assertEqual(1, sum(step.counts.get('notice', 0)
+                                for step in steps))
+        (when,) = [step.from_h * 60 for step in steps
+                   if step.counts.get('notice')]
+        self.assertEqual(2, round(when))
+
+    def test_it_changes_nothing(self):
+        trace = (small.boot(0, 'p', 4, spot=True), small.boot(130, 'n', 4))
+        _, summary = simulated(*trace)
+        self.assertEqual(summary, run.Simulation(
+            small.cloud(), small.options()).run(trace, 3600 * SECOND))
+
+
+class TestPicture(unittest.TestCase):
+
+    def test_a_line_for_each_policy(self):
+        found, summary = simulated(small.boot(0, 'p', 4, spot=True),
+                                   small.boot(130, 'n', 4),
+                                   small.boot(3599, 'late', 4))
+        one = (found, summary['capacity'])
+        alone = pictures.plot({'a': one})
+        self.assertEqual(
+            ['VCPU in use', 'MEMORY_MB in use',
+             'Time from a request until the server is active', 'Evictions',
+             'Work lost', 'Requests refused'],
+            [panel.title for panel in alone.panels])
+        self.assertEqual(['normal', 'preemptible'],
+                         [each.label for each in alone.panels[0].series])
+        evictions = alone.panels[3].series[0]
+        self.assertEqual([60], [each for each in evictions.y if each])
+        waits = alone.panels[2].series[0]
+        # Ten seconds to boot; the other waits for a notice and an end first.
+        self.assertEqual([10, 42], [each for each in waits.y if each])
+        both = pictures.plot({'a': one, 'b': one})
+        self.assertEqual(
+            ['a: normal', 'a: preemptible', 'b: normal', 'b: preemptible'],
+            [each.label for each in both.panels[0].series])
+        self.assertEqual(['a', 'b'],
+                         [each.label for each in both.panels[3].series])

@@ -1,0 +1,116 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Many simulations at once."""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from nova_preempt.core import costs
+from nova_preempt.simulator import run
+from nova_preempt.simulator import sweep
+from nova_preempt.simulator.traces import generator
+from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import native
+from tests.unit.simulator import small
+
+
+def die_once(job):
+    """Take the process down the first time that a job is run."""
+    mark = pathlib.Path(f'{job.paths[0]}.{job.seed}')
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return RUN(job)
+
+
+RUN = sweep.run
+
+
+class Case(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = os.path.join(directory.name, 'trace.jsonl')
+        load = generator.Load(2, 60, parts=(
+            generator.Part('normal', 1, 900, 1.0),
+            generator.Part('preemptible', 1, 1800, 1.0)))
+        with open(self.path, 'w', encoding='utf-8') as stream:
+            native.write(stream, generator.generate(load, 1))
+
+    def jobs(self, *seeds):
+        return [sweep.Job({'seed': seed}, small.cloud(4, 8),
+                          small.options(cost=costs.youngest_first), 'json',
+                          (self.path,), model.Scale(), seed)
+                for seed in seeds]
+
+
+class TestProcesses(Case):
+
+    def test_each_run_is_what_it_would_be_alone(self):
+        jobs = self.jobs(1, 2, 3)
+        found = {job.seed: summary for job, summary
+                 in sweep.in_processes(jobs, 2)}
+        self.assertEqual({job.seed: sweep.run(job) for job in jobs}, found)
+
+    def test_what_a_process_leaves_is_done_again(self):
+        jobs = self.jobs(1)
+        expected = sweep.run(jobs[0])
+        with mock.patch.object(sweep, 'run', die_once):
+            ((_, summary),) = sweep.in_processes(jobs, 1)
+        self.assertEqual(expected, summary)
+
+    def test_not_for_ever(self):
+        with mock.patch.object(sweep, 'run', die_always), (
+                self.assertRaisesRegex(sweep.Lost, '1 runs have ended .* 3')):
+            list(sweep.in_processes(self.jobs(1), 1))
+
+    def test_errors_of_a_trace_are_told(self):
+        with open(self.path, 'a', encoding='utf-8') as stream:
+            stream.write('what is this\n')
+        with self.assertRaisesRegex(model.TraceError, 'trace.jsonl'):
+            list(sweep.in_processes(self.jobs(1), 1))
+
+
+def die_always(job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class TestDask(Case):
+
+    def test_the_extra_is_named(self):
+        with mock.patch.dict(sys.modules, {'distributed': None}), (
+                self.assertRaisesRegex(sweep.NotInstalled,
+                                       r'nova-preempt\[dask\]')):
+            list(sweep.on_dask(self.jobs(1), 'tcp://127.0.0.1:1'))
+
+
+class TestMean(unittest.TestCase):
+
+    def test_of_figures(self):
+        self.assertEqual(
+            {'a': {'x': 2, 'y': 1.5}, 'n': 0.5},
+            sweep.mean([{'a': {'x': 1, 'y': 1}, 'n': 1},
+                        {'a': {'x': 3, 'y': 2}}]))
+
+    def test_of_summaries(self):
+        trace = [small.boot(0, 'n', for_s=10)]
+        summary = run.Simulation(small.cloud(), small.options()).run(trace)
+        self.assertEqual(json.loads(json.dumps(summary)),
+                         json.loads(json.dumps(sweep.mean([summary] * 3))))

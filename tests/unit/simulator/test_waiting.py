@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers that are asked for by way of the backlog."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.backlog import order
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import model as batch_model
+from nova_preempt.core.batch import waiting as batch_waiting
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.simulator import setting
+from tests.unit.simulator import small
+
+BACKLOG = setting.Backlog(order.FIFO(order.Options()))
+
+
+def simulated(*trace, hosts=1, backlog=BACKLOG, waiting=('preemptible',),
+              until_s=3000, **values):
+    return small.simulated(
+        small.cloud(hosts, waiting=frozenset(waiting)),
+        small.options(backlog=backlog, **values), *trace,
+        until_s=until_s)[0]
+
+
+class TestWaiting(unittest.TestCase):
+
+    def test_who_has_room_starts_with_the_next_pass(self):
+        self.assertEqual(
+            ['3 queued p', '10 placed p', '20 active p'],
+            simulated(small.boot(3, 'p', spot=True)))
+
+    def test_nobody_is_refused(self):
+        self.assertEqual(
+            ['0 placed n', '3 queued p', '10 active n', '110 finished n',
+             '110 placed p', '120 active p'],
+            simulated(small.boot(0, 'n', 4, for_s=100),
+                      small.boot(3, 'p', 4, spot=True)))
+
+    def test_others_do_not_wait(self):
+        found = simulated(small.boot(0, 'n', 4), small.boot(1, 'm', 4))
+        self.assertIn('1 refused m', found)
+        self.assertEqual(
+            ['3 refused p'],
+            simulated(small.boot(3, 'p', 5, spot=True), backlog=None))
+
+    def test_the_oldest_is_first_and_others_pass_it(self):
+        found = simulated(
+            small.boot(0, 'n', 3, for_s=100),
+            small.boot(1, 'large', 4, spot=True),
+            small.boot(2, 'first', 1, spot=True, for_s=200),
+            small.boot(3, 'second', 1, spot=True))
+        placed = [line for line in found if 'placed' in line]
+        self.assertEqual(['0 placed n', '10 placed first',
+                          '110 placed second'], placed)
+
+    def test_its_owner_may_want_it_no_more(self):
+        found = simulated(
+            small.boot(0, 'n', 4, for_s=100),
+            small.boot(1, 'p', 4, spot=True), small.end(50, 'p'))
+        self.assertEqual(['1 queued p', '50 ended p'],
+                         [line for line in found if line.endswith(' p')])
+
+    def test_normal_servers_may_wait_and_others_end_for_them(self):
+        found = simulated(
+            small.boot(0, 'p', 4, spot=True), small.boot(15, 'n', 4),
+            waiting=('normal',), notice=NoticeRule(0))
+        self.assertEqual(
+            ['0 placed p', '10 active p', '15 queued n', '20 preempted n',
+             '20 notice p', '22 deleted p', '32 active n'], sorted(
+                 found, key=lambda line: (int(line.split()[0]),
+                                          -len(line.split()[1]))))
+
+    def test_what_no_host_has_waits_for_ever(self):
+        self.assertEqual(['3 queued p'],
+                         simulated(small.boot(3, 'p', 5, spot=True)))
+
+    def test_a_batch_is_placed_together(self):
+        """Two hosts of 4; what comes first would take the wrong place."""
+        planner = batch_waiting.Planner(lambda: choice.make(
+            batch_model.Options()))
+        backlog = dataclasses.replace(BACKLOG, planner=planner)
+        found = simulated(
+            *(small.boot(1, f'p{number}', vcpus, spot=True)
+              for number, vcpus in enumerate((2, 1, 3, 2))),
+            hosts=2, backlog=backlog)
+        self.assertEqual(4, sum('placed' in line for line in found))
