@@ -23,6 +23,7 @@ import configparser
 import pathlib
 import sys
 
+from keystoneauth1 import adapter
 from keystoneauth1 import exceptions
 import openstack
 
@@ -58,15 +59,25 @@ def has(cloud, service_type):
         return False
 
 
+def preemption_api(cloud):
+    return adapter.Adapter(
+        cloud.session, service_type='preemption', interface='public',
+        region_name=cloud.config.region_name, raise_exc=False,
+        additional_headers={'OpenStack-API-Version': 'preemption 1.1'})
+
+
 def reserves(cloud):
-    """Whether reservations are turned on."""
-    answer = cloud.session.post(
-        '/v1/reservations/preview', json={'reservation': {'duration': 60}},
-        headers={'OpenStack-API-Version': 'preemption 1.1'}, raise_exc=False,
-        endpoint_filter={'service_type': 'preemption',
-                         'region_name': cloud.config.region_name})
+    """Whether reservations are turned on; a host can be reserved then."""
+    api = preemption_api(cloud)
     # Without hosts that can be reserved it is a 409.
-    return answer.status_code in (200, 409)
+    if api.post('/v1/reservations/preview', json={
+            'reservation': {'duration': 60}}).status_code not in (200, 409):
+        return False
+    hosts = api.get('/v1/hosts').json()['hosts']
+    if hosts and not any(host['reservable'] for host in hosts):
+        api.patch(f'/v1/hosts/{hosts[-1]["name"]}', raise_exc=True,
+                  json={'host': {'reservable': True}})
+    return True
 
 
 def make(cloud, workspace):

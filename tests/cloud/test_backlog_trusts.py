@@ -23,6 +23,7 @@ from oslo_config import cfg
 
 from nova_preempt.cloud import trusts
 import nova_preempt.conf
+from nova_preempt.core.backlog import marks
 from tests.cloud import lone_keystone
 
 ROLES = ('member', 'reader')
@@ -83,7 +84,8 @@ class TestTrusts(unittest.TestCase):
     def assert_gone(self, trust_id):
         with self.assertRaises(trusts.TrustGone) as caught:
             self.trusts.session(trust_id)
-        self.assertTrue(str(caught.exception))
+        self.assertIn('a role of the user in the project was taken away',
+                      str(caught.exception))
 
     def test_acting_as_the_user(self):
         trust_id = self.create()
@@ -112,6 +114,23 @@ class TestTrusts(unittest.TestCase):
                 f'{self.keystone.url}/OS-TRUST/trusts/{trust_id}')
         self.trusts.delete(trust_id)
         self.assertEqual([], self.left())
+
+    def test_one_that_nobody_wrote_down_is_found_again(self):
+        """By its mark, among others of the same and of other users."""
+        others = [self.create()]
+        found = {}
+        for _number in range(2):
+            mark = marks.expiry(str(uuid.uuid4()))
+            found[mark] = self.trusts.create(
+                self.token(), self.project, self.user, ROLES, mark)
+        for mark, trust_id in found.items():
+            self.assertEqual([trust_id], self.trusts.find(self.user, mark))
+            self.assertEqual([], self.trusts.find('somebody', mark))
+            # It is as good as one that never expires.
+            self.assertTrue(self.trusts.session(trust_id).get_token())
+            self.trusts.delete(trust_id)
+            self.assertEqual([], self.trusts.find(self.user, mark))
+        self.assertEqual(others, self.left())
 
     def refused(self, *args, **kwargs):
         with self.assertRaises(trusts.TrustRefused) as caught:

@@ -52,6 +52,7 @@ class TestFaults(base.CloudTest):
 
     @classmethod
     def _clean_all(cls):
+        cls.place.restart_computes()
         servers = cls.servers_of(cls.admin)
         servers.delete(list(servers.servers()))
 

@@ -27,7 +27,7 @@ from minicloud import nova_files
 from minicloud import processes
 from minicloud import steps
 
-START_S = 60
+START_S = 180
 STOP_S = 20
 POLL_S = 0.1
 TOOLS = pathlib.Path(__file__).resolve().parents[1]

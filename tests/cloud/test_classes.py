@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers of classes, some of which give way to others and come back."""
+
+from openstack import exceptions
+
+from tests.cloud import base
+
+CLASSES = {'gold': 'importance:1,availability:1',
+           'bronze': 'importance:2,availability:0.05'}
+
+
+class TestClasses(base.CloudTest):
+
+    OPTIONS = {
+        'preemption': {'actions': 'delete,shelve'},
+        'preemption_engine': {'interval_s': 2},
+        'classes': {
+            'enabled': 'true', 'overhead_s': 0, 'pass_period_s': 5,
+            'look_interval_s': 2, 'qos_class': '\nqos_class = '.join(
+                f'name:{name},{values},safety_margin_s:0,least_run_s:0'
+                for name, values in CLASSES.items())}}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in CLASSES:
+            try:
+                flavor = cls.admin.compute.create_flavor(
+                    name=f'{name}.half', vcpus=5, ram=1280, disk=5)
+            except exceptions.ConflictException:
+                continue
+            cls.admin.compute.create_flavor_extra_specs(flavor, {
+                'preemptible:enabled': 'true', 'preemptible:notice_s': '0',
+                'preemptible:class': name})
+
+    def test_gold_gets_a_place_of_bronze_and_gives_it_back(self):
+        self.assertEqual(
+            sorted(CLASSES), sorted(row['Name'] for row in
+                                    self.place.openstack(
+                                        'backlog', 'class', 'list')))
+        bronze = self.fill(self.theirs, 'bronze.half')
+        gold = self.wait_until(self._gold, 'a gold one that is active')
+        shelved = self.wait_until(
+            lambda: self._with('SHELVED_OFFLOADED'), 'one that is shelved')
+        self.assertEqual(1, len(shelved))
+        self.assertLessEqual(shelved, bronze.keys())
+        self.ours.delete([gold])
+        self.wait_until(lambda: self._with('ACTIVE') == bronze.keys(),
+                        'all of them')
+
+    def _gold(self):
+        """As soon as a bronze one can spare the time it took to build it."""
+        uuid = self.ours.boot('gold', self.flavor('gold.half'))
+        if self.ours.wait(uuid, base.PATIENCE_S) == 'ACTIVE':
+            return uuid
+        self.ours.delete([uuid])
+        return None
+
+    def _with(self, status):
+        return {uuid for uuid, (_name, found)
+                in self.theirs.servers().items() if found == status}
