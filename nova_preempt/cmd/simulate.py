@@ -19,6 +19,7 @@ import sys
 import time
 
 from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import simulation_records
 from nova_preempt.cmd import simulation_sweep
 from nova_preempt.core.model import SECOND
@@ -165,7 +166,7 @@ def main(argv=None):
         # Who reads has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (model.TraceError, nodes.BadFile, BadArgument, OSError,
-            simulation_files.PolicyError, simulation_records.NoParquet,
+            simulation_policy.PolicyError, simulation_records.NoParquet,
             plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 1
@@ -238,7 +239,7 @@ def _generate(args):
 def _run(args):
     setup, workers = simulation_files.read_cloud(args.cloud)
     names = [getattr(args, 'policy', None), *getattr(args, 'compare', ())]
-    policies = [simulation_files.read_policy(name, workers)
+    policies = [simulation_policy.read_policy(name, workers)
                 for name in names]
     titles = [name or 'defaults' for name in names]
     for title, (_, left_out) in zip(titles, policies, strict=True):

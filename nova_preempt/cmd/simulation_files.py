@@ -9,27 +9,13 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The files of a simulation: a cloud in YAML, and nova.conf as its policy."""
+"""The cloud of a simulation, as a file of YAML says it."""
 
 import dataclasses
 
-from nova import exception
-from oslo_config import cfg
-
-from nova_preempt.backlog import options as backlog_options
-from nova_preempt.backlog import passes
 from nova_preempt.cloud import extra_specs
-from nova_preempt.conf import backlog
-from nova_preempt.conf import budgets
-from nova_preempt.conf import engine
-from nova_preempt.conf import preemption
-from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import waiting
-from nova_preempt.core.model import CostOptions, Inventory
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.model import Inventory
 from nova_preempt.embedded import nodes
-from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import policies as handover_policies
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import setting
 from nova_preempt.simulator.traces import model
@@ -38,12 +24,6 @@ from nova_preempt.simulator.traces import model
 MOST_HOSTS = 1_000_000
 _MOST_RATIO = 1000
 
-
-class PolicyError(Exception):
-    """A file of options cannot be used; the message says why."""
-
-
-# -- the cloud ---------------------------------------------------------------
 
 def read_cloud(path):
     """The simulator's Setting, and how many workers its schedulers have.
@@ -165,94 +145,3 @@ class _Cloud:
             except ValueError as exc:
                 self._reader.fail(value, f'delays.{name}', str(exc))
         return delays.Delays(**found)
-
-
-# -- the policy --------------------------------------------------------------
-
-def read_policy(path, workers):
-    """(the simulator's Options, what of the file is not simulated).
-
-    :param path: of a file such as nova.conf, None for the defaults
-    :param workers: of all schedulers
-    :raises PolicyError: something is wrong with it
-    """
-    conf = cfg.ConfigOpts()
-    # Not the credentials, which would be asked for.
-    conf.register_opts(preemption.OPTS + budgets.OPTS,
-                       group=preemption.GROUP)
-    conf.register_opts(engine.OPTS, group=engine.GROUP)
-    conf.register_opts(backlog.OPTS, group=backlog.GROUP)
-    try:
-        conf([] if path is None else ['--config-file', path],
-             project='nova', default_config_files=[],
-             default_config_dirs=[])
-        unknown = [] if path is None else _unknown(path)
-        return _options(conf, workers), [*_left_out(conf), *unknown]
-    except (cfg.Error, ValueError, choice.NotInstalled,
-            exception.InvalidConfiguration) as exc:
-        raise PolicyError(f'{path or "options"}: {exc}') from None
-
-
-def _unknown(path):
-    """Names in our groups that may be misspelt."""
-    found = {}
-    cfg.ConfigParser(path, found).parse()
-    return [f'[{group}]{name}, which is not known'
-            for group, opts in ((preemption.GROUP, preemption.list_opts()),
-                                (engine.GROUP, engine.OPTS),
-                                (backlog.GROUP, backlog.OPTS))
-            for name in sorted(found.get(group, {}))
-            if name.replace('-', '_') not in {opt.dest for opt in opts}]
-
-
-def _options(conf, workers):
-    ours = conf[preemption.GROUP]
-    later = conf[engine.GROUP]
-    # Each value is read once: oslo.config is slow to read from.
-    return setting.Options(
-        policies.Policy(
-            eviction_policy.get_rules(ours), tuple(ours.actions),
-            handover_policies.load_cost(ours.cost),
-            CostOptions(ours.billing_period_s, ours.repeat_cost_s),
-            eviction_policy.notice_rule(ours),
-            always=ours.consider == 'always',
-            shortlist=ours.shortlist_size),
-        enabled=ours.enabled and 'create' in ours.preempting_operations,
-        maximum_runtime_s=ours.maximum_runtime_s,
-        max_waiting_requests=ours.max_waiting_requests * workers,
-        max_attempts=ours.max_attempts,
-        termination_timeout_s=ours.termination_timeout_s,
-        stop_retention_s=ours.stop_retention_s,
-        project_budget=ours.project_budget,
-        interval_s=later.interval_s,
-        restore_interval_s=later.restore_interval_s,
-        restore_at_once=later.restore_at_once,
-        restore_timeout_s=later.restore_timeout_s,
-        backlog=_backlog(conf[backlog.GROUP]))
-
-
-def _backlog(ours):
-    """What the simulator knows of [backlog], None if it is off."""
-    if not ours.enabled:
-        return None
-    placing = backlog_options.placing(ours)
-    planner = None
-    if placing is not None:
-        placer = choice.make(placing)
-        planner = waiting.Planner(lambda: placer)
-    return setting.Backlog(
-        passes.load_order(ours), backlog_options.passes(ours),
-        backlog_options.lifecycle(ours), ours.pass_interval_s, planner)
-
-
-def _left_out(conf):
-    """Options that are set, and that a simulation does not act upon."""
-    ours = conf[preemption.GROUP]
-    found = []
-    if 'migrate' in ours.actions:
-        found.append('migrate in [preemption]actions')
-    found += [f'[preemption]{name}' for name in (
-        'headroom', 'group_budget', 'budget_window_s') if ours[name]]
-    if conf[backlog.GROUP].enabled and conf[backlog.GROUP].ladders:
-        found.append('[backlog]ladders')
-    return found

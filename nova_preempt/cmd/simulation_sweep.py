@@ -19,6 +19,7 @@ import sys
 import time
 
 from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_policy
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import sweep
 from nova_preempt.simulator import tables
@@ -107,7 +108,7 @@ def _jobs(args, setup, workers, trace_format, scale):
         until_us = round(args.until_s * SECOND)
     policies = {}
     for name in getattr(args, 'policy', [None]):
-        options, left_out = simulation_files.read_policy(name, workers)
+        options, left_out = simulation_policy.read_policy(name, workers)
         policies[name or 'defaults'] = options
         for option in left_out:
             print(f'{PROG}: {name or "defaults"}: not simulated: {option}',

@@ -34,6 +34,7 @@ class IndexedCloud(memory.MemoryCloud):
     :param hosts: MemoryHosts without servers
     :param spread: whether the host with the most free memory comes first, or
         that with the least
+    :ivar changes: grows with each server that comes, goes or changes
     """
 
     def __init__(self, hosts, spread=True):
@@ -43,6 +44,7 @@ class IndexedCloud(memory.MemoryCloud):
         self._names = super().by_name()
         self._number = {host.uuid: number for number, host
                         in enumerate(self._in_order)}
+        self.changes = 0
         self._where = {}           # uuid of a preemptible server: MemoryHost
         classes = sorted({name for host in self._in_order
                           for name in host.inventories})
@@ -160,6 +162,7 @@ class IndexedCloud(memory.MemoryCloud):
         if preemptible:
             self._spots[number] += sign
         self._floors.changed(number)
+        self.changes += 1
         for name, amount in host.allocations.get(uuid, {}).items():
             row = self._row[name]
             self._free[row, number] -= sign * amount

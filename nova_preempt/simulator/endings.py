@@ -23,13 +23,19 @@ from nova_preempt.core import ending
 from nova_preempt.core import expiry
 from nova_preempt.core import terms as core_terms
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.simulator import budgets
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
+
+#: Why servers end, as the engine names it.
+MAXIMUM_RUNTIME = 'maximum_runtime'
+HEADROOM = 'headroom'
 
 #: What the core's step says has become of a victim.
 _STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
@@ -40,7 +46,8 @@ _STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
 class Decision:
     """Victims that end together.
 
-    :ivar server: for whom, None if at the end of their time
+    :ivar operation: why, as in the engine; '' for the sake of a request
+    :ivar server: for whom, None if for no request
     :ivar open: those that have not given way yet, {uuid: (Server, when its
         notice is over)}
     :ivar attempts_left: how often another host is looked for
@@ -50,6 +57,7 @@ class Decision:
     uuid: str
     host: memory.MemoryHost
     server: Server | None
+    operation: str = ''
     attempts_left: int = 0
     excluded: Collection[str] = ()
     open: dict[str, tuple[Server, int]] = dataclasses.field(
@@ -82,6 +90,7 @@ class Endings:
         self._shelved = shelved
         self._joined: dict[str, tuple[Server, str]] = {}
         self._serial = itertools.count(1)
+        self._budgets = budgets.Budgets(parts)
 
     @property
     def waiting(self) -> int:
@@ -142,7 +151,21 @@ class Endings:
                           parts.options.policy.action(record),
                           parts.events.now_us - server.since_us):
             parts.report.note('expired', server)
-            self._notify(self._add(server.host), server)
+            self.end(server, MAXIMUM_RUNTIME)
+
+    def end(self, server: Server, operation: str) -> None:
+        """End a server that runs, for the sake of no request."""
+        self._notify(self._add(server.host, operation=operation), server)
+
+    def ending_for(self, operation: str) -> list[Server]:
+        """Return those that end for this now."""
+        return [victim for decision in self.open.values()
+                if decision.operation == operation
+                for victim, _ in decision.open.values()]
+
+    def budgets(self) -> core_budgets.Budgets | None:
+        """Return what is left of them, None where none is set."""
+        return self._budgets.left(self.ending)
 
     def join(self, server: Server, plan: Plan, excluded: Collection[str],
              waited: Collection[str], attempts_left: int) -> None:
@@ -157,10 +180,10 @@ class Endings:
         self._parts.report.note('joined', server)
 
     def _add(self, host: memory.MemoryHost, server: Server | None = None,
-             attempts_left: int = 0, excluded: Collection[str] = ()
-             ) -> Decision:
+             attempts_left: int = 0, excluded: Collection[str] = (),
+             operation: str = '') -> Decision:
         decision = Decision(f'd{next(self._serial)}', host, server,
-                            attempts_left, excluded)
+                            operation, attempts_left, excluded)
         self.open[decision.uuid] = decision
         return decision
 
@@ -216,7 +239,7 @@ class Endings:
         options = self._parts.options
         return ending.Terms(decision.host.name, action,
                             options.policy.actions,
-                            for_good=decision.server is None,
+                            for_good=decision.operation in ending.FOR_GOOD,
                             timeout_s=options.termination_timeout_s)
 
     def _has_ended(self, decision: Decision, victim: Server,
@@ -233,7 +256,8 @@ class Endings:
             seen, self._terms(decision, terms.action),
             ending.Progress(now_s, acting_since=now_s), now_s, holds=False)
         self._leave(victim, _STATES[step.detail],
-                    returns=terms.restore and decision.server is not None)
+                    returns=terms.restore
+                    and decision.operation not in ending.FOR_GOOD)
         self._gave_way(decision, victim)
 
     def _leave(self, victim: Server, state: State, *, returns: bool) -> None:
@@ -243,10 +267,11 @@ class Endings:
         report = parts.report
         report.hold(victim, -1)
         parts.cloud.take_away(host, uuid)
+        self._budgets.ended(victim)
         was_deleted = victim.state is State.DELETED
         victim.state = State.OVER if was_deleted else state
         if victim.state is State.OVER:
-            parts.servers.pop(uuid, None)
+            parts.forget(victim)
             if not was_deleted:
                 report.note('deleted', victim, host=host.name)
                 report.lost(victim, victim.ran_us)
@@ -281,7 +306,7 @@ class Endings:
         if uuid in victim.host.allocations:
             self._parts.cloud.take_away(victim.host, uuid)
         victim.state = State.OVER
-        self._parts.servers.pop(uuid, None)
+        self._parts.forget(victim)
 
     def _gave_way(self, decision: Decision, victim: Server) -> None:
         self.ending.pop(victim.boot.id, None)

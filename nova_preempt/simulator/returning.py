@@ -18,7 +18,7 @@ import heapq
 from typing import Any
 
 from nova_preempt.core import returns
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Kind
 from nova_preempt.simulator.servers import Server
@@ -30,10 +30,13 @@ class Returns:
 
     :param parts: a run.Parts
     :param unshelve: called with a server; tells whether it has got a host
+    :param may_come: tells whether there is space to spare for so much
     """
 
-    def __init__(self, parts: Any, unshelve: Callable[[Server], bool]
+    def __init__(self, parts: Any, unshelve: Callable[[Server], bool],
+                 may_come: Callable[[Resources], bool] = lambda _: True
                  ) -> None:
+        self._may_come = may_come
         self._parts = parts
         self._unshelve = unshelve
         # By what they need, in order of their end.
@@ -88,7 +91,7 @@ class Returns:
         for kind, waiting in self._waiting.values():
             # Each that comes takes a host at most.
             found = self._parts.cloud.room(kind.request, most)
-            if found:
+            if found and self._may_come(kind.resources):
                 room.update(found)
                 fitting.append(self._in_turn(waiting))
         if not fitting:

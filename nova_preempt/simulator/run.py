@@ -17,9 +17,8 @@ equal results, to the microsecond.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 import dataclasses
-import functools
 import math
 from typing import Any
 
@@ -29,19 +28,18 @@ from nova_preempt.core.model import SECOND, Request
 from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.port import Listing
-from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import cloud as clouds
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import events
+from nova_preempt.simulator import headroom
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import report
 from nova_preempt.simulator import returning
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import waiting
+from nova_preempt.simulator.answers import Answers
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.series import Series
 from nova_preempt.simulator.servers import Server
@@ -60,6 +58,7 @@ class Parts:
     """What all of a simulation share.
 
     :ivar servers: {id: Server} of those that are not over
+    :ivar groups: {id: its server groups} of those that have one
     """
 
     events: events.Events
@@ -68,6 +67,13 @@ class Parts:
     drawn: delays.Drawn
     report: report.Report
     servers: dict[str, Server] = dataclasses.field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = dataclasses.field(
+        default_factory=dict)
+
+    def forget(self, server: Server) -> None:
+        """One is over."""
+        self.servers.pop(server.boot.id, None)
+        self.groups.pop(server.boot.id, None)
 
 
 class Simulation:
@@ -95,7 +101,9 @@ class Simulation:
         self._kinds: dict[Any, servers.Kind] = {}
         self._endings = endings.Endings(self._parts, self._start,
                                         self._decide_again, self._shelved)
-        self._returns = returning.Returns(self._parts, self._unshelve)
+        self._headroom = headroom.Headroom(self._parts, self._endings)
+        self._returns = returning.Returns(self._parts, self._unshelve,
+                                          self._headroom.has_room)
         self._waiting = None if options.backlog is None else (
             waiting.Waiting(self._parts, options.backlog, self._begin))
 
@@ -133,6 +141,8 @@ class Simulation:
                 's, and is there already')
         server = Server(boot, self._kind(boot), left_us=boot.duration_us)
         self._parts.servers[boot.id] = server
+        if boot.group:
+            self._parts.groups[boot.id] = (boot.group,)
         self._parts.report.note('asked', server)
         if self._waiting is not None and (
                 boot.class_name in self._setting.waiting):
@@ -208,7 +218,7 @@ class Simulation:
         if server.host is not None and state in servers.ON_HOST:
             parts.report.hold(server, -1)
             parts.cloud.take_away(server.host, server.boot.id)
-        parts.servers.pop(server.boot.id, None)
+        parts.forget(server)
         if state is State.NOTICE:
             self._endings.left(server)
 
@@ -220,13 +230,15 @@ class Simulation:
         """Ask the core for a host: (its uuid, who ends there)."""
         parts = self._parts
         kind = server.kind
-        answers = _Answers(parts, self._endings, kind.request, waited)
+        answers = Answers(parts, self._endings, kind.request, waited)
         cycle = cycles.Cycle(
             answers, kind.request, parts.options.policy,
             servers.at(parts.events.now_us),
             policies.NORMAL if kind.terms is None else policies.PREEMPTIBLE,
             excluded, memo=parts.cloud.memo)
-        parts.cloud.begin(cycle)
+        if kind.terms is None or not self._headroom.is_closed(
+                kind.resources):
+            parts.cloud.begin(cycle)
         found = loop.place(cycle, parts.cloud.offered(cycle),
                            lambda uuid, plan: True)
         return None if found is None else found[0]
@@ -258,10 +270,11 @@ class Simulation:
             return
         self._parts.report.note('refused', server)
         server.state = State.OVER
-        del self._parts.servers[server.boot.id]
+        self._parts.forget(server)
 
     def _place(self, server: Server, host: memory.MemoryHost) -> None:
         self._take(server, host)
+        self._headroom.placed(server)
         self._parts.report.note('placed', server, host=host.name)
         self._start(server)
 
@@ -334,46 +347,6 @@ class Simulation:
         host = self._parts.cloud.hosts[found[0]]
         server.epoch += 1
         self._take(server, host)
+        self._headroom.placed(server)
         self._start(server, 'unshelve')
         return True
-
-
-class _Answers(memory.Answers):
-    """What the decision on a request is told in the middle of things."""
-
-    def __init__(self, parts: Parts, under_way: endings.Endings,
-                 request: Request, waited: Collection[str]) -> None:
-        super().__init__(parts.cloud, '' if parts.options.enabled
-                         else 'preemption is off')
-        self._parts = parts
-        self._options = parts.options
-        self._asked = request
-        self._endings = under_way
-        self._most = parts.options.max_waiting_requests
-        self._waited = waited
-
-    def listed(self, max_age_s: float) -> Sequence[Listing]:
-        return self._parts.cloud.candidates(
-            self._asked, self._options.policy,
-            microseconds(servers.at(self._parts.events.now_us)),
-            [each.host for each in self._endings.open.values()])
-
-    def may_wait(self, notice_s: float) -> bool:
-        return notice_s <= 0 or self._can_wait
-
-    @functools.cached_property
-    def _can_wait(self) -> bool:
-        return self._endings.waiting < self._most
-
-    def ending(self) -> Collection[str]:
-        return self._endings.ending
-
-    def releasing(self) -> dict[str, Any]:
-        return self._endings.releasing(self._waited)
-
-    def budgets(self) -> Budgets | None:
-        if not self._options.project_budget:
-            return None
-        return Budgets(self._options.project_budget, 0, {
-            uuid: victim.boot.project
-            for uuid, victim in self._endings.ending.items()}, {})

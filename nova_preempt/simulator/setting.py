@@ -106,7 +106,8 @@ class Options:
     """What an operator has set, beside the core's Policy.
 
     For each see the option of the same name; ``max_waiting_requests`` are
-    those of all workers together, ``backlog`` is None where it is off.
+    those of all workers together, ``headroom`` is what core.headroom.parse()
+    makes of it, ``backlog`` is None where it is off.
     """
 
     policy: Policy
@@ -117,6 +118,11 @@ class Options:
     termination_timeout_s: int = 120
     stop_retention_s: int = 86400
     project_budget: int = 0
+    group_budget: int = 0
+    budget_window_s: int = 0
+    headroom: Mapping[str, tuple[int, bool]] = dataclasses.field(
+        default_factory=dict)
+    max_age_s: int = 10
     interval_s: int = 10
     restore_interval_s: int = 60
     restore_at_once: int = 10

@@ -40,6 +40,7 @@ class Boot:
     :param flavor: its name, '' for none
     :param class_name: of the class of service, as the trace calls it
     :param duration_us: how long it has to run, None until there is an End
+    :param group: its server group, '' for none
     """
 
     at_us: int
@@ -49,6 +50,7 @@ class Boot:
     class_name: str = 'normal'
     duration_us: int | None = None
     project: str = ''
+    group: str = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

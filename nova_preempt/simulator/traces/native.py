@@ -15,7 +15,8 @@
 "normal", "duration": 3600}``: a server is asked for after half a second, and
 has to run for an hour. ``resources``, {resource class: amount}, may stand for
 a flavor. Without a ``duration`` it runs until ``{"t": 90, "kind": "end",
-"id": "one"}``. ``project`` is its owner. Times are in seconds.
+"id": "one"}``. ``project`` is its owner, ``group`` its server group. Times are
+in seconds.
 """
 
 import json
@@ -25,7 +26,7 @@ from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
 
 _KEYS = {'boot': {'t', 'kind', 'id', 'flavor', 'resources', 'class',
-                  'duration', 'project'},
+                  'duration', 'project', 'group'},
          'end': {'t', 'kind', 'id'}}
 
 
@@ -83,7 +84,8 @@ def _boot(item, at_us, id):
         flavor, model.text(item.get('class', 'normal'), 'class'),
         None if duration is None
         else model.microseconds(duration, 'duration'),
-        model.text(item.get('project', ''), 'project', True))
+        model.text(item.get('project', ''), 'project', True),
+        model.text(item.get('group', ''), 'group', True))
 
 
 def _resources(found):
@@ -108,6 +110,8 @@ def dump(event):
             item['duration'] = seconds(event.duration_us)
         if event.project:
             item['project'] = event.project
+        if event.group:
+            item['group'] = event.group
     return json.dumps(item)
 
 

@@ -24,6 +24,7 @@ from unittest import mock
 
 from nova_preempt.cmd import simulate
 from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_policy
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory
 from nova_preempt.embedded import nodes
@@ -178,7 +179,6 @@ class TestRun(Case):
         self.assertEqual(
             [f'nova-preempt-simulate: {path}: not simulated: {what}'
              for what in ('migrate in [preemption]actions',
-                          '[preemption]headroom',
                           '[preemption]notise_s, which is not known')],
             err.splitlines())
 
@@ -320,11 +320,14 @@ maximum_runtime_s = 8
 notice_s = 9
 max_waiting_requests = 3
 project_budget = 4
+group_budget = 2
+budget_window_s = 60
+headroom = VCPU:5%,MEMORY_MB:1024
 consider = always
 [preemption_engine]
 restore_at_once = 5
 """)
-        found, left_out = simulation_files.read_policy(path, 2)
+        found, left_out = simulation_policy.read_policy(path, 2)
         self.assertEqual([], left_out)
         self.assertEqual(
             (costs.youngest_first, 7, 9, True, 8, 6, 4, 5),
@@ -332,11 +335,22 @@ restore_at_once = 5
              found.policy.notice.length_s(None), found.policy.always,
              found.maximum_runtime_s, found.max_waiting_requests,
              found.project_budget, found.restore_at_once))
+        self.assertEqual((2, 60, {'VCPU': (5, True),
+                                  'MEMORY_MB': (1024, False)}),
+                         (found.group_budget, found.budget_window_s,
+                          found.headroom))
+
+    def test_a_headroom_that_cannot_be(self):
+        path = self.write('nova.conf', '[preemption]\nheadroom = VCPU\n')
+        code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
+                                 '--policy', path)
+        self.assertEqual(1, code)
+        self.assertIn("[preemption]headroom: 'VCPU': headroom is", err)
 
     def test_nova_conf_of_this_machine_does_not_count(self):
         with mock.patch.dict(os.environ, {'HOME': str(self.directory)}):
             self.write('nova.conf', '[preemption]\nnotice_s = 99\n')
-            found, _ = simulation_files.read_policy(None, 1)
+            found, _ = simulation_policy.read_policy(None, 1)
         self.assertEqual(30, found.policy.notice.length_s(None))
 
     def test_who_waits_in_the_backlog(self):

@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a decision is told in the middle of things."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+import functools
+from typing import Any
+
+from nova_preempt.core.model import Request
+from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.scheduling.tenants import microseconds
+from nova_preempt.simulator import endings
+from nova_preempt.simulator import memory
+from nova_preempt.simulator import servers
+
+
+class Answers(memory.Answers):
+    """Of one request.
+
+    :param parts: a run.Parts
+    :param waited: decisions that it has waited for before
+    """
+
+    def __init__(self, parts: Any, under_way: endings.Endings,
+                 request: Request, waited: Collection[str]) -> None:
+        super().__init__(parts.cloud, '' if parts.options.enabled
+                         else 'preemption is off')
+        self._parts = parts
+        self._options = parts.options
+        self._asked = request
+        self._endings = under_way
+        self._most = parts.options.max_waiting_requests
+        self._waited = waited
+
+    def listed(self, max_age_s: float) -> Sequence[Listing]:
+        return self._parts.cloud.candidates(
+            self._asked, self._options.policy,
+            microseconds(servers.at(self._parts.events.now_us)),
+            [each.host for each in self._endings.open.values()])
+
+    def may_wait(self, notice_s: float) -> bool:
+        return notice_s <= 0 or self._can_wait
+
+    @functools.cached_property
+    def _can_wait(self) -> bool:
+        return self._endings.waiting < self._most
+
+    def ending(self) -> Collection[str]:
+        return self._endings.ending
+
+    def releasing(self) -> dict[str, Any]:
+        return self._endings.releasing(self._waited)
+
+    def budgets(self) -> Budgets | None:
+        return self._endings.budgets()

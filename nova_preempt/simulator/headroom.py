@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Space that is kept free ahead of demand, in the whole cloud.
+
+As nova_preempt.headroom has it for schedulers, and nova_preempt.engine.
+headroom for the engine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nova_preempt.core import headroom
+from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.scheduling import ahead
+from nova_preempt.simulator import endings
+from nova_preempt.simulator import servers
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+
+_NAME = 'the cloud'
+
+
+class Headroom:
+    """Keeps it; there is room for all where none is to be kept.
+
+    :param parts: a run.Parts
+    """
+
+    def __init__(self, parts: Any, under_way: endings.Endings) -> None:
+        self._parts = parts
+        self._endings = under_way
+        self._ledger = headroom.Ledger()
+        self._read_us: int | None = None
+        self._group: headroom.Group | None = None
+        self._changes = -1
+        self._kept_at = -1
+        self._wanted = parts.options.headroom
+        if self._wanted:
+            parts.events.add(parts.events.now_us, Turn.LOOK, self._look)
+
+    # -- schedulers --------------------------------------------------------
+
+    def is_closed(self, resources: Resources) -> bool:
+        """Whether a preemptible server of this size would be in the way."""
+        if not self._wanted:
+            return False
+        self._refresh()
+        # All hosts are in the one group that there is.
+        (uuid, *_) = self._parts.cloud.hosts
+        return self._ledger.lacks({uuid: resources})
+
+    def has_room(self, resources: Resources) -> bool:
+        """Whether there is space to spare for it on some host."""
+        if not self._wanted:
+            return True
+        self._read()
+        return self._ledger.has_room(resources)
+
+    def placed(self, server: Server) -> None:
+        """A server has taken what was free."""
+        if self._wanted:
+            self._ledger.take(headroom.Claim(
+                {server.host.uuid: server.kind.resources},
+                self._parts.events.now_us))
+
+    def _refresh(self) -> None:
+        now_us = self._parts.events.now_us
+        max_age_us = self._parts.options.max_age_s * SECOND
+        if self._read_us is None or now_us - self._read_us > max_age_us:
+            self._read()
+
+    def _read(self) -> None:
+        # What was claimed at this very moment is there to be read, too.
+        self._read_us = self._parts.events.now_us
+        self._ledger.read((self._now(),), self._read_us + 1)
+
+    def _now(self) -> headroom.Group:
+        cloud = self._parts.cloud
+        if self._group is None or self._changes != cloud.changes:
+            self._changes = cloud.changes
+            self._group = headroom.Group(_NAME, self._wanted, {
+                host.name: host.providers[0]
+                for host in cloud.hosts.values()})
+        return self._group
+
+    # -- the engine --------------------------------------------------------
+
+    def _look(self) -> None:
+        parts = self._parts
+        if parts.cloud.changes != self._kept_at:
+            self._keep()
+        parts.events.add(parts.events.now_us
+                         + parts.options.interval_s * SECOND, Turn.LOOK,
+                         self._look)
+
+    def _keep(self) -> None:
+        """Give notice to as few and cheap servers as headroom needs."""
+        parts, ends = self._parts, self._endings
+        group = self._now()
+        missing = group.missing(ahead.freeing(group, (
+            {victim.host.uuid: victim.host.allocations[victim.boot.id]}
+            for victim in ends.ending_for(endings.HEADROOM))))
+        if not missing:
+            self._kept_at = parts.cloud.changes
+            return
+        for record, _ in ahead.choose(
+                group, missing,
+                (record for host in parts.cloud.hosts.values()
+                 for record in host.servers.values()),
+                parts.options.policy, servers.at(parts.events.now_us),
+                ends.budgets(), ends.ending):
+            ends.end(parts.servers[record.uuid], endings.HEADROOM)

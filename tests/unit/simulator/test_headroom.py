@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Space that is kept free, and how many may end for that."""
+
+import unittest
+
+from nova_preempt.core import headroom
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.simulator import setting
+from tests.unit.simulator import small
+
+
+def simulated(*trace, hosts=1, wanted='VCPU:2', terms=None, **values):
+    return small.simulated(
+        small.cloud(hosts, terms=terms),
+        small.options(headroom=headroom.parse(wanted), **values), *trace,
+        until_s=500)[0]
+
+
+class TestHeadroom(unittest.TestCase):
+
+    def test_preemptible_servers_leave_it_free(self):
+        self.assertEqual(
+            ['1 placed p', '2 placed q', '3 refused r', '3 placed n',
+             '11 active p', '12 active q', '13 active n', '20 notice q'],
+            simulated(small.boot(1, 'p', spot=True),
+                      small.boot(2, 'q', spot=True),
+                      small.boot(3, 'r', spot=True), small.boot(3, 'n'),
+                      notice=NoticeRule(1000)))
+
+    def test_others_end_ahead_of_demand(self):
+        """As few as needed, the cheapest; n need not wait for anybody."""
+        self.assertEqual(
+            ['0 placed p', '0 placed q', '10 active p', '10 active q',
+             '15 placed n', '20 notice p', '25 active n', '52 deleted p'],
+            simulated(small.boot(0, 'p', spot=True),
+                      small.boot(0, 'q', spot=True), small.boot(15, 'n')))
+
+    def test_it_is_read_every_so_often(self):
+        """What was freed shows once it is read anew."""
+        found = simulated(
+            small.boot(0, 'p', 2, spot=True, for_s=10),
+            small.boot(21, 'q', 2, spot=True), max_age_s=30)
+        self.assertIn('21 refused q', found)
+        found = simulated(
+            small.boot(0, 'p', 2, spot=True, for_s=10),
+            small.boot(21, 'q', 2, spot=True), max_age_s=5)
+        self.assertIn('21 placed q', found)
+
+    def test_shelved_ones_do_not_come_back_into_it(self):
+        terms = setting.Terms(action='shelve', restore=True)
+        found = simulated(
+            small.boot(0, 'p', 2, spot=True), small.boot(15, 'n', 2),
+            small.end(200, 'n'), terms=terms)
+        self.assertEqual(
+            ['20 notice p', '220 back p'],
+            [line for line in found if 'notice' in line or 'back' in line])
+
+
+class TestBudgets(unittest.TestCase):
+
+    def ends(self, *trace, **values):
+        found = small.simulated(small.cloud(2), small.options(
+            notice=NoticeRule(0), **values), *trace, until_s=2000)[0]
+        return [line for line in found if 'notice' in line
+                or 'refused' in line]
+
+    def trace(self, **values):
+        return (*(small.boot(number, f'p{number}', 4, spot=True, **values)
+                  for number in range(2)),
+                small.boot(100, 'n0', 4), small.boot(101, 'n1', 4),
+                small.boot(300, 'n2', 4))
+
+    def test_of_a_group(self):
+        self.assertEqual(
+            ['100 notice p1', '101 notice p0', '300 refused n2'],
+            self.ends(*self.trace()))
+        self.assertEqual(
+            ['100 notice p1', '101 refused n1', '300 notice p0'],
+            self.ends(*self.trace(group='g'), group_budget=1))
+
+    def test_who_has_ended_counts_for_a_while(self):
+        self.assertEqual(
+            ['100 notice p1', '101 refused n1', '300 refused n2'],
+            self.ends(*self.trace(group='g'), group_budget=1,
+                      budget_window_s=300))
