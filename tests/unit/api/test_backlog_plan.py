@@ -58,8 +58,8 @@ class TestPlan(base.AnsweringTestCase):
 class TestNoEngine(base.ApiTestCase):
 
     microversion = '1.4'
+    options = f'{base.ApiTestCase.options}rpc_timeout_s = 1\n'
 
     def test_nobody_answers(self):
-        self.conf.set_override('rpc_response_timeout', 1)
         self.assertIn('engine', self.get(
             PLAN, ADMIN, code=503)['error']['message'])
