@@ -126,6 +126,29 @@ BACKLOG_TRUSTS = prometheus_client.Gauge(
     'nova_preempt_backlog_trusts_left',
     'Closed requests of the backlog whose trust could not be deleted yet.')
 
+CLASS_SERVERS = prometheus_client.Gauge(
+    'nova_preempt_class_servers',
+    'Servers of each class of service, as the engine that acts knows them.',
+    ['class', 'state'])
+CLASS_AVAILABILITY = prometheus_client.Gauge(
+    'nova_preempt_class_availability',
+    'Of the time for which servers of a class were wanted, the share for '
+    'which they ran; over all of them and their whole lives.', ['class'])
+CLASS_TARGET = prometheus_client.Gauge(
+    'nova_preempt_class_target_availability',
+    'The share of time that is promised to servers of a class.', ['class'])
+CLASS_BELOW = prometheus_client.Gauge(
+    'nova_preempt_class_servers_below_target',
+    'Servers that have run for less of their time than is promised.',
+    ['class'])
+CLASS_PASSES = prometheus_client.Counter(
+    'nova_preempt_class_passes',
+    'Passes over servers of a class that wait, in which others may end.')
+CLASS_RETURNS = prometheus_client.Histogram(
+    'nova_preempt_class_return_seconds',
+    'How long servers that came back took from being given a host to running '
+    'there.', ['class'], buckets=(5, 10, 30, 60, 120, 300, 600, 1800))
+
 
 def serve(port, address, report=None):
     """Serve them at http://address:port/metrics, unless the port is 0.

@@ -25,6 +25,7 @@ import threading
 from nova import context as nova_context
 from oslo_utils import timeutils
 
+from nova_preempt import metrics
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import instance_actions
@@ -33,6 +34,7 @@ from nova_preempt.cloud import since
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.classes import overheads
 from nova_preempt.core.classes import records
+from nova_preempt.core.model import SECOND
 from nova_preempt.db import class_servers as db
 
 _ATTRS = ['flavor']
@@ -118,8 +120,10 @@ class ClockKeeper:
             server, told = _read(context, cell_uuid, instance, name,
                                  preemptions.get(instance.uuid, ()))
             found.append(server)
-            took += [(*item, server.kind) for item in records.returns(
-                told, before.clocks.mark.last_us if before else 0)]
+            for at_us, took_us in records.returns(
+                    told, before.clocks.mark.last_us if before else 0):
+                took.append((at_us, took_us, server.kind))
+                metrics.CLASS_RETURNS.labels(name).observe(took_us / SECOND)
         return found, took
 
     def _class_name(self, instance):

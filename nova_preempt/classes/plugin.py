@@ -16,6 +16,9 @@ group ``nova_preempt.classes`` is how it is found (nova_preempt.handover.
 classes), and nobody imports it.
 """
 
+import math
+
+from nova_preempt import metrics
 from nova_preempt.classes import claims
 from nova_preempt.classes import keeper
 from nova_preempt.classes import promised
@@ -62,16 +65,30 @@ class Qos:
         """The claims.Claims of requests that wait."""
         return claims.Claims(database, self.table)
 
-    def works(self, database, get_cells):
+    def works(self, database, get_cells, promised):
         """[(name, function)], see nova_preempt.engine.timer.
 
         :param database: a nova_preempt.db.Database
         :param get_cells: returns {uuid: CellMapping} to look for servers in
+        :param promised: what promised() returned, which others refresh
         """
         clocks = keeper.ClockKeeper(database, get_cells, self.table)
 
         def look():
             clocks.look()
+            self._tell(promised.kept())
             return self._options.look_interval_s
 
         return [('clocks of classes', look)]
+
+    def _tell(self, kept):
+        """Put into metrics how well promises are kept."""
+        for qos in self.table.classes:
+            of = kept[qos.name]
+            for state, number in of.servers.items():
+                metrics.CLASS_SERVERS.labels(qos.name, state).set(number)
+            metrics.CLASS_TARGET.labels(qos.name).set(qos.availability)
+            metrics.CLASS_BELOW.labels(qos.name).set(of.below)
+            # Of no time there is no share: 0 would be a broken promise.
+            metrics.CLASS_AVAILABILITY.labels(qos.name).set(
+                of.times.availability if of.times.total_us else math.nan)

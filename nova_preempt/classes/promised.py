@@ -23,6 +23,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core.classes import measures
 from nova_preempt.core.classes import overheads
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
@@ -100,6 +101,13 @@ class Promised:
     def claimants(self):
         """{uuid: core Claimant} of all of them, without their resources."""
         return self._claimants
+
+    def kept(self):
+        """{class name: core.classes.measures.Kept}, as it stands now."""
+        return measures.kept(
+            self._table.classes,
+            ((item.qos, item.clocks) for item in self._claimants.values()),
+            microseconds(self._clock()))
 
     @property
     def is_recent(self):

@@ -21,6 +21,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_preempt import metrics
 from nova_preempt.core import capacity
 from nova_preempt.core.classes import rounds
 from nova_preempt.core.classes import rules
@@ -100,6 +101,7 @@ class Returning:
             for victim in decision.victims}
 
     def _pass(self, needs, most, now):
+        metrics.CLASS_PASSES.inc()
         placed = self._round(needs, most, self._hosts(needs, now), now)
         LOG.info('A pass over %(waiting)s servers of a class that wait: '
                  '%(room)s have room, for %(ends)s others may end.',

@@ -92,7 +92,8 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
         power=power, backlog=backlog_service.Backlog(
             conf, process, found.known, inventory, trusts,
             classes=qos, **backlog),
-        works=qos.works(process.db, cells) if qos else (),
+        works=(qos.works(process.db, cells, found.known.promised) if qos
+               else ()),
         returning=qos and qos.returning(found))
 
 

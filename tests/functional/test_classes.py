@@ -15,6 +15,7 @@ import datetime
 from unittest import mock
 
 from oslo_utils import timeutils
+import prometheus_client
 
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.classes import order  # noqa: F401 (see above)
@@ -30,6 +31,12 @@ BRONZE = {'name': 'bronze', 'importance': '3', 'availability': '0.5',
           'open': 'true'}
 SILVER = {'name': 'silver', 'importance': '2', 'availability': '0.9'}
 SHELVED = {'preemptible:action': 'shelve', 'preemptible:restore': 'true'}
+
+
+def metric(name, **labels):
+    """The present value of one of class silver."""
+    return prometheus_client.REGISTRY.get_sample_value(
+        f'nova_preempt_class_{name}', {'class': 'silver', **labels})
 
 
 class Looking:
@@ -122,7 +129,9 @@ class TestPreempted(ClassesTestCase):
         self.come_back(silver, engine)
         # What another engine has written is there before it has looked.
         self.assertEqual(found, class_servers.find(self.db)[silver].clocks)
+        before = metric('return_seconds_count') or 0
         found = self.look(engine)[silver]
+        self.assertEqual(before + 1, metric('return_seconds_count'))
         self.assertEqual(clocks.Kind.RUNNING, found.clocks.kind)
         self.assertFalse(found.clocks.has_gap)
         times = found.clocks.mark.times
@@ -131,7 +140,13 @@ class TestPreempted(ClassesTestCase):
             + self.first_binding_us(silver))
         self.assertGreater(times.waiting_us, later[1] * 1e6)
         # Looking again changes nothing, nor does a loss of all that is known.
+        engine.parts.known.refresh()
         self.assertEqual(found.clocks, self.look(engine)[silver].clocks)
+        self.assertEqual(before + 1, metric('return_seconds_count'))
+        self.assertEqual(1, metric('servers', state='running'))
+        self.assertEqual(0.9, metric('target_availability'))
+        self.assertEqual(
+            metric('availability') < 0.9, bool(metric('servers_below_target')))
         class_servers.forget(self.db, [silver])
         engine._leadership.close()
         engine = self.start_engine()

@@ -20,7 +20,12 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import measures
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.classes.clocks import Times
 from tests.unit.core.support import LAW
 
 Fraction = fractions.Fraction
@@ -51,6 +56,41 @@ class TestGini(unittest.TestCase):
             differences / (2 * len(values) * total) if total else 0
         )
         self.assertEqual(expected, measures.gini(values))
+
+
+class TestKept(unittest.TestCase):
+    GOLD = margin.QosClass("gold", 1, Fraction(1))
+    BRONZE = margin.QosClass("bronze", 2, Fraction(1, 2))
+
+    def test_states_times_and_who_is_below(self) -> None:
+        def clocks(*told: tuple[int, Kind]) -> Clocks:
+            return Clocks(Event(at_us, kind) for at_us, kind in told)
+
+        begun = ((1, Kind.QUEUED), (1, Kind.ALLOCATING), (1, Kind.RUNNING))
+        found = measures.kept(
+            margin.Classes(self.GOLD, self.BRONZE),
+            [
+                # 6, 2 and 0 of 10; exactly half; nothing wanted; over.
+                (self.BRONZE, clocks(*begun, (7, Kind.EVICTED))),
+                (self.BRONZE, clocks((1, Kind.QUEUED), (9, Kind.RUNNING))),
+                (self.BRONZE, clocks((1, Kind.QUEUED), (4, Kind.ALLOCATING))),
+                (self.BRONZE, clocks(*begun, (6, Kind.EVICTED))),
+                (self.BRONZE, clocks(*begun, (7, Kind.ASIDE))),
+                (self.BRONZE, clocks(*begun, (8, Kind.ENDED))),
+                (self.BRONZE, Clocks()),
+            ],
+            11,
+        )
+        self.assertEqual(["gold", "bronze"], list(found))
+        self.assertEqual(measures.Kept(), found["gold"])
+        self.assertEqual(
+            measures.Kept(
+                {"running": 1, "waiting": 2, "starting": 1, "aside": 1},
+                Times(6 + 2 + 0 + 5 + 6, 4 + 8 + 3 + 5, 7),
+                2,
+            ),
+            found["bronze"],
+        )
 
 
 class TestPromises(unittest.TestCase):
