@@ -66,6 +66,8 @@ class TestSixty(test_backlog.BacklogTestCase):
                     'os:scheduler_hints': {'group': group}}}
             flavor = 0 if 'body' in values else chance.randrange(5)
             uuids.append(self.leave(self.flavors[flavor], **values))
+            # One after the other, or their random uuids decide.
+            self.pass_time(1)
         return uuids
 
     def user_group(self, name):
