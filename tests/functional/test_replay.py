@@ -24,8 +24,6 @@ from nova_preempt.simulator import replay
 from tests.functional import base
 
 SEED = 20261122
-EXPLAINED = 130
-BOOTED = 18
 
 
 class TestReplay(base.PreemptionTestCase):
@@ -35,6 +33,9 @@ class TestReplay(base.PreemptionTestCase):
     end, requests of any size for one server or two: whatever comes, a plain
     loop over the recorded answers decides the same, victim for victim.
     """
+
+    explained = 30
+    booted = 12
 
     def setUp(self):
         super().setUp()
@@ -98,8 +99,8 @@ class TestReplay(base.PreemptionTestCase):
     def test_equal_decisions(self):
         self.fill()
         outcomes = [self.explain(self.random.choice(self.normals))
-                    for _ in range(EXPLAINED)]
-        for number in range(BOOTED):
+                    for _ in range(self.explained)]
+        for number in range(self.booted):
             server = self.boot(f'normal-{number}',
                                self.random.choice(self.normals))
             outcomes.append(self.settle(server)['status'])
@@ -109,7 +110,8 @@ class TestReplay(base.PreemptionTestCase):
         # All kinds of them, so that something is shown.
         self.assertEqual({'free', 'preempts', 'no_valid_host', 'ACTIVE',
                           'ERROR'}, set(outcomes))
-        self.assertLessEqual(EXPLAINED + BOOTED, len(self.recorded))
+        self.assertLessEqual(self.explained + self.booted,
+                             len(self.recorded))
         plans = self.replay()
         decisions = [decision for decision in self.decisions.get_decisions()
                      if decision.victims]
