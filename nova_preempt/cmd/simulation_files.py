@@ -14,6 +14,7 @@
 import dataclasses
 
 from nova_preempt.cloud import extra_specs
+from nova_preempt.core.energy import efficiency
 from nova_preempt.core.model import Inventory
 from nova_preempt.embedded import nodes
 from nova_preempt.simulator import delays
@@ -23,6 +24,9 @@ from nova_preempt.simulator.traces import model
 #: No more hosts than that.
 MOST_HOSTS = 1_000_000
 _MOST_RATIO = 1000
+#: What a host computes and draws, as efficiency.Figures has it.
+_FIGURES = ('flops', 'watts', 'idle_watts')
+_MOST_FIGURE = 1e21
 
 
 def read_cloud(path):
@@ -81,7 +85,8 @@ class _Cloud:
     def _hosts(self, node, path):
         reader = self._reader
         keys = reader.mapping(node, path, ('name', 'count', 'resources'),
-                              ('reserved', 'allocation_ratios'))
+                              ('reserved', 'allocation_ratios', *_FIGURES,
+                               'asleep_watts'))
         totals = self._amounts(keys['resources'], f'{path}.resources', 1)
         reserved = self._amounts(keys.get('reserved'), f'{path}.reserved')
         ratios = self._amounts(
@@ -95,7 +100,25 @@ class _Cloud:
             reader.integer(keys['count'], f'{path}.count', 1, MOST_HOSTS), {
                 name: Inventory(total, reserved.get(name, 0), max_unit=total,
                                 allocation_ratio=float(ratios.get(name, 1)))
-                for name, total in totals.items()})
+                for name, total in totals.items()},
+            self._figures(node, keys, path),
+            self._watts(keys, 'asleep_watts', path) or 0.0)
+
+    def _figures(self, node, keys, path):
+        """What is known of a host's power."""
+        found = efficiency.Figures(*(
+            self._watts(keys, name, path) for name in _FIGURES))
+        for name, why in efficiency.what_is_wrong(found).items():
+            self._reader.fail(keys[name], f'{path}.{name}', why)
+        if found.idle_watts is None and found.watts is not None:
+            self._reader.fail(node, path, 'watts needs idle_watts, too')
+        return found
+
+    def _watts(self, keys, name, path):
+        if name not in keys:
+            return None
+        return float(self._reader.number(keys[name], f'{path}.{name}', 0,
+                                         _MOST_FIGURE))
 
     def _amounts(self, node, path, least=0, read=None):
         """{resource class: amount}."""
@@ -130,7 +153,7 @@ class _Cloud:
             extra_specs.minimum_runtime_s(specs),
             extra_specs.maximum_runtime_s(specs),
             extra_specs.notice_s(specs), extra_specs.action(specs),
-            extra_specs.restore(specs))
+            extra_specs.restore(specs), extra_specs.class_name(specs))
 
     def _delays(self, node):
         if node is None:

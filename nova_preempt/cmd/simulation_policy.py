@@ -18,6 +18,9 @@ from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import passes
 from nova_preempt.conf import backlog
 from nova_preempt.conf import budgets
+from nova_preempt.conf import classes
+from nova_preempt.conf import energy
+from nova_preempt.conf import energy_control
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
 from nova_preempt.core import headroom
@@ -27,7 +30,13 @@ from nova_preempt.core.model import CostOptions
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import policies as handover_policies
+from nova_preempt.power import forecasts
+from nova_preempt.power import policies as power_policies
+from nova_preempt.simulator import classes as simulated_classes
 from nova_preempt.simulator import setting
+
+#: Of the drivers of [energy], what the steps of a host need to know.
+_TIMEOUTS = ('power_off_timeout_s', 'power_switch_timeout_s')
 
 
 class PolicyError(Exception):
@@ -47,6 +56,10 @@ def read_policy(path, workers):
                        group=preemption.GROUP)
     conf.register_opts(engine.OPTS, group=engine.GROUP)
     conf.register_opts(backlog.OPTS, group=backlog.GROUP)
+    conf.register_opts(classes.OPTS, group=classes.GROUP)
+    conf.register_opts(energy_control.OPTS + [
+        opt for opt in energy.OPTS if opt.dest in _TIMEOUTS],
+        group=energy.GROUP)
     try:
         conf([] if path is None else ['--config-file', path],
              project='nova', default_config_files=[],
@@ -65,7 +78,9 @@ def _unknown(path):
     return [f'[{group}]{name}, which is not known'
             for group, opts in ((preemption.GROUP, preemption.list_opts()),
                                 (engine.GROUP, engine.OPTS),
-                                (backlog.GROUP, backlog.OPTS))
+                                (backlog.GROUP, backlog.OPTS),
+                                (classes.GROUP, classes.OPTS),
+                                (energy.GROUP, energy.OPTS))
             for name in sorted(found.get(group, {}))
             if name.replace('-', '_') not in {opt.dest for opt in opts}]
 
@@ -73,6 +88,7 @@ def _unknown(path):
 def _options(conf, workers):
     ours = conf[preemption.GROUP]
     later = conf[engine.GROUP]
+    promised = _classes(conf[classes.GROUP])
     # Each value is read once: oslo.config is slow to read from.
     return setting.Options(
         policies.Policy(
@@ -96,7 +112,10 @@ def _options(conf, workers):
         restore_interval_s=later.restore_interval_s,
         restore_at_once=later.restore_at_once,
         restore_timeout_s=later.restore_timeout_s,
-        backlog=_backlog(conf[backlog.GROUP]))
+        backlog=_backlog(conf[backlog.GROUP], promised),
+        classes=promised, may_unshelve=ours.enabled
+        and 'unshelve' in ours.preempting_operations,
+        power=_power(conf[energy.GROUP]))
 
 
 def _headroom(text):
@@ -106,7 +125,19 @@ def _headroom(text):
         raise PolicyError(f'[preemption]headroom: {exc}') from None
 
 
-def _backlog(ours):
+def _classes(ours):
+    """What the simulator knows of [classes], None if it is off."""
+    if not ours.enabled:
+        return None
+    try:
+        return simulated_classes.parse(
+            ours.qos_class or (), ours.overhead_s, ours.pass_period_s,
+            exact=ours.victim_search == classes.EXACT)
+    except ValueError as exc:
+        raise PolicyError(f'[{classes.GROUP}]qos_class: {exc}') from None
+
+
+def _backlog(ours, promised):
     """What the simulator knows of [backlog], None if it is off."""
     if not ours.enabled:
         return None
@@ -116,8 +147,23 @@ def _backlog(ours):
         placer = choice.make(placing)
         planner = waiting.Planner(lambda: placer)
     return setting.Backlog(
-        passes.load_order(ours), backlog_options.passes(ours),
+        passes.load_order(ours, promised and promised.claims),
+        backlog_options.passes(ours),
         backlog_options.lifecycle(ours), ours.pass_interval_s, planner)
+
+
+def _power(ours):
+    """What the simulator knows of [energy], None if it is off."""
+    if not ours.enabled:
+        return None
+    return setting.Power(
+        power_policies.policy(ours), power_policies.limits(ours),
+        forecasts.load(ours), forecasts.parameters(ours),
+        ours.note_interval_s, ours.switch_interval_s,
+        ours.reserved_horizon_s, ours.max_wakes_per_minute,
+        ours.max_sleeps_per_minute, ours.boot_time_s, ours.demand_wakes,
+        ours.demand_wait_s, power_policies.promised_s(ours),
+        tuple(ours.excluded_hosts))
 
 
 def _left_out(conf):
@@ -128,4 +174,7 @@ def _left_out(conf):
         found.append('migrate in [preemption]actions')
     if conf[backlog.GROUP].enabled and conf[backlog.GROUP].ladders:
         found.append('[backlog]ladders')
+    power = conf[energy.GROUP]
+    if power.enabled and power.minimum_hosts_per_aggregate:
+        found.append('[energy]minimum_hosts_per_aggregate')
     return found

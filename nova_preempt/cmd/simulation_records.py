@@ -50,7 +50,8 @@ def _parquet(path):
     schema = pyarrow.schema([
         ('t', pyarrow.float64()), ('event', text), ('id', text),
         ('class', text), ('host', text), ('decision', text),
-        ('victims', pyarrow.list_(text)), ('policy', text)])
+        ('victims', pyarrow.list_(text)), ('why', text),
+        ('policy', text)])
     rows = []
     with pyarrow.parquet.ParquetWriter(path, schema) as file:
         def flush():

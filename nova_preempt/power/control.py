@@ -22,6 +22,7 @@ from nova_preempt.core.energy import power as core
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
+from nova_preempt.power import policies
 from nova_preempt.power import reserved
 from nova_preempt.power import switching
 
@@ -135,12 +136,9 @@ class Control:
         now = self._switcher.now()
         states = db_energy.get_power(self._db)
         wakes, sleeps = self._switcher.left(states)
-        policy = core.Policy(
-            idle_intervals=options.idle_intervals, spare=options.spare_hosts,
-            minimum=options.minimum_hosts,
-            minimum_of=self._fleet.minimums(
-                options.minimum_hosts_per_aggregate),
-            max_wakes=wakes, max_sleeps=sleeps)
+        policy = policies.policy(
+            options, self._fleet.minimums(
+                options.minimum_hosts_per_aggregate), wakes, sleeps)
         switches = core.decide(self._candidates(states, hosts, needed),
                                self._forecast.hosts(now), policy)
         metrics.POWER_REQUIRED.set(switches.required)
@@ -239,8 +237,7 @@ class Control:
     @property
     def promised_s(self):
         """How long a host is kept for a request, which may be gone."""
-        return (self._options.demand_wait_s
-                + self._options.boot_attempts * self._options.boot_timeout_s)
+        return policies.promised_s(self._options)
 
     def wake_promised(self, states, names):
         """Wake as many of these as may be now, in this order."""

@@ -28,6 +28,29 @@ _HOUR = datetime.timedelta(hours=1)
 _WEEK = datetime.timedelta(weeks=1)
 
 
+def parameters(options):
+    """A core Parameters.
+
+    :param options: [energy] of the configuration
+    """
+    return core.Parameters(
+        step_s=options.switch_interval_s, alpha=options.forecast_alpha,
+        window_s=options.forecast_window_s, weeks=options.forecast_weeks)
+
+
+def load(options):
+    """The forecast that is configured, a core Forecast.
+
+    :raises InvalidConfiguration: there is no such forecast
+    """
+    manager = stevedore.ExtensionManager(NAMESPACE)
+    if options.forecast not in manager.names():
+        raise exception.InvalidConfiguration(
+            f'[energy]forecast is {options.forecast!r}; known are: '
+            + ', '.join(sorted(manager.names())))
+    return manager[options.forecast].plugin
+
+
 class Forecast:
     """How many hosts will have servers.
 
@@ -38,15 +61,8 @@ class Forecast:
 
     def __init__(self, options, database):
         self._db = database
-        self._parameters = core.Parameters(
-            step_s=options.switch_interval_s, alpha=options.forecast_alpha,
-            window_s=options.forecast_window_s, weeks=options.forecast_weeks)
-        manager = stevedore.ExtensionManager(NAMESPACE)
-        if options.forecast not in manager.names():
-            raise exception.InvalidConfiguration(
-                f'[energy]forecast is {options.forecast!r}; known are: '
-                + ', '.join(sorted(manager.names())))
-        self._function = manager[options.forecast].plugin
+        self._parameters = parameters(options)
+        self._function = load(options)
 
     def hosts(self, now):
         """A number of hosts, or a part of one.

@@ -37,6 +37,7 @@ from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import errors
+from nova_preempt.power import policies
 
 LOG = logging.getLogger(__name__)
 
@@ -220,11 +221,7 @@ class Switcher:
         return seen
 
     def _limits(self):
-        options = self._options
-        return core.Limits(
-            options.empty_checks_s, options.power_off_timeout_s,
-            options.power_switch_timeout_s, options.boot_timeout_s,
-            options.failed_retry_s, options.boot_attempts)
+        return policies.limits(self._options)
 
 
 class _Work:

@@ -17,9 +17,11 @@ from collections.abc import Collection, Sequence
 import functools
 from typing import Any
 
+from nova_preempt.core import capacity
 from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.scheduling.port import Trial
 from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import memory
@@ -31,10 +33,12 @@ class Answers(memory.Answers):
 
     :param parts: a run.Parts
     :param waited: decisions that it has waited for before
+    :param is_closed: whether nothing that is free may be taken for it
     """
 
     def __init__(self, parts: Any, under_way: endings.Endings,
-                 request: Request, waited: Collection[str]) -> None:
+                 request: Request, waited: Collection[str],
+                 *, is_closed: bool = False) -> None:
         super().__init__(parts.cloud, '' if parts.options.enabled
                          else 'preemption is off')
         self._parts = parts
@@ -43,6 +47,22 @@ class Answers(memory.Answers):
         self._endings = under_way
         self._most = parts.options.max_waiting_requests
         self._waited = waited
+        self._is_closed = is_closed
+
+    def passing(self, trials: Sequence[Trial]) -> Collection[str]:
+        found = super().passing(trials)
+        if not self._is_closed:
+            return found
+        return {trial.host for trial in trials
+                if trial.host in found and self._gives_all(trial)}
+
+    def _gives_all(self, trial: Trial) -> bool:
+        """Whether victims leave all that is taken."""
+        host = self._parts.cloud.hosts[trial.host]
+        left = capacity.total(host.allocations[server.uuid]
+                              for server in trial.without)
+        return all(capacity.fits(group.resources, left)
+                   for group in self._asked.groups)
 
     def listed(self, max_age_s: float) -> Sequence[Listing]:
         return self._parts.cloud.candidates(

@@ -34,6 +34,8 @@ class IndexedCloud(memory.MemoryCloud):
     :param hosts: MemoryHosts without servers
     :param spread: whether the host with the most free memory comes first, or
         that with the least
+    :ivar watch: called with a MemoryHost after each change of it, None for
+        nobody
     :ivar changes: grows with each server that comes, goes or changes
     """
 
@@ -58,6 +60,9 @@ class IndexedCloud(memory.MemoryCloud):
         self._weight = self._free[self._row['MEMORY_MB']] if (
             'MEMORY_MB' in self._row) else self._free[0]
         self._sign = 1 if spread else -1
+        # To which servers may come: none is powered off.
+        self._is_open = np.ones(len(self._in_order), dtype=bool)
+        self.watch = None
         # Preemptible servers by host.
         self._spots = np.zeros(len(self._in_order), dtype=np.int64)
         self._floors = floors.FloorIndex(self._in_order)
@@ -149,12 +154,24 @@ class IndexedCloud(memory.MemoryCloud):
         if server is not None:
             self._where[uuid] = host
         self._count(host, uuid, 1)
+        if self.watch is not None:
+            self.watch(host)
+
+    def close(self, host):
+        """Have no more servers come to a host."""
+        self._is_open[self._number[host.uuid]] = False
+
+    def open(self, host):
+        """Have servers come to it again."""
+        self._is_open[self._number[host.uuid]] = True
 
     def take_away(self, host, uuid):
         """Take a server away."""
         self._count(host, uuid, -1)
         host.remove(uuid)
         self._where.pop(uuid, None)
+        if self.watch is not None:
+            self.watch(host)
 
     def _count(self, host, uuid, sign):
         number = self._number[host.uuid]
@@ -170,8 +187,8 @@ class IndexedCloud(memory.MemoryCloud):
                 self._at_best[row, number] -= sign * amount
 
     def _fitting(self, free, request):
-        """Which hosts have so much; a host that has not has no room."""
-        fitting = None
+        """Which open hosts have so much; one that has not has no room."""
+        fitting = self._is_open
         for group in request.groups:
             for name, amount in group.resources.items():
                 if not amount:
@@ -179,7 +196,6 @@ class IndexedCloud(memory.MemoryCloud):
                 if name not in self._row:
                     return np.zeros(len(self._in_order), dtype=bool)
                 enough = free[self._row[name]] >= amount
-                fitting = enough if fitting is None else fitting & enough
-        if fitting is None:
-            return np.ones(len(self._in_order), dtype=bool)
-        return fitting
+                enough &= fitting
+                fitting = enough
+        return fitting.copy() if fitting is self._is_open else fitting

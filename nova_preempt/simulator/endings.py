@@ -22,6 +22,7 @@ from nova_preempt.core import actions
 from nova_preempt.core import ending
 from nova_preempt.core import expiry
 from nova_preempt.core import terms as core_terms
+from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.joining import Ending
@@ -77,6 +78,7 @@ class Endings:
     :param shelved: called with a server that has given way and returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar open: {uuid: Decision}
+    :ivar others: tells how many wait in schedulers for other things
     """
 
     def __init__(self, parts: Any, served: Callable[[Server], None],
@@ -84,6 +86,7 @@ class Endings:
                  shelved: Callable[[Server], None]) -> None:
         self.ending: dict[str, Server] = {}
         self.open: dict[str, Decision] = {}
+        self.others: Callable[[], int] = lambda: 0
         self._parts = parts
         self._served = served
         self._again = again
@@ -94,8 +97,8 @@ class Endings:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for somebody's end."""
-        return len(self._joined) + sum(
+        """How many requests wait for somebody's end, or for hosts."""
+        return self.others() + len(self._joined) + sum(
             decision.server is not None for decision in self.open.values())
 
     def releasing(self, waited: Collection[str] = ()) -> dict[str, Releasing]:
@@ -228,6 +231,7 @@ class Endings:
 
     def suspend(self, server: Server) -> None:
         """A server runs no more; what it had to do is left."""
+        self._parts.report.mark(server, Kind.EVICTED)
         ran_us = self._parts.events.now_us - server.since_us
         server.ran_us += ran_us
         if server.left_us is not None:
@@ -271,6 +275,7 @@ class Endings:
         was_deleted = victim.state is State.DELETED
         victim.state = State.OVER if was_deleted else state
         if victim.state is State.OVER:
+            report.mark(victim, Kind.ENDED)
             parts.forget(victim)
             if not was_deleted:
                 report.note('deleted', victim, host=host.name)
@@ -306,6 +311,7 @@ class Endings:
         if uuid in victim.host.allocations:
             self._parts.cloud.take_away(victim.host, uuid)
         victim.state = State.OVER
+        self._parts.report.mark(victim, Kind.ENDED)
         self._parts.forget(victim)
 
     def _gave_way(self, decision: Decision, victim: Server) -> None:
@@ -362,6 +368,7 @@ class Endings:
         self._parts.report.hold(server, -1)
         cloud.take_away(server.host, server.boot.id)
         server.host = None
+        self._parts.report.mark(server, Kind.QUEUED)
         for uuid, (victim, _) in decision.open.items():
             record = victim.host.servers[uuid]
             cloud.put(victim.host, uuid, victim.kind.resources, record)

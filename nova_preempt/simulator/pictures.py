@@ -11,7 +11,9 @@
 # under the License.
 """What is drawn of a simulation, or of several side by side."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import math
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import series
@@ -20,6 +22,8 @@ from nova_preempt.simulator.papers.figures import Plot
 from nova_preempt.simulator.papers.figures import Series
 
 _HOUR_US = 3600 * SECOND
+#: How levels of report.Report begin.
+_WANTED, _RUNNING = 'wanted ', 'running '
 _DRAWN = ('VCPU', 'MEMORY_MB')
 
 
@@ -42,7 +46,49 @@ def plot(found: Mapping[str, tuple[series.Series, Mapping[str, int]]]
         _panel('Evictions', 'servers an hour', steps, {'': _evictions}),
         _panel('Work lost', 'server-hours an hour', steps, {'': _lost}),
         _panel('Requests refused', 'an hour', steps, {'': _refused}),
+        *_of_classes(steps),
+        *_of_hosts(steps),
     ])
+
+
+def _of_classes(steps: Mapping[str, Sequence[series.Step]]
+                ) -> Iterator[Panel]:
+    """Which part of those that are wanted is there."""
+    names = sorted({name.removeprefix(_WANTED) for each in steps.values()
+                    for step in each for name in step.levels
+                    if name.startswith(_WANTED)})
+    if names:
+        yield _panel('Availability by class',
+                     'share of the servers that are wanted', steps,
+                     {name: _availability(name) for name in names})
+
+
+def _availability(name: str) -> Callable[[series.Step], float]:
+    def of(step: series.Step) -> float:
+        wanted = step.levels.get(_WANTED + name, 0.0)
+        return (step.levels.get(_RUNNING + name, 0.0) / wanted if wanted
+                else math.nan)
+
+    return of
+
+
+def _of_hosts(steps: Mapping[str, Sequence[series.Step]]) -> Iterator[Panel]:
+    """What is known of their power."""
+    for name, title, label, unit in (
+            ('hosts on', 'Hosts awake', 'hosts', 1),
+            ('milliwatts', 'Power drawn', 'kW', 1_000_000)):
+        if any(name in step.levels for each in steps.values()
+               for step in each):
+            yield _panel(title, label, steps, {'': _level(name, unit)})
+    if any('milliwatts' in step.levels for each in steps.values()
+           for step in each):
+        yield Panel('Energy', 'time (h)', 'kWh since the beginning', [
+            Series(policy if len(steps) > 1 else 'all',
+                   [step.from_h + step.hours for step in each],
+                   list(itertools.accumulate(
+                       step.levels.get('milliwatts', 0) / 1e6 * step.hours
+                       for step in each)), 'line')
+            for policy, each in steps.items()])
 
 
 def _largest(steps: Mapping[str, Sequence[series.Step]]) -> list[str]:
@@ -66,6 +112,10 @@ def _panel(title: str, label: str,
 
 def _used(kind: str, name: str) -> Callable[[series.Step], float]:
     return lambda step: step.used.get((kind, name), 0.0)
+
+
+def _level(name: str, unit: float) -> Callable[[series.Step], float]:
+    return lambda step: step.levels.get(name, 0.0) / unit
 
 
 def _per_hour(step: series.Step, name: str) -> float:

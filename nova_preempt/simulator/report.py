@@ -14,15 +14,25 @@
 import collections
 from collections.abc import Callable, Mapping
 import dataclasses
+import fractions
 import math
 from typing import Any
 
+from nova_preempt.core.classes import clocks
+from nova_preempt.core.classes import margin
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.energy import savings
 from nova_preempt.core.model import SECOND
+from nova_preempt.simulator import meter
 from nova_preempt.simulator.series import Point
 from nova_preempt.simulator.series import Series
 
 #: How many buckets of a histogram there are up to twice a value.
 _FINE = 8
+#: Of which marks servers are wanted, and are there.
+_WANTED = frozenset((Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING,
+                     Kind.EVICTED))
+_LEVELS = (('wanted', _WANTED), ('running', frozenset((Kind.RUNNING,))))
 #: Of waits, what is said.
 _QUANTILES = {'median': 0.5, '95 %': 0.95}
 
@@ -93,9 +103,15 @@ class Report:
         self.decisions: collections.Counter[str] = collections.Counter()
         self._waits: dict[str, Waits] = {}
         self._held: dict[tuple[str, bool, str], _Held] = {}
+        self._levels: dict[str, _Held] = {}
+        self._promised: dict[margin.QosClass, list[fractions.Fraction]] = {}
+        self._moves: collections.Counter[str] = collections.Counter()
+        self._delays: list[savings.Delay] = []
+        self._delay_s = 0.0
         self._now_us = now_us
         self._write = write
         self.series = series
+        self.marked: Callable[[Any, Kind], None] | None = None
 
     def note(self, event: str, server: Any, **more: Any) -> None:
         """Count an event of a server, and write it down."""
@@ -133,6 +149,50 @@ class Report:
                 held = self._held[key] = _Held(since_us=now_us)
             held.change(sign * amount, now_us)
 
+    def mark(self, server: Any, kind: Kind) -> None:
+        """A server has come so far, as the clocks of classes have it.
+
+        ``marked`` is told of it, too.
+        """
+        if self.series is not None and server.mark is not kind:
+            name = server.boot.class_name
+            for what, marks in _LEVELS:
+                change = (kind in marks) - (server.mark in marks)
+                if change:
+                    self.level(f'{what} {name}', change)
+        if server.mark is not Kind.ENDED and self.marked is not None:
+            self.marked(server, kind)
+        server.mark = kind
+
+    def level(self, name: str, change: int) -> None:
+        """Something has become more or less."""
+        now_us = self._now_us()
+        if self.series is not None:
+            self._sample()
+        held = self._levels.get(name)
+        if held is None:
+            held = self._levels[name] = _Held(since_us=now_us)
+        held.change(change, now_us)
+
+    def host(self, state: str, name: str, why: str) -> None:
+        """A host has come into a state."""
+        self._moves[state] += 1
+        if self._write is not None:
+            self._write({'t': self._now_us() / SECOND, 'event': state,
+                         'host': name, 'why': why})
+
+    def delayed(self, server: Any, waited_s: float) -> None:
+        """A server has waited for hosts to wake."""
+        self._delay_s += waited_s
+        self._delays.append(savings.Delay(
+            server.kind.resources.get('VCPU', 0), waited_s,
+            server.left_us / SECOND if server.left_us else math.inf))
+
+    def promised(self, qos: margin.QosClass, times: clocks.Times) -> None:
+        """A server of a class is over, or the simulation is."""
+        if times.total_us:
+            self._promised.setdefault(qos, []).append(times.availability)
+
     def _sample(self) -> None:
         """Add the points whose time has come: all was the same since."""
         series, now_us = self.series, self._now_us()
@@ -151,7 +211,9 @@ class Report:
         for waits in self._waits.values():
             counts['waits'] += waits.count
             counts['waited_us'] += waits.total_us
-        return Point(at_us, areas, counts)
+        return Point(at_us, areas, counts, {
+            name: held.area + held.amount * (at_us - held.since_us)
+            for name, held in self._levels.items()})
 
     def summary(self, capacity: Mapping[str, int]) -> dict[str, Any]:
         """Return the figures.
@@ -164,6 +226,9 @@ class Report:
             'capacity': dict(sorted(capacity.items())),
             'used': self._used(capacity, now_us),
             'decisions': dict(sorted(self.decisions.items())),
+            **self._energy(now_us),
+            **({'promises': _promises(self._promised)}
+               if self._promised else {}),
             'classes': {name: self._class(name)
                         for name in sorted(self.counts)},
         }
@@ -181,9 +246,44 @@ class Report:
                    if total and now_us}
             for kind in ('normal', 'preemptible')}
 
+    def _energy(self, now_us: int) -> dict[str, Any]:
+        """What hosts drew, if anybody has looked at that."""
+        if 'hosts on' not in self._levels:
+            return {}
+        for held in self._levels.values():
+            held.change(0, now_us)
+        levels = {name: held.area / SECOND
+                  for name, held in self._levels.items()}
+        found = meter.figures(levels)
+        if now_us:
+            found['hosts_on'] = round(
+                levels['hosts on'] * SECOND / now_us, 3)
+        if self._moves:
+            found['moves'] = dict(sorted(self._moves.items()))
+            found['waited'] = len(self._delays)
+            found['waited_s'] = round(self._delay_s, 3)
+            found['delay_req'] = round(savings.delay_req(self._delays), 6)
+        return {'energy': found}
+
     def _class(self, name: str) -> dict[str, Any]:
         counts = dict(sorted(self.counts[name].items()))
         lost_us = counts.pop('lost_us', 0)
         waits = self._waits.get(name, Waits())
         return {**counts, 'lost_s': lost_us / SECOND,
                 'wait_s': waits.figures()}
+
+def _promises(found: Mapping[margin.QosClass, list[fractions.Fraction]]
+            ) -> dict[str, Any]:
+    """Return what has become of promises.
+
+    :param found: {QosClass: which part of its time each server has run}
+    """
+    return {qos.name: {
+        'promised': float(qos.availability),
+        'servers': len(shares),
+        'mean': round(float(sum(shares) / len(shares)), 6),
+        'least': round(float(min(shares)), 6),
+        'kept': round(sum(share >= qos.availability for share in shares)
+                      / len(shares), 6)}
+        for qos, shares in sorted(found.items(),
+                                  key=lambda item: item[0].importance)}

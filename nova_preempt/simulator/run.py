@@ -19,28 +19,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 import dataclasses
+import functools
 import math
 from typing import Any
 
 from nova_preempt.core import expiry
 from nova_preempt.core import retrying
+from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND, Request
 from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.simulator import classes
 from nova_preempt.simulator import cloud as clouds
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import events
 from nova_preempt.simulator import headroom
 from nova_preempt.simulator import memory
+from nova_preempt.simulator import power
 from nova_preempt.simulator import report
 from nova_preempt.simulator import returning
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import waiting
 from nova_preempt.simulator.answers import Answers
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.series import Series
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
@@ -51,29 +56,6 @@ from nova_preempt.simulator.traces import model as traces
 
 class SimulationError(Exception):
     """A trace asks for what the setting does not have."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Parts:
-    """What all of a simulation share.
-
-    :ivar servers: {id: Server} of those that are not over
-    :ivar groups: {id: its server groups} of those that have one
-    """
-
-    events: events.Events
-    cloud: clouds.IndexedCloud
-    options: Options
-    drawn: delays.Drawn
-    report: report.Report
-    servers: dict[str, Server] = dataclasses.field(default_factory=dict)
-    groups: dict[str, tuple[str, ...]] = dataclasses.field(
-        default_factory=dict)
-
-    def forget(self, server: Server) -> None:
-        """One is over."""
-        self.servers.pop(server.boot.id, None)
-        self.groups.pop(server.boot.id, None)
 
 
 class Simulation:
@@ -102,8 +84,23 @@ class Simulation:
         self._endings = endings.Endings(self._parts, self._start,
                                         self._decide_again, self._shelved)
         self._headroom = headroom.Headroom(self._parts, self._endings)
-        self._returns = returning.Returns(self._parts, self._unshelve,
-                                          self._headroom.has_room)
+        self._classes = None if options.classes is None else (
+            classes.Classes(self._parts))
+        self._returns = returning.Returns(
+            self._parts, self._unshelve, self._headroom.has_room,
+            self._classes, None if self._classes is None
+            else classes.Returning(self._parts, self._classes, self._endings,
+                                   self._headroom.has_room))
+        if self._classes is not None:
+            self._parts.report.marked = self._classes.note
+            if options.classes.claims is not None:
+                options.classes.claims.bind(self._classes)
+        self._power = power.make(
+            self._parts, setting, functools.partial(
+                self._decide_again, excluded=(), waited=(),
+                attempts_left=options.max_attempts), self._refuse)
+        if self._power is not None:
+            self._endings.others = self._power.waking.__len__
         self._waiting = None if options.backlog is None else (
             waiting.Waiting(self._parts, options.backlog, self._begin))
 
@@ -130,6 +127,8 @@ class Simulation:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures up to now, see Report.summary()."""
+        if self._classes is not None:
+            self._classes.tell()
         return self._parts.report.summary(self._parts.cloud.total())
 
     # -- what users do -----------------------------------------------------
@@ -144,6 +143,7 @@ class Simulation:
         if boot.group:
             self._parts.groups[boot.id] = (boot.group,)
         self._parts.report.note('asked', server)
+        self._parts.report.mark(server, Kind.QUEUED)
         if self._waiting is not None and (
                 boot.class_name in self._setting.waiting):
             self._waiting.add(server)
@@ -200,6 +200,7 @@ class Simulation:
         if state is State.DELETED:
             return
         parts.report.note(event, server)
+        parts.report.mark(server, Kind.ENDED)
         if state is State.ENDING:
             server.state = State.DELETED
             return
@@ -212,6 +213,8 @@ class Simulation:
             self._endings.not_wanted(server)
         elif state is State.SHELVED:
             self._returns.remove(server)
+        elif state is State.WAKING:
+            self._power.waking.over(server)
         elif state is State.ASKED and self._waiting is not None:
             self._waiting.remove(server)
         self._returns.is_back(server)
@@ -230,14 +233,22 @@ class Simulation:
         """Ask the core for a host: (its uuid, who ends there)."""
         parts = self._parts
         kind = server.kind
-        answers = Answers(parts, self._endings, kind.request, waited)
+        policy = parts.options.policy
+        rank = (policies.NORMAL if kind.terms is None
+                else policies.PREEMPTIBLE)
+        if self._classes is not None:
+            policy = self._classes.policy(policy)
+            if rank.is_preemptible:
+                rank = self._classes.rank(server)
+        is_closed = rank.is_preemptible and (
+            self._headroom.is_closed(kind.resources))
+        answers = Answers(parts, self._endings, kind.request, waited,
+                          is_closed=is_closed)
         cycle = cycles.Cycle(
-            answers, kind.request, parts.options.policy,
-            servers.at(parts.events.now_us),
-            policies.NORMAL if kind.terms is None else policies.PREEMPTIBLE,
-            excluded, memo=parts.cloud.memo)
-        if kind.terms is None or not self._headroom.is_closed(
-                kind.resources):
+            answers, kind.request, policy,
+            servers.at(parts.events.now_us), rank, excluded,
+            memo=parts.cloud.memo)
+        if not is_closed:
             parts.cloud.begin(cycle)
         found = loop.place(cycle, parts.cloud.offered(cycle),
                            lambda uuid, plan: True)
@@ -248,7 +259,10 @@ class Simulation:
         parts = self._parts
         found = self._find(server, excluded, waited)
         if found is None:
-            self._refuse(server)
+            if self._power is None or not self._power.waking.wait(
+                    server, may_wait=self._endings.waiting
+                    < self._parts.options.max_waiting_requests):
+                self._refuse(server)
             return
         uuid, plan = found
         if plan is not None and plan.joins:
@@ -266,16 +280,24 @@ class Simulation:
 
     def _refuse(self, server: Server) -> None:
         """There is no host for it; who may wait, waits on."""
+        if server.tries:
+            # It has been there before, and will be asked to come again.
+            server.state = State.SHELVED
+            self._parts.report.mark(server, Kind.EVICTED)
+            self._returns.keep(server)
+            return
         if self._waiting is not None and self._waiting.again(server):
             return
         self._parts.report.note('refused', server)
+        self._parts.report.mark(server, Kind.ENDED)
         server.state = State.OVER
         self._parts.forget(server)
 
     def _place(self, server: Server, host: memory.MemoryHost) -> None:
         self._take(server, host)
         self._headroom.placed(server)
-        self._parts.report.note('placed', server, host=host.name)
+        if not server.tries:
+            self._parts.report.note('placed', server, host=host.name)
         self._start(server)
 
     def _decide_again(self, server: Server, excluded: Collection[str],
@@ -300,12 +322,16 @@ class Simulation:
                                    is_active=False)
         self._parts.cloud.put(host, server.boot.id, server.kind.resources,
                               record)
+        self._parts.report.mark(server, Kind.ALLOCATING)
+        if self._power is not None:
+            self._power.waking.served(server)
         self._parts.report.hold(server, 1)
 
     # -- what follows ------------------------------------------------------
 
-    def _start(self, server: Server, kind: str = 'boot') -> None:
+    def _start(self, server: Server) -> None:
         clock = self._parts.events
+        kind = 'unshelve' if server.tries else 'boot'
         server.state = State.BOOTING
         clock.add(clock.now_us + self._parts.drawn.us(kind), Turn.STEP,
                   self._is_active, server, server.epoch)
@@ -318,6 +344,7 @@ class Simulation:
         was_shelved = bool(server.tries)
         server.state = State.RUNNING
         server.since_us = clock.now_us
+        parts.report.mark(server, Kind.RUNNING)
         parts.report.note('back' if was_shelved else 'active', server)
         if was_shelved:
             self._returns.is_back(server)
@@ -341,12 +368,6 @@ class Simulation:
         self._returns.add(server)
 
     def _unshelve(self, server: Server) -> bool:
-        found = self._find(server)
-        if found is None:
-            return False
-        host = self._parts.cloud.hosts[found[0]]
-        server.epoch += 1
-        self._take(server, host)
-        self._headroom.placed(server)
-        self._start(server, 'unshelve')
-        return True
+        server.state = State.ASKED
+        self._decide(server, (), (), self._parts.options.max_attempts)
+        return server.state is not State.SHELVED

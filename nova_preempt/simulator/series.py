@@ -29,11 +29,13 @@ class Point:
     :param areas: {(kind of servers, resource class): amount times
         microseconds}
     :param counts: {what: how often, or how much}
+    :param levels: {what: how much there was, times microseconds}
     """
 
     at_us: int
     areas: Mapping[tuple[str, str], int]
     counts: Mapping[str, int]
+    levels: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class Series:
@@ -63,12 +65,14 @@ class Step:
 
     :param used: {(kind, resource class): mean share of all there is}
     :param counts: {what: how often, or how much}
+    :param levels: {what: how much there was, as a mean}
     """
 
     from_h: float
     hours: float
     used: Mapping[tuple[str, str], float]
     counts: Mapping[str, int]
+    levels: Mapping[str, float]
 
 
 def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
@@ -85,7 +89,9 @@ def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
              / (capacity[key[1]] * took_us)
              for key, area in after.areas.items() if capacity.get(key[1])},
             {name: count - before.counts.get(name, 0)
-             for name, count in after.counts.items()})
+             for name, count in after.counts.items()},
+            {name: (area - before.levels.get(name, 0)) / took_us
+             for name, area in after.levels.items()})
 
 
 def as_dicts(series: Series, capacity: Mapping[str, int]
@@ -94,5 +100,5 @@ def as_dicts(series: Series, capacity: Mapping[str, int]
     return [{'hour': step.from_h, 'hours': step.hours,
              'used': {f'{kind} {name}': share
                       for (kind, name), share in step.used.items()},
-             'counts': dict(step.counts)}
+             'counts': dict(step.counts), 'levels': dict(step.levels)}
             for step in steps(series, capacity)]

@@ -18,6 +18,7 @@ import dataclasses
 import datetime
 import enum
 
+from nova_preempt.core.classes import clocks
 from nova_preempt.core.model import Request
 from nova_preempt.core.model import Server as Record
 from nova_preempt.simulator import memory
@@ -38,6 +39,7 @@ class State(enum.Enum):
 
     ASKED = 'asked'          # nobody has decided yet
     WAITING = 'waiting'      # for others to give way
+    WAKING = 'waking'        # for hosts that are powered on
     BOOTING = 'booting'
     RUNNING = 'running'
     NOTICE = 'notice'        # it runs, and knows when it has to end
@@ -72,6 +74,7 @@ class Server:
     :ivar ran_us: for how long it had run when it gave way last
     :ivar tries: how often it was asked to come back, since it gave way
     :ivar next_try_us: when it may be asked again
+    :ivar mark: what has happened to it last, as clocks of classes have it
     """
 
     boot: Boot
@@ -84,6 +87,7 @@ class Server:
     ran_us: int = 0
     tries: int = 0
     next_try_us: int = 0
+    mark: clocks.Kind | None = None
 
     def record(self, now_us: int, *, is_active: bool) -> Record:
         """Return Nova's record of it, for a preemptible one.
@@ -101,4 +105,5 @@ class Server:
             terms.minimum_runtime_s, resources.get('VCPU', 0),
             resources.get('MEMORY_MB', 0),
             1024 * resources.get('DISK_GB', 0), terms.maximum_runtime_s,
-            terms.notice_s, terms.action, terms.restore)
+            terms.notice_s, terms.action, terms.restore,
+            class_name=terms.class_name)

@@ -13,11 +13,17 @@
 
 from collections.abc import Iterator, Mapping
 import dataclasses
+from typing import Any
 
 from nova_preempt.core.backlog import answers as backlog_answers
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog.planning import Planner
+from nova_preempt.core.classes.table import Table
+from nova_preempt.core.energy import forecast as forecasts
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+from nova_preempt.core.energy.efficiency import Figures
 from nova_preempt.core.model import Inventory
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.simulator import memory
@@ -26,11 +32,17 @@ from nova_preempt.simulator.delays import Delays
 
 @dataclasses.dataclass(frozen=True)
 class HostKind:
-    """So many equal hosts, NAME-1 and so on."""
+    """So many equal hosts, NAME-1 and so on.
+
+    :param figures: what one computes and draws
+    :param asleep_watts: what one draws while it is off
+    """
 
     name: str
     count: int
     inventories: Mapping[str, Inventory]
+    figures: Figures = Figures()  # noqa: RUF009 (it is frozen)
+    asleep_watts: float = 0.0
 
     def hosts(self) -> Iterator[memory.MemoryHost]:
         """Yield them, empty."""
@@ -49,6 +61,7 @@ class Terms:
     notice_s: int | None = None
     action: str = ''
     restore: bool = False
+    class_name: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,12 +115,54 @@ class Backlog:
 
 
 @dataclasses.dataclass(frozen=True)
+class Classes:
+    """What an operator has set of classes of service; see [classes].
+
+    :param exact: see core.scheduling.policy.Policy
+    :param claims: a classes.Claims that the order of the backlog asks, None
+        where it asks nobody
+    """
+
+    table: Table
+    exact: bool = True
+    claims: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """What an operator has set of power; see [energy].
+
+    :param policy: but for what a minute allows
+    :param limits: of the steps of a host
+    :param promised_s: for how long a host is kept for a request
+    :param excluded: patterns of names of hosts that are left alone
+    """
+
+    policy: power.Policy
+    limits: steps.Limits
+    forecast: forecasts.Forecast = forecasts.ewma
+    parameters: forecasts.Parameters = forecasts.Parameters()  # noqa: RUF009
+    note_interval_s: int = 60
+    switch_interval_s: int = 300
+    horizon_s: int = 900
+    max_wakes_per_minute: int = 10
+    max_sleeps_per_minute: int = 5
+    boot_time_s: int = 300
+    demand_wakes: bool = True
+    demand_wait_s: int = 600
+    promised_s: int = 2400
+    excluded: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Options:
     """What an operator has set, beside the core's Policy.
 
     For each see the option of the same name; ``max_waiting_requests`` are
     those of all workers together, ``headroom`` is what core.headroom.parse()
-    makes of it, ``backlog`` is None where it is off.
+    makes of it, ``backlog``, ``power`` and ``classes`` are None where they
+    are off. ``may_unshelve``: whether servers of a class may end others to
+    come back.
     """
 
     policy: Policy
@@ -128,3 +183,6 @@ class Options:
     restore_at_once: int = 10
     restore_timeout_s: int = 7 * 86400
     backlog: Backlog | None = None
+    power: Power | None = None
+    classes: Classes | None = None
+    may_unshelve: bool = True

@@ -14,7 +14,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-_EVENTS = ('asked', 'queued', 'placed', 'preempted', 'joined', 'refused',
+_EVENTS = ('asked', 'queued', 'placed', 'preempted', 'joined', 'woken',
+           'refused',
            'active', 'finished', 'ended', 'notice', 'kept', 'deleted',
            'shelved', 'stopped', 'expired', 'back', 'left')
 _WAIT = ('mean', 'median', '95 %', 'most')
@@ -30,6 +31,12 @@ def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield 'preemptions', str(decisions.get('preemptions', 0))
     yield 'their cost', f'{decisions.get("cost_us", 0) / 1e6:.0f} s'
     yield 'given up', str(decisions.get('given_up', 0))
+    yield from _energy(summary.get('energy', {}))
+    for name, found in summary.get('promises', {}).items():
+        yield f'{name}: promised', f'{100 * found["promised"]:.2f} %'
+        yield f'{name}: ran, mean', f'{100 * found["mean"]:.2f} %'
+        yield f'{name}: ran, least', f'{100 * found["least"]:.2f} %'
+        yield f'{name}: promises kept', f'{100 * found["kept"]:.2f} %'
     for name, figures in summary['classes'].items():
         for event in _EVENTS:
             if event in figures:
@@ -37,6 +44,22 @@ def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f'{name}: lost work', f'{figures["lost_s"]:.0f} s'
         for key in _WAIT:
             yield f'{name}: wait, {key}', f'{figures["wait_s"][key]:.1f} s'
+
+
+def _energy(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, name, unit in (
+            ('hosts_on', 'hosts on, mean', ''),
+            ('used_kwh', 'energy', ' kWh'),
+            ('saved_kwh', 'energy saved', ' kWh'),
+            ('core_hours_off', 'cores off', ' h'),
+            ('delay_req', 'weighted delay', '')):
+        if key in found:
+            yield name, f'{found[key]:.2f}{unit}'
+    for state, count in found.get('moves', {}).items():
+        yield f'hosts: {state}', str(count)
+    if 'waited' in found:
+        yield 'waited for hosts', str(found['waited'])
+        yield 'for how long', f'{found["waited_s"]:.0f} s'
 
 
 def table(titles: Sequence[str], summaries: Iterable[Mapping[str, Any]]

@@ -63,7 +63,8 @@ class Waiting:
             (model.Alternative(
                 server.boot.class_name, server.boot.class_name,
                 server.kind.resources, server.kind.terms is not None),),
-            now, now))
+            now, now, class_name=server.kind.terms.class_name
+            if server.kind.terms else ''))
         self._parts.report.note('queued', server)
         self._look_soon()
 

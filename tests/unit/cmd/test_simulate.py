@@ -154,7 +154,7 @@ class TestRun(Case):
         rows = pyarrow.parquet.read_table(path).to_pylist()
         self.assertIn({'t': 100, 'event': 'preempted', 'id': 'n',
                        'class': 'normal', 'host': 'a-1', 'victims': ['one'],
-                       'decision': None, 'policy': None}, rows)
+                       'why': None, 'decision': None, 'policy': None}, rows)
         lines = str(self.directory / 'records')
         self.run_it('--records', lines)
         self.assertEqual(
@@ -294,6 +294,10 @@ class TestCloud(Case):
                 (good.replace('}}]', '}, reserved: {X: 1}}]'),
                  'there is no X among'),
                 (good + 'host: 1', ':2: host: unknown key'),
+                (good.replace('}}]', '}, watts: 3}]'),
+                 'watts needs idle_watts'),
+                (good.replace('}}]', '}, watts: 3, idle_watts: 5}]'),
+                 'idle_watts: is more than watts'),
                 (good + 'workers: 0', ':2: workers: must be from 1'),
                 (good + 'spread: 1', ':2: spread: must be true or false'),
                 (good + 'delays: {boot: "normal:1"}', "delays.boot: 'normal"),
@@ -352,6 +356,74 @@ restore_at_once = 5
             self.write('nova.conf', '[preemption]\nnotice_s = 99\n')
             found, _ = simulation_policy.read_policy(None, 1)
         self.assertEqual(30, found.policy.notice.length_s(None))
+
+    def test_power(self):
+        cloud = self.write('power.yaml', CLOUD.replace(
+            'count: 2', 'count: 2\n  watts: 300\n  idle_watts: 100'))
+        on = self.write('on.conf', '[energy]\nenabled = true\n'
+                        'idle_intervals = 2\nforecast = max_window\n'
+                        'forecast_window_s = 60\nspare_hosts = 0\n'
+                        'minimum_hosts_per_aggregate = 1\n')
+        code, out, err = self.main(
+            'run', '--cloud', cloud, self.write('few.jsonl', '\n'.join(
+                TRACE.strip().splitlines()[2:])), '--json', '--until-s',
+            '7200', '--compare', on)
+        self.assertEqual(0, code, err)
+        self.assertIn('not simulated: [energy]minimum_hosts_per_aggregate',
+                      err)
+        off, on = (each['energy'] for each in json.loads(out))
+        self.assertEqual(2, off['hosts_on'])
+        self.assertGreaterEqual(off['used_kwh'], 0.4)
+        self.assertLess(on['hosts_on'], 2)
+        self.assertAlmostEqual(off['used_kwh'],
+                               on['used_kwh'] + on['saved_kwh'], 2)
+
+    def test_classes(self):
+        cloud = self.write('classes.yaml', CLOUD.replace(
+            '  bronze: {extra_specs: {}}', """
+  bronze: {extra_specs: {"preemptible:enabled": true,
+                         "preemptible:class": bronze}}
+  gold: {extra_specs: {"preemptible:enabled": true,
+                       "preemptible:class": gold}}"""))
+        conf = self.write('classes.conf', """
+[preemption]
+notice_s = 0
+[classes]
+enabled = true
+qos_class = name:gold,importance:1,availability:0.9
+qos_class = name:bronze,importance:2,availability:0.1,least_run_s:0
+[backlog]
+enabled = true
+order = qos
+""")
+        trace = self.write('classes.jsonl', '\n'.join(
+            json.dumps({'t': 10 * number, 'kind': 'boot', 'id': str(number),
+                        'resources': {'VCPU': 8}, 'class': name,
+                        'duration': 600})
+            for number, name in enumerate(('bronze', 'bronze', 'gold'))))
+        code, out, err = self.main(
+            'run', '--cloud', cloud, trace, '--policy', conf, '--json',
+            '--until-s', '1000')
+        self.assertEqual(0, code, err)
+        found = json.loads(out)
+        self.assertEqual(1, found['promises']['gold']['kept'])
+        self.assertEqual(1, found['classes']['gold']['preempted'])
+
+    def test_classes_that_cannot_be(self):
+        path = self.write('nova.conf', '[classes]\nenabled = true\n'
+                          'qos_class = name:gold,importance:1\n')
+        code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
+                                 '--policy', path)
+        self.assertEqual(1, code)
+        self.assertIn('qos_class: class gold: availability is missing', err)
+
+    def test_no_such_forecast(self):
+        path = self.write('nova.conf', '[energy]\nenabled = true\n'
+                                       'forecast = stars\n')
+        code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
+                                 '--policy', path)
+        self.assertEqual(1, code)
+        self.assertIn("[energy]forecast is 'stars'; known are: ewma", err)
 
     def test_who_waits_in_the_backlog(self):
         cloud = self.write('waits.yaml', CLOUD + 'waiting: [s]\n')

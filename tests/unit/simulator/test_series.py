@@ -87,7 +87,7 @@ class TestPicture(unittest.TestCase):
         self.assertEqual(
             ['VCPU in use', 'MEMORY_MB in use',
              'Time from a request until the server is active', 'Evictions',
-             'Work lost', 'Requests refused'],
+             'Work lost', 'Requests refused', 'Availability by class'],
             [panel.title for panel in alone.panels])
         self.assertEqual(['normal', 'preemptible'],
                          [each.label for each in alone.panels[0].series])
@@ -96,9 +96,26 @@ class TestPicture(unittest.TestCase):
         waits = alone.panels[2].series[0]
         # Ten seconds to boot; the other waits for a notice and an end first.
         self.assertEqual([10, 42], [each for each in waits.y if each])
+        there = {each.label: each.y for each in alone.panels[6].series}
+        # Three minutes in, p has given way, and n is there since 172 s.
+        self.assertEqual({'normal', 'preemptible'}, there.keys())
+        self.assertAlmostEqual(50 / 60, there['preemptible'][0])
+        self.assertAlmostEqual(8 / 50, there['normal'][2])
         both = pictures.plot({'a': one, 'b': one})
         self.assertEqual(
             ['a: normal', 'a: preemptible', 'b: normal', 'b: preemptible'],
             [each.label for each in both.panels[0].series])
         self.assertEqual(['a', 'b'],
                          [each.label for each in both.panels[3].series])
+
+    def test_hosts_and_energy_where_they_are_known(self):
+        made = series.Series()
+        for number in range(4):
+            made.add(series.Point(made.next_us, {}, {}, {
+                'hosts on': number * 120 * SECOND,
+                'milliwatts': number * 60 * SECOND * 500_000}))
+        panels = {panel.title: panel.series[0] for panel in
+                  pictures.plot({'a': (made, {'VCPU': 4})}).panels}
+        self.assertEqual([2, 2, 2], panels['Hosts awake'].y)
+        self.assertEqual([0.5, 0.5, 0.5], panels['Power drawn'].y)
+        self.assertAlmostEqual(0.025, panels['Energy'].y[-1])

@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What all of a simulation share."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from nova_preempt.simulator import cloud as clouds
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import events
+from nova_preempt.simulator import report
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.setting import Options
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """What all of a simulation share.
+
+    :ivar servers: {id: Server} of those that are not over
+    :ivar groups: {id: its server groups} of those that have one
+    """
+
+    events: events.Events
+    cloud: clouds.IndexedCloud
+    options: Options
+    drawn: delays.Drawn
+    report: report.Report
+    servers: dict[str, Server] = dataclasses.field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = dataclasses.field(
+        default_factory=dict)
+
+    def forget(self, server: Server) -> None:
+        """One is over."""
+        self.servers.pop(server.boot.id, None)
+        self.groups.pop(server.boot.id, None)

@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Classes of service: who ends for whom, and what was promised."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.classes import table
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.simulator import run
+from nova_preempt.simulator import series
+from nova_preempt.simulator import setting
+from tests.unit.simulator import small
+
+TABLE = table.parse(
+    ({'name': 'gold', 'importance': '1', 'availability': '0.99'},
+     {'name': 'bronze', 'importance': '2', 'availability': '0.1',
+      'least_run_s': '0'}), overhead_s=20, pass_period_s=60)
+
+
+def terms(name):
+    return setting.Terms(action='shelve', restore=True, class_name=name)
+
+
+def make(hosts=1, found=TABLE, **values):
+    setup = small.cloud(hosts, classes={
+        'gold': terms('gold'), 'bronze': terms('bronze'),
+        'none': setting.Terms(action='shelve', restore=True)})
+    return setup, dataclasses.replace(
+        small.options(notice=NoticeRule(0), **values),
+        classes=None if found is None else setting.Classes(found))
+
+
+def boot(at_s, id, name, vcpus=4, for_s=None):
+    made = small.boot(at_s, id, vcpus, for_s=for_s)
+    return run.traces.Boot(made.at_us, id, made.resources, '', name,
+                           made.duration_us)
+
+
+class TestClasses(unittest.TestCase):
+
+    def test_the_more_important_one_ends_the_other(self):
+        found, summary, _ = small.simulated(
+            *make(), boot(0, 'b', 'bronze'), boot(100, 'g', 'gold'),
+            until_s=1000)
+        self.assertEqual(
+            ['0 placed b', '10 active b', '100 notice b', '100 preempted g',
+             '105 shelved b', '115 active g'], found)
+        gold, bronze = (summary['promises'][name]
+                        for name in ('gold', 'bronze'))
+        self.assertEqual((0.99, 1), (gold['promised'], gold['servers']))
+        self.assertAlmostEqual(885 / 900, gold['mean'], 5)
+        self.assertAlmostEqual(90 / 1000, bronze['mean'], 5)
+        self.assertEqual((0, 0), (gold['kept'], bronze['kept']))
+
+    def test_not_without_classes(self):
+        found, summary, _ = small.simulated(
+            *make(found=None), boot(0, 'b', 'bronze'),
+            boot(100, 'g', 'gold'), until_s=1000)
+        self.assertIn('100 refused g', found)
+        self.assertNotIn('promises', summary)
+
+    def test_nobody_ends_for_one_without_a_class(self):
+        found, _, _ = small.simulated(
+            *make(), boot(0, 'b', 'bronze'), boot(100, 'n', 'none'),
+            until_s=1000)
+        self.assertIn('100 refused n', found)
+
+    def test_it_comes_back_before_its_promise_is_broken(self):
+        """Bronze b gave way to gold; later it ends bronze c, which has run
+        for far more than its share."""
+        found, summary, _ = small.simulated(
+            *make(2), boot(0, 'b', 'bronze'), boot(0, 'c', 'bronze'),
+            boot(100, 'g', 'gold'), until_s=4000)
+        shelved = [line.split()[2] for line in found if 'shelved' in line]
+        self.assertEqual({'b', 'c'}, set(shelved))
+        self.assertNotIn('g', shelved)
+        self.assertEqual(1, summary['promises']['bronze']['kept'])
+
+    def test_normal_servers_end_those_who_lose_least(self):
+        found, _, _ = small.simulated(
+            *make(2), boot(0, 'g', 'gold'), boot(0, 'b', 'bronze'),
+            small.boot(500, 'n', 4), until_s=1000)
+        self.assertIn('500 notice b', found)
+
+    def test_how_much_of_each_class_runs_over_time(self):
+        setup, options = make()
+        found = series.Series()
+        run.Simulation(setup, options, series=found).run(
+            (boot(0, 'b', 'bronze'), boot(600, 'g', 'gold'),
+             run.traces.End(1200 * run.SECOND, 'g')), 1800 * run.SECOND)
+        steps = list(series.steps(found, {'VCPU': 4}))
+        at = {round(step.from_h * 60): step.levels for step in steps}
+        self.assertEqual((1, 1), (at[5]['running bronze'],
+                                  at[5]['wanted bronze']))
+        self.assertEqual((0, 1), (at[15]['running bronze'],
+                                  at[15]['wanted bronze']))

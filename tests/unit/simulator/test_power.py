@@ -1,0 +1,111 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that sleep, and what all draw."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.energy import efficiency
+from nova_preempt.core.energy import forecast
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run
+from nova_preempt.simulator import setting
+from tests.unit.simulator import small
+
+FIGURES = efficiency.Figures(1e12, 300.0, 100.0)
+#: As by default, but for one interval of idleness, no spare host, and a
+#: forecast that knows no better than what there is.
+POWER = setting.Power(
+    power.Policy(idle_intervals=1, minimum=1),
+    steps.Limits(10, 300, 60, 900, 3600, 2), forecast.max_window,
+    forecast.Parameters(window_s=60))
+
+
+def simulated(*trace, hosts=3, options=POWER, until_s=3600, delay=None,
+              **values):
+    cloud = small.cloud(hosts, spread=False)
+    cloud = dataclasses.replace(
+        cloud, hosts=(dataclasses.replace(
+            cloud.hosts[0], figures=FIGURES, asleep_watts=10.0),),
+        delays=dataclasses.replace(
+            small.DELAYS, power_on=delays.Delay(delay or 'constant:120'),
+            power_off=delays.Delay('constant:25')))
+    records = []
+    simulation = run.Simulation(cloud, small.options(power=options, **values),
+                                0, records.append)
+    summary = simulation.run(trace, until_s * run.SECOND)
+    return [f'{item["t"]:g} {item["event"]} {item.get("id") or item["host"]}'
+            for item in records if item['event'] != 'asked'], summary
+
+
+class TestPower(unittest.TestCase):
+
+    def test_idle_hosts_sleep_and_wake_on_demand(self):
+        found, summary = simulated(
+            small.boot(1, 'one', 4), small.boot(1000, 'two', 4),
+            small.boot(1001, 'three', 4, for_s=600))
+        self.assertEqual([
+            '0 emptying h-1', '0 emptying h-2', '1 placed one',
+            '10 sleeping h-1', '10 sleeping h-2', '11 active one',
+            '35 asleep h-1', '35 asleep h-2', '1000 waking h-1',
+            '1000 woken two', '1001 waking h-2', '1001 woken three',
+            '1130 on h-1', '1130 on h-2', '1130 placed two',
+            '1130 placed three', '1140 active two', '1140 active three',
+            '1740 finished three'], found[:19])
+        self.assertEqual('1800 emptying h-2', found[19])
+        self.assertEqual(2, summary['energy']['waited'])
+
+    def test_energy(self):
+        """A full host for an hour, and two that are idle, on or asleep."""
+        trace = small.boot(0, 'one', 4)
+        _, on = simulated(trace, options=None)
+        self.assertEqual({'hosts_on': 3.0, 'used_kwh': 0.5}, on['energy'])
+        _, off = simulated(trace)
+        self.assertAlmostEqual(
+            off['energy']['used_kwh'] + off['energy']['saved_kwh'], 0.5,
+            places=2)
+        self.assertLess(off['energy']['hosts_on'], 1.3)
+
+    def test_no_preemptible_server_wakes_a_host(self):
+        found, _ = simulated(small.boot(1, 'one', 4),
+                             small.boot(1000, 'spot', spot=True))
+        self.assertIn('1000 refused spot', found)
+
+    def test_not_for_longer_than_a_request_waits(self):
+        options = dataclasses.replace(POWER, demand_wait_s=60)
+        found, summary = simulated(small.boot(1, 'one', 4),
+                                   small.boot(1000, 'two', 4),
+                                   options=options)
+        self.assertIn('1060 refused two', found)
+        self.assertEqual(0, summary['energy']['waited'])
+
+    def test_its_owner_may_want_it_no_more(self):
+        found, _ = simulated(small.boot(1, 'one', 4),
+                             small.boot(1000, 'two', 4),
+                             small.end(1050, 'two'))
+        self.assertEqual(['1000 woken two', '1050 ended two'],
+                         [line for line in found if line.endswith(' two')])
+
+    def test_a_host_that_does_not_boot(self):
+        options = dataclasses.replace(POWER, limits=dataclasses.replace(
+            POWER.limits, boot_timeout_s=100, boots=1))
+        found, _ = simulated(small.boot(1, 'one', 4),
+                             small.boot(1000, 'two', 4), hosts=2,
+                             options=options, delay='constant:200')
+        self.assertIn('failed h', ' '.join(found))
+
+    def test_left_alone(self):
+        options = dataclasses.replace(POWER, excluded=('h-*',))
+        _, summary = simulated(small.boot(1, 'one', 4), options=options)
+        self.assertEqual(3.0, summary['energy']['hosts_on'])
