@@ -78,6 +78,8 @@ def oldest_first(requests: Iterable[model.Request]) -> list[model.Request]:
     # by keys of two parts takes as long as the rest of an order.
     found = list(requests)
     times = list(map(_created_at, found))
+    if all(map(operator.lt, times, times[1:])):
+        return found
     if not all(map(operator.le, times, times[1:])):
         found.sort(key=_created_at)
         times = list(map(_created_at, found))

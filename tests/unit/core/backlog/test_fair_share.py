@@ -11,9 +11,11 @@
 # under the License.
 """Dominant resource fairness between projects."""
 
+import fractions
 import random
 import unittest
 
+from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,9 +41,8 @@ def one_by_one(requests, shares):
     while waiting:
         def share(request):
             amounts = used[request.project_id]
-            # Of 9 and of 18, so twice the first.
-            return max(0, amounts.get('VCPU', 0) * 2,
-                       amounts.get('MEMORY_MB', 0))
+            return max(fractions.Fraction(amounts.get(name, 0), total)
+                       for name, total in shares.total.items())
 
         poorest = min(map(share, waiting))
         request = next(r for r in waiting if share(r) == poorest)
@@ -103,8 +104,14 @@ class TestFairShare(unittest.TestCase):
         st.sampled_from('pqr'), st.integers(0, 3), st.integers(0, 6),
         st.integers(1, 3), st.integers(0, 3)), max_size=12),
         st.dictionaries(st.sampled_from('pqr'), st.integers(0, 9)),
+        # Shares of the last two differ by less than a float can tell.
+        st.sampled_from(((9, 18), (2 ** 34 + 1, 2 ** 33 + 1),
+                         (2 ** 70 + 1, 2 ** 69 + 1))),
         st.randoms(use_true_random=False))
-    def test_it_is_the_published_order(self, rows, used, rng):
+    @example([('p', 2, 0, 1, 9), ('q', 0, 1, 1, 8), ('p', 1, 1, 1, 7),
+              ('q', 1, 1, 1, 6)], {}, (2 ** 34 + 1, 2 ** 33 + 1),
+             random.Random(1))
+    def test_it_is_the_published_order(self, rows, used, totals, rng):
         requests = [
             base.request(
                 f'{number:02}',
@@ -114,7 +121,8 @@ class TestFairShare(unittest.TestCase):
             for number, (project, vcpus, memory, count, age)
             in enumerate(rows)]
         shares = order.Shares(
-            {name: {'VCPU': amount} for name, amount in used.items()}, TOTAL)
+            {name: {'VCPU': amount} for name, amount in used.items()},
+            dict(zip(('VCPU', 'MEMORY_MB'), totals, strict=True)))
         expected = uuids(one_by_one(requests, shares))
         rng.shuffle(requests)
         self.assertEqual(expected, uuids(self.rank(requests, shares)))

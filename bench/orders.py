@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Measure how long each order takes to put requests that wait in order.
+
+    python bench/orders.py [--requests 100000] [--order NAME]
+
+Prints the least of seven times of the processor. What is read from the
+database before is not measured. README.rst says more.
+"""
+
+import argparse
+import datetime
+import fractions
+import random
+import time
+
+from nova_preempt.core.backlog import fair_share
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order as orders
+from nova_preempt.core.classes import margin
+from nova_preempt.core.classes import order as class_order
+from nova_preempt.core.classes import promethee
+
+NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
+CLASSES = margin.Classes(*(
+    margin.for_servers(name, number, fractions.Fraction(share))
+    for number, (name, share) in enumerate(
+        (('gold', '1'), ('silver', '0.9'), ('bronze', '0.5')), start=1)))
+PRIORITIES = tuple(map(promethee.Criterion,
+                       ('time', 'reputation', 'cores', 'redundancy')))
+AGEING = promethee.ageing(PRIORITIES, 3600)
+# No two of these have a factor in common, as in a cloud that has grown.
+TOTAL = {'VCPU': 63871, 'MEMORY_MB': 262143977, 'DISK_GB': 4000017}
+
+
+def make_requests(count, chance):
+    """Requests of 100 projects for ten flavors."""
+    flavors = [
+        (model.Alternative(f'{vcpus}-{factor}', f'{vcpus}-{factor}', {
+            'VCPU': vcpus, 'MEMORY_MB': factor * 1024 * vcpus,
+            'DISK_GB': 20}),)
+        for vcpus in (1, 2, 4, 8, 16) for factor in (1, 4)]
+    return [
+        model.Request(
+            f'{number:036}', f'p{chance.randrange(100)}', 'u', 't', {}, '2.90',
+            1, 1, chance.choice(flavors),
+            NOW - datetime.timedelta(seconds=count - number), NOW)
+        for number in range(count)]
+
+
+def fifo(count, chance):
+    requests = make_requests(count, chance)
+    return lambda: orders.FIFO().rank(requests, NOW, orders.Shares({}, TOTAL))
+
+
+def fair(count, chance):
+    requests = make_requests(count, chance)
+    shares = orders.Shares({f'p{number}': {'VCPU': number}
+                            for number in range(100)}, TOTAL)
+    return lambda: fair_share.FairShare().rank(requests, NOW, shares)
+
+
+def qos(count, chance):
+    """Half of them have run before, within the last ten days."""
+    claims = []
+    for _ in range(count):
+        total_us = chance.randrange(864 * 10**9)
+        running_us = chance.choice((0, chance.randrange(total_us + 1)))
+        claims.append(class_order.Claim(
+            f'{chance.getrandbits(128):032x}', chance.randrange(len(CLASSES)),
+            running_us, total_us, 60 * 10**6, chance.randrange(10**15)))
+    return lambda: class_order.ordered(CLASSES, claims)
+
+
+def priorities(count, chance, criteria=(*PRIORITIES, AGEING)):
+    """They have waited for up to ten days."""
+    found = [
+        promethee.Alternative(
+            f'{chance.getrandbits(128):032x}', chance.randrange(10**15),
+            (*(chance.randint(1, 3) for _ in PRIORITIES),
+             chance.randrange(864_000))[:len(criteria)])
+        for _ in range(count)]
+    return lambda: promethee.ordered(found, criteria)
+
+
+ORDERS = {
+    'fifo': fifo,
+    'fair_share': fair,
+    'promethee': priorities,
+    'promethee, no ageing': lambda count, chance: priorities(
+        count, chance, PRIORITIES),
+    'qos': qos,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--requests', type=int, default=100_000)
+    parser.add_argument('--order', choices=ORDERS)
+    args = parser.parse_args()
+    for name in [args.order] if args.order else ORDERS:
+        put_in_order = ORDERS[name](args.requests, random.Random(1))
+        took = []
+        for _ in range(7):
+            begun = time.process_time()
+            put_in_order()
+            took.append(time.process_time() - begun)
+        print(f'{name}: {args.requests} in {1000 * min(took):.0f} ms')
+
+
+if __name__ == '__main__':
+    main()
