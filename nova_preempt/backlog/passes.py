@@ -19,12 +19,15 @@ import stevedore
 from nova_preempt import metrics
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import rooms as backlog_rooms
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import preview
 from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog import unseen
 from nova_preempt.db import backlog as db
 
 ORDERS = 'nova_preempt.order'
@@ -71,12 +74,19 @@ class Passes:
             return
         by_uuid = {request.uuid: request for request in waiting}
         with metrics.BACKLOG_STEP.labels('decide').time():
-            decided, _rooms = self._decide(requests, waiting, now)
-            db.note(self._database, {
-                uuid: note for uuid, note in decided.notes.items()
-                if _is_news(by_uuid[uuid], note)})
+            try:
+                decided, _rooms = self._decide(requests, waiting, now)
+            except (nova_api.NovaError, placement.PlacementError):
+                self._note(unseen.notes(waiting, now), by_uuid)
+                raise
+            self._note(decided.notes, by_uuid)
         with metrics.BACKLOG_STEP.labels('start').time():
             self._starting.start(decided.starts, by_uuid)
+
+    def _note(self, notes, requests):
+        db.note(self._database, {
+            uuid: note for uuid, note in notes.items()
+            if _is_news(requests[uuid], note)})
 
     def preview(self, now):
         """What run() would do now; nothing is done.

@@ -176,14 +176,32 @@ def _forget(session, uuid, numbers, now):
     for some in reservation_rows.batches(numbers):
         session.execute(sa.delete(_BOOT).where(
             _BOOT.request_uuid == uuid, _BOOT.number.in_(some)))
-    rows = session.execute(
-        sa.select(_CHANGE.id, _CHANGE.at, _CHANGE.state)
-        .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id)).all()
+    changes = _changes(session, uuid)
     before = now - datetime.timedelta(seconds=servers_core.LATE_S)
-    for some in reservation_rows.batches(history_core.tries_in_vain(
-            [model.Change(row.at, row.state) for row in rows], before)):
-        session.execute(sa.delete(_CHANGE).where(
-            _CHANGE.id.in_([rows[index].id for index in some])))
+    ids = list(changes)
+    forgotten = [ids[index] for index in history_core.tries_in_vain(
+        list(changes.values()), before)]
+    for number in forgotten:
+        del changes[number]
+    not_before = session.execute(sa.select(_REQUEST.not_before).where(
+        _REQUEST.uuid == uuid)).scalar()
+    replaced, sums = history_core.condensed(list(changes.values()),
+                                            not_before)
+    first = list(changes)[:replaced]
+    for number, change in zip(first, sums, strict=False):
+        session.execute(sa.update(_CHANGE).where(_CHANGE.id == number).values(
+            at=change.at, state=change.state, reason=change.reason))
+    for some in reservation_rows.batches(forgotten + first[len(sums):]):
+        session.execute(sa.delete(_CHANGE).where(_CHANGE.id.in_(some)))
+
+
+def _changes(session, uuid):
+    """{id: core Change} of a request, the oldest first."""
+    return {row.id: model.Change(row.at, row.state, row.reason)
+            for row in session.execute(
+                sa.select(_CHANGE.id, _CHANGE.at, _CHANGE.state,
+                          _CHANGE.reason)
+                .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
 
 class _Outdated(Exception):

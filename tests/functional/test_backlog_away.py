@@ -18,6 +18,7 @@ import fixtures
 from nova import context as nova_context
 from oslo_db import exception as db_exc
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import model
 from nova_preempt.embedded import driver
@@ -218,6 +219,11 @@ class TestAway(test_backlog.BacklogTestCase):
                  (model.ACTIVE, [model.SETTLED]),
                  (model.WAITING, [])], self.seen(uuids))
             self.assertEqual('room', self.get(late).waits_for['code'])
+            # One that has not seen the hosts before says that it cannot.
+            self.engine = self.start_engine()
+            self.assertRaises(nova_api.NovaError, self.step)
+            self.assertEqual('room_unknown',
+                             self.get(late).waits_for['code'])
         self.recover(late)
         self.assertEqual(
             [(model.ACTIVE, [model.SETTLED])] * 4, self.seen(uuids))

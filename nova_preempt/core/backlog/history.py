@@ -36,6 +36,8 @@ KINDS: Mapping[str, clocks.Kind] = {
     model.EVICTED: clocks.Kind.EVICTED,
     **dict.fromkeys(model.CLOSED, clocks.Kind.ENDED),
 }
+#: A request that comes back for years has no more in its history than this.
+MOST_CHANGES = 1000
 _RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
 _WAITS = (model.WAITING, model.EVICTED)
 _US = datetime.timedelta(microseconds=1)
@@ -130,6 +132,48 @@ def tries_in_vain(
         else:
             index += 1
     return found
+
+
+def condensed(
+    changes: Sequence[model.Change],
+    not_before: datetime.datetime | None = None,
+) -> tuple[int, tuple[model.Change, ...]]:
+    """Return how many of the oldest are to be replaced, and by which three.
+
+    None, unless there are more than MOST_CHANGES; then all but about half as
+    many, up to an eviction. How long it waited, was on its way and ran until
+    then stays as it is, to the second, as if it had done each at one go.
+    """
+    if len(changes) > MOST_CHANGES:
+        for number in range(len(changes) - MOST_CHANGES // 2, 3, -1):
+            if (
+                changes[number].state == model.EVICTED
+                and changes[number - 1].state in _RUNS
+            ):
+                return number, _sums(
+                    changes[:number], changes[number].at, not_before
+                )
+    return 0, ()
+
+
+def _sums(
+    changes: Sequence[model.Change],
+    until: datetime.datetime,
+    not_before: datetime.datetime | None,
+) -> tuple[model.Change, ...]:
+    history = History(changes, not_before=not_before)
+    times = clocks_of(history).at((until - _EPOCH) // _US)
+    begun = changes[0].at
+    placed = _not_before(begun, history) + times.waiting_us * _US
+    return (
+        model.Change(begun, model.WAITING, changes[0].reason),
+        model.Change(placed, model.PLACING),
+        model.Change(
+            placed + times.binding_us * _US,
+            model.ACTIVE,
+            f"What was until {until} is kept as sums.",
+        ),
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

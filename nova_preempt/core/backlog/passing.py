@@ -84,13 +84,13 @@ class Start:
 class Note:
     """What is said of a request that goes on waiting.
 
-    :param position: in the order, from 1
+    :param position: in the order, from 1; None if it never was in one
     :param waits_for: {"code", "text"}; where it is for room also {"lacks":
         {resource class: amount}, "hosts": {resource class: how many lack it}}
     :param estimate_s: how long it may still wait, None if nobody knows
     """
 
-    position: int
+    position: int | None
     waits_for: Mapping[str, Any]
     estimate_s: int | None
 

@@ -98,16 +98,16 @@ def next_boot(
 def forgotten_boots(
     request: model.Request, now: datetime.datetime
 ) -> list[int]:
-    """The numbers of boots that came to nothing too long ago to matter.
+    """The numbers of boots of too long ago to matter, with no servers left.
 
-    Their servers are not looked for any more. The last one stays: the next
-    has the number after it.
+    These came to nothing, or have ended. They are not looked for any more.
+    The last boot stays: the next has the number after it.
     """
     used = {item.boot for item in request.servers}
     return [
         boot.number
         for boot in request.boots[:-1]
-        if boot.state in (*VOID_BOOTS, model.IN_VAIN)
+        if boot.state not in OPEN_BOOTS
         and boot.number not in used
         and (now - boot.asked_at).total_seconds() >= LATE_S
     ]

@@ -19,10 +19,12 @@ import os
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import history
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import servers
@@ -263,6 +265,37 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual((4, 11), rows.pop())
         self.assertEqual(model.Change(NOW, model.WAITING), kept[0])
         self.assertLessEqual(at - day, kept[1].at)
+
+    @mock.patch.object(history, 'MOST_CHANGES', 40)
+    def test_one_that_comes_back_for_ever_stays_small(self):
+        backlog.create(self.db, request())
+        rows = []
+        at = NOW
+        for number in range(1, 25):
+            at += datetime.timedelta(days=1)
+            found = backlog.get(self.db, 'r1')
+            new = servers.next_boot(found, 'f1', 1, at)
+            self.assertEqual(number, new.number)
+            self.assertTrue(backlog.begin_boot(
+                self.db, 'r1', model.OPEN, new,
+                forgotten=servers.forgotten_boots(found, at)))
+            before = model.PLACING
+            for state in (model.ACTIVE, model.EVICTED, model.WAITING):
+                at += datetime.timedelta(hours=1)
+                self.assertTrue(backlog.record(
+                    self.db, 'r1', (before,), at, answers.Verdict(
+                        state, {}, boots=(dataclasses.replace(
+                            new, state=model.SETTLED),)
+                        if state == model.ACTIVE else ())))
+                before = state
+            rows.append((len(backlog.get(self.db, 'r1').boots),
+                         len(backlog.history(self.db, 'r1'))))
+        self.assertEqual(2, max(boots for boots, _kept in rows))
+        self.assertLessEqual(max(kept for _boots, kept in rows), 44)
+        kept = backlog.history(self.db, 'r1')
+        self.assertEqual(['waiting', 'placing', 'active', 'evicted'],
+                         [change.state for change in kept[:4]])
+        self.assertIn('is kept as sums', kept[2].reason)
 
     def test_those_with_a_trust(self):
         for uuid in ('r1', 'r2'):

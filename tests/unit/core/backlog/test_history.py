@@ -38,6 +38,48 @@ def told(*changes, class_name='', not_before=None):
         class_name, not_before)
 
 
+class TestCondensed(unittest.TestCase):
+
+    def test_few_are_left_alone(self):
+        changes = told(*(((0, 'waiting'), (1, 'active'), (2, 'evicted'))
+                         * 333)).changes
+        self.assertEqual((0, ()), history.condensed(changes))
+
+    def test_what_never_ran_is_left_alone(self):
+        changes = told(*((n, ('placing', 'waiting')[n % 2])
+                         for n in range(2000))).changes
+        self.assertEqual((0, ()), history.condensed(changes))
+
+    @hypothesis.given(
+        st.lists(st.tuples(*[st.integers(0, 99)] * 4), min_size=1,
+                 max_size=5),
+        st.integers(0, 500), st.integers(0, 3))
+    def test_clocks_stay(self, pattern, not_before, more):
+        """How long it waited, was on its way and ran, from then on, too."""
+        changes, minute = [], 0
+        for number in range(260):
+            for state, length in zip(('waiting', 'placing', 'active',
+                                      'evicted'),
+                                     pattern[number % len(pattern)],
+                                     strict=True):
+                changes.append((minute, state))
+                minute += length
+        changes = changes[:len(changes) - more]
+        whole = told(*changes, not_before=at(not_before))
+        number, sums = history.condensed(whole.changes, whole.not_before)
+        self.assertEqual(3, len(sums))
+        fewer = history.History((*sums, *whole.changes[number:]),
+                                not_before=whole.not_before)
+        self.assertLess(len(fewer.changes), history.MOST_CHANGES * 0.6)
+        times = [change.at for change in fewer.changes]
+        self.assertEqual(sorted(times), times)
+        for later in (0, 77):
+            now_us = (at(minute + later) - datetime.datetime(1970, 1, 1)
+                      ) // datetime.timedelta(microseconds=1)
+            self.assertEqual(history.clocks_of(whole).at(now_us),
+                             history.clocks_of(fewer).at(now_us))
+
+
 class TestWaits(unittest.TestCase):
 
     def waits(self, *changes, since=-99, **values):

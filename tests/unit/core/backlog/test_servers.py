@@ -47,10 +47,15 @@ class TestForgottenBoots(unittest.TestCase):
             (model.IN_VAIN, old), (model.IN_VAIN, old), (model.LOST, old),
             servers=base.servers(model.UNPLACED)))
 
-    def test_others_stay(self):
+    def test_what_has_ended_a_day_ago(self):
+        self.assertEqual([1], self.numbers(
+            (model.SETTLED, servers.LATE_S),
+            (model.SETTLED, servers.LATE_S - 1), (model.SETTLED, 0)))
+
+    def test_open_ones_stay(self):
         old = 9 * servers.LATE_S
         self.assertEqual([], self.numbers(
-            (model.SETTLED, old), (model.ASKED, old), (model.ASKING, old),
+            (model.ASKED, old), (model.ASKING, old),
             (model.LOST, 0)))
 
     def test_none_is_forgotten_that_is_looked_for(self):
