@@ -17,17 +17,12 @@ in the order of core.victims. Groups are placed one by one, that of the
 lowest bound first; a request whose groups are all placed lacks a known
 amount on each provider, and the cheapest servers to free that are a cover.
 Covers come in ascending order from all ways together, so the first one is
-the best, whatever is still to be placed.
-
-The bound of a way is the larger of two: what the dearest provider costs
-alone, were servers divisible; and what all of them cost together, if each
-server shared its cost evenly among the providers that it holds.
+the best, whatever is still to be placed (nested.bounds).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-import dataclasses
 import heapq
 import itertools
 
@@ -43,10 +38,12 @@ from nova_preempt.core.model import (
     Host,
     Refusal,
     Request,
-    Slot,
     VictimSet,
 )
 from nova_preempt.core.nested import placements
+from nova_preempt.core.nested.bounds import Bounds
+from nova_preempt.core.nested.bounds import Needed
+from nova_preempt.core.nested.bounds import Way
 from nova_preempt.core.nested.tree import Tree
 
 
@@ -67,7 +64,7 @@ def cheapest_victims(
     tree = Tree(request, host)
     if tree.refusal is not None:
         return tree.refusal
-    needed = _Needed(tree)
+    needed = Needed(tree)
     caps = tuple(caps)
     barred = {uuid for cap in caps if cap.most <= 0 for uuid in cap.uuids}
     pool = [
@@ -87,9 +84,9 @@ def lower_bound(request: Request, host: Host) -> int | Refusal:
     tree = Tree(request, host)
     if tree.refusal is not None:
         return tree.refusal
-    bounds = _Bounds(
+    bounds = Bounds(
         tree,
-        _Needed(tree),
+        Needed(tree),
         host.candidates,
         [each.cost for each in host.candidates],
     )
@@ -104,130 +101,13 @@ def lower_bound(request: Request, host: Host) -> int | Refusal:
     return way.bound
 
 
-class _Needed:
-    """What parts of a request may take on each provider, by slot.
-
-    :ivar most: what may be missing at most, where anything may be
-    """
-
-    def __init__(self, tree: Tree) -> None:
-        wanted: dict[Slot, int] = {}
-        for part in tree.parts:
-            for number in part.among:
-                for slot, amount in tree.slots(part, number):
-                    wanted[slot] = wanted.get(slot, 0) + amount
-        self.slots = tuple(sorted(wanted))
-        self.free = {slot: tree.free(slot) for slot in self.slots}
-        self.limit = {slot: tree.most(slot) for slot in self.slots}
-        self.most = {
-            slot: less
-            for slot in self.slots
-            if (less := wanted[slot] - self.free[slot]) > 0
-        }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Way:
-    """Where the first parts of a request are.
-
-    ``shared`` and ``alone``: the two bounds.
-    """
-
-    chosen: tuple[int, ...]
-    used: dict[Slot, int]
-    shared: int
-    alone: int
-
-    @property
-    def bound(self) -> int:
-        return max(self.shared, self.alone)
-
-
-class _Bounds:
-    """Places parts, and tells what no set of victims is below.
-
-    :param prices: of the candidates
-    """
-
-    def __init__(
-        self,
-        tree: Tree,
-        needed: _Needed,
-        pool: Sequence[Candidate],
-        prices: Sequence[int],
-    ) -> None:
-        self._tree = tree
-        self._needed = needed
-        self._offers: dict[Slot, list[tuple[int, int, int]]] = {
-            slot: [] for slot in needed.most
-        }
-        for price, candidate in zip(prices, pool, strict=True):
-            held = [
-                (slot, amount)
-                for slot, amount in candidate.resources.items()
-                if amount and slot in needed.most
-            ]
-            for slot, amount in held:
-                self._offers[slot].append(
-                    (price, price // len(held), amount)
-                )
-        self._known: dict[tuple[Slot, int], tuple[int, int] | None] = {}
-
-    def start(self) -> _Way:
-        return _Way((), {}, 0, 0)
-
-    def put(self, way: _Way, number: int) -> _Way | None:
-        """Place the next part; None where it cannot be."""
-        tree, needed = self._tree, self._needed
-        depth = len(way.chosen)
-        chosen = (*way.chosen, number)
-        if not tree.agrees(chosen):
-            return None
-        used = dict(way.used)
-        shared, alone = way.shared, way.alone
-        for slot, amount in tree.slots(tree.parts[depth], number):
-            before = used.get(slot, 0)
-            used[slot] = before + amount
-            if used[slot] > needed.limit[slot]:
-                return None
-            free = needed.free[slot]
-            if used[slot] > free:
-                price = self._price(slot, used[slot] - free)
-                if price is None:
-                    return None
-                if before > free:
-                    old = self._price(slot, before - free)
-                    shared -= old[0] if old else 0
-                shared += price[0]
-                alone = max(alone, price[1])
-        return _Way(chosen, used, shared, alone)
-
-    def _price(self, slot: Slot, lack: int) -> tuple[int, int] | None:
-        """Return both bounds of freeing so much; None = it cannot be."""
-        key = (slot, lack)
-        if key not in self._known:
-            offers = self._offers[slot]
-            alone = victims.divisible(
-                [(price, min(unit, lack)) for price, _, unit in offers], lack
-            )
-            shared = victims.divisible(
-                [(share, min(unit, lack)) for _, share, unit in offers], lack
-            )
-            self._known[key] = (
-                None
-                if alone is None or shared is None
-                else (shared, alone)
-            )
-        return self._known[key]
-
-
 class _TreeSearch(victims.CoverSearch):
     """One question about a tree, see CoverSearch."""
 
     def __init__(
         self,
         tree: Tree,
-        needed: _Needed,
+        needed: Needed,
         pool: Sequence[Candidate],
         limits: victims.SearchLimits,
         caps: Sequence[Cap],
@@ -237,7 +117,7 @@ class _TreeSearch(victims.CoverSearch):
         )
         self._tree = tree
         self._all_caps = caps
-        self._bounds = _Bounds(
+        self._bounds = Bounds(
             tree, needed, pool, _comparable(self.keys)
         )
         self._shift = 0 if _is_small(self.keys) else self.keys.low
@@ -277,13 +157,13 @@ class _TreeSearch(victims.CoverSearch):
         one more way is followed to its end.
         """
         ticket = itertools.count()
-        heap: list[tuple[int, int, int, _Way | _Covers]] = []
+        heap: list[tuple[int, int, int, Way | _Covers]] = []
         seen: set[int] = set()
         parts = len(self._tree.parts)
         left = self.limits.placements
         exact = True
 
-        def push(bound: int, depth: int, item: _Way | _Covers) -> None:
+        def push(bound: int, depth: int, item: Way | _Covers) -> None:
             heapq.heappush(heap, (bound, -depth, next(ticket), item))
 
         push(0, 0, self._bounds.start())
@@ -311,7 +191,7 @@ class _TreeSearch(victims.CoverSearch):
                 exact = exact and covers.exact
                 push(covers.key, parts + 1, covers)
 
-    def _next(self, way: _Way) -> list[_Way]:
+    def _next(self, way: Way) -> list[Way]:
         """Return where the next part may be."""
         tree, chosen = self._tree, way.chosen
         found = []
@@ -325,7 +205,7 @@ class _TreeSearch(victims.CoverSearch):
                 found.append(longer)
         return found
 
-    def _dive(self, way: _Way) -> _Way | None:
+    def _dive(self, way: Way) -> Way | None:
         """Return a whole way, none of whose parts is placed twice."""
         left = self.limits.placements
         stack = [way]
@@ -341,7 +221,7 @@ class _TreeSearch(victims.CoverSearch):
             )
         return None
 
-    def _ranked(self, way: _Way) -> Iterator[tuple[list[int], bool]]:
+    def _ranked(self, way: Way) -> Iterator[tuple[list[int], bool]]:
         """Yield the covers of a whole way."""
         missing = {
             slot: amount - self._tree.free(slot)
@@ -384,7 +264,7 @@ class _Covers:
         return True
 
 
-def _keys(tree: Tree, needed: _Needed, pool: Sequence[Candidate]) -> Keys:
+def _keys(tree: Tree, needed: Needed, pool: Sequence[Candidate]) -> Keys:
     """Return the keys of all, surplus by class and not by provider."""
     has: dict[str, int] = {}
     names = {slot[1] for slot in needed.slots}
