@@ -117,7 +117,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.preemption.process.start()
         self.wake_on_demand = wake_on_demand.make(
             CONF, self.preemption.process.db,
-            self.preemption.clients.placement, lambda: self.host_manager)
+            self.preemption.clients.placement, self.preemption.known.trees,
+            lambda: self.host_manager)
         self.placing = placing.Placing(self.preemption, self.host_manager,
                                        self._observe)
         self.start_quotas()

@@ -24,11 +24,12 @@ from oslo_utils import timeutils
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.cloud import request
-from nova_preempt.core import capacity
+from nova_preempt.core import fitting
 from nova_preempt.core import model
 from nova_preempt.core import refusals
 from nova_preempt.core import retrying
 from nova_preempt.core.energy import steps
+from nova_preempt.core.nested import tree
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.reservation import leases
@@ -39,9 +40,9 @@ LOG = logging.getLogger(__name__)
 _POLL_S = 1.0
 
 
-def make(conf, database, placement, get_host_manager):
+def make(conf, database, placement, trees, get_host_manager):
     """A WakeOnDemand of a scheduler; for the parameters see there."""
-    return WakeOnDemand(conf, database, placement,
+    return WakeOnDemand(conf, database, placement, trees,
                         rpc.EngineClient(rpc.get_transport(conf)),
                         get_host_manager)
 
@@ -52,16 +53,19 @@ class WakeOnDemand:
     :param conf: nova.conf.CONF
     :param database: a db.Database
     :param placement: a nova_preempt.cloud.placement.Placement
+    :param trees: a nova_preempt.cloud.trees.TreeCache
     :param engine: a nova_preempt.rpc.EngineClient
     :param get_host_manager: returns Nova's HostManager
     :param monotonic, sleep: the clock to wait by
     """
 
-    def __init__(self, conf, database, placement, engine, get_host_manager,
-                 monotonic=time.monotonic, sleep=time.sleep):
+    def __init__(self, conf, database, placement, trees, engine,
+                 get_host_manager, monotonic=time.monotonic,
+                 sleep=time.sleep):
         self._conf = conf
         self._db = database
         self._placement = placement
+        self._trees = trees
         self._engine = engine
         self._get_host_manager = get_host_manager
         self._monotonic = monotonic
@@ -160,19 +164,26 @@ class WakeOnDemand:
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._get_host_manager())
-        wanted = model.Request.of(resources.merged_resources())
+        wanted = request.groups(resources)
         may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
                    if leases.is_used(self._conf) else asleep.__contains__)
         found = {}
         for provider in self._placement.list_providers(
                 request.provider_query(resources)):
             if provider.name in asleep and may_use(provider.name):
-                state = self._placement.get_provider_state(provider.uuid)
-                number = capacity.count(wanted, model.Host(
-                    provider.name, (state,)), {}) if state else 0
+                number = self._count_on(wanted, provider)
                 if number:
                     found[provider.name] = number
         return found
+
+    def _count_on(self, wanted, provider):
+        """How many such servers fit on a host."""
+        root = self._placement.get_provider_state(provider.uuid)
+        providers = (root,) if root else ()
+        if root and tree.needs_tree(wanted, root):
+            providers = self._trees.get(provider.uuid)
+        return fitting.count(wanted, model.Host(
+            provider.name, providers), {}) if providers else 0
 
     def _wait(self, hosts, wait):
         """Wait until all of them are up or have failed, or time is up."""

@@ -18,7 +18,9 @@ from nova import exception
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core import model
 from nova_preempt.core.energy import demand as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
@@ -49,7 +51,7 @@ class TestDemand(world.WorldTestCase):
         self.engine = mock.Mock()
         self.engine.wake_hosts.return_value = {'hosts': ['a'], 'boot_s': 300}
         self.demand = wake_on_demand.WakeOnDemand(
-            self.conf, self.db, None, self.engine, None,
+            self.conf, self.db, mock.Mock(), mock.Mock(), self.engine, None,
             self.waiting.clock, self.waiting.sleep)
         self.limit = self.make_limit(1740)
         self.places = patience.Places()
@@ -109,6 +111,22 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual([('s1', 2, 200.0), ('s2', 2, 200.0)], [
             (wake.server_uuid, wake.cores, wake.boot_s)
             for wake in db_energy.get_wakes(self.db)])
+
+    def test_devices_below_a_sleeping_host_count(self):
+        root = model.Provider('h', 1, {'VCPU': model.Inventory(4)}, {})
+        gpus = [model.Provider(f'g{number}', 1, {'GPU': model.Inventory(1)},
+                               {}, 'h') for number in range(2)]
+        self.demand._placement.get_provider_state.return_value = root
+        self.demand._trees.get.return_value = (root, *gpus)
+        provider = placement.Provider('h', 'host', 1)
+        for wanted, number in (
+                (model.Request.of({'VCPU': 1}), 4),
+                (model.Request((model.Group({'VCPU': 1}),
+                                model.Group({'GPU': 1}, '1'))), 2),
+                (model.Request.of({'FPGA': 1}), 0)):
+            self.assertEqual(number, self.demand._count_on(wanted, provider))
+        self.demand._placement.get_provider_state.return_value = None
+        self.assertEqual(0, self.demand._count_on(wanted, provider))
 
     def test_time_is_up(self):
         self.assertEqual(
