@@ -45,6 +45,7 @@ MOST_PLACEMENTS = 100
 
 def lower_bound(request: Request, host: Host) -> int | Refusal | None:
     """Return a cost that no sufficient set is below; None: there is none."""
+    request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested_victims.lower_bound(request, host)
     lack = capacity.missing(request, host)
@@ -66,6 +67,7 @@ def cheapest_victims(
     None = not even all of them are enough, or accepted. ``exact``: see
     core.victims; on trees nothing else is known.
     """
+    request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested_victims.cheapest_victims(
             request, host, accept=accept, caps=caps
@@ -90,6 +92,7 @@ def fits(request: Request, host: Host, freed: SlotAmounts) -> bool:
 
 def count(request: Request, host: Host, freed: SlotAmounts) -> int:
     """Return how many fit with so much freed, in a tree at least."""
+    request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested.count(request, host, freed)
     return capacity.count(request, host, freed)
@@ -102,6 +105,7 @@ def placements(
     most: int = MOST_PLACEMENTS,
 ) -> list[Placement]:
     """Return ways to place it with so much freed, none if it does not fit."""
+    request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested.placements(request, host, freed, most)
     amounts = taken(request, host, freed)
@@ -116,6 +120,7 @@ def taken(request: Request, host: Host, freed: SlotAmounts) -> SlotAmounts:
 
     Of a tree the first way; nothing where none was found.
     """
+    request = request.on(host.root)
     if needs_tree(request, host.root):
         found = nested.placements(request, host, freed, 1)
         return found[0].amounts if found else {}

@@ -215,23 +215,43 @@ class Group:
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Request:
     """What one server asks for, in groups.
 
     ``isolate``: groups with a suffix are on providers of their own.
     ``same_subtree``: of the groups with these suffixes one is on a provider
-    that is above those of the others, or the same.
+    that is above those of the others, or the same. ``unpinned``: what is
+    asked instead of hosts that have no PCPU, None if nothing is.
     """
 
     groups: tuple[Group, ...]
     isolate: bool = False
     same_subtree: tuple[frozenset[str], ...] = ()
+    unpinned: Request | None = None
 
     @classmethod
     def of(cls, resources: Resources) -> Request:
         """A request of a single group without suffix."""
         return cls((Group(resources),))
+
+    def on(self, root: Provider) -> Request:
+        """Return what is asked of a host, by its own provider."""
+        if self.unpinned is None or "PCPU" in root.inventories:
+            return self
+        return self.unpinned
+
+    @functools.cached_property
+    def only(self) -> frozenset[str] | None:
+        """The classes asked for where there is one group without suffix.
+
+        None of other requests.
+        """
+        if len(self.groups) > 1 or any(each.suffix for each in self.groups):
+            return None
+        return frozenset(
+            name for name, amount in self.resources.items() if amount
+        )
 
     @property
     def resources(self) -> Resources:
@@ -250,6 +270,7 @@ class Request:
         return (
             self.isolate,
             self.same_subtree,
+            self.unpinned and self.unpinned.kind,
             *(group.kind for group in self.groups),
         )
 

@@ -18,6 +18,10 @@ Placement, sorts hosts and claims, and hands each step to the core
 carried out by the claims.
 """
 
+import dataclasses
+
+import nova.conf
+from nova.scheduler import utils
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -30,6 +34,7 @@ from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler import taken
 
+CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
@@ -53,6 +58,7 @@ class SchedulingCycle:
         self.cloud = nova_cloud.NovaCloud(preemption, host_manager, asked,
                                           act)
         self._preemption = preemption
+        self._host_manager = host_manager
         self._act = act
         self._is_choosing = True
 
@@ -99,16 +105,39 @@ class SchedulingCycle:
         requests, summaries, version = offered
         if requests is None:
             return offered
-        asked = resources.merged_resources()
         room = _room(summaries)
-        if self.decision is not None:
+        if self.decision is None:
+            self._begin(resources, room)
+            self.decision.found_room(room)
+            if self.decision.request.unpinned is not None:
+                return offered
+            plans = self._offered()
+        else:
             # Nova asks a second time, for VCPU instead of PCPU, for the sake
-            # of hosts without inventory of PCPU.
-            self.decision.found_room(room, asked)
-            return offered
-        self.resources = asked
+            # of hosts without inventory of PCPU. Others have room in that
+            # form only if they are not to make it by preemption.
+            asked = resources.merged_resources()
+            pinning = _with_pcpu(summaries)
+            self.decision.found_room(
+                {uuid: free for uuid, free in room.items()
+                 if uuid not in pinning}, asked)
+            plans = self._offered()
+            self.decision.found_room(
+                {uuid: free for uuid, free in room.items()
+                 if uuid in pinning}, asked)
+        requests = list(requests)
+        summaries = dict(summaries)
+        for plan in plans:
+            if plan.host.uuid not in summaries:
+                requests.extend(self.cloud.allocation_requests(
+                    plan.host.uuid, plan.host.name, plan.victims))
+                summaries[plan.host.uuid] = _summary(plan.host)
+        return requests, summaries, version
+
+    def _begin(self, resources, room):
+        self.resources = resources.merged_resources()
         preemption = self._preemption
-        wanted = request.groups(resources)
+        wanted = self._wanted(resources)
         self.decision = core.Cycle(
             self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
@@ -117,16 +146,21 @@ class SchedulingCycle:
             memo=preemption.memo)
         self.cloud.asked_for(resources, wanted, self.decision.search,
                              len(room))
-        self.decision.found_room(room)
-        requests = list(requests)
-        summaries = dict(summaries)
-        for plan in self.decision.offer(
-                any_victims=bool(preemption.known.servers)):
-            if plan.host.uuid not in summaries:
-                requests.extend(self.cloud.allocation_requests(
-                    plan.host.uuid, plan.host.name, plan.victims))
-                summaries[plan.host.uuid] = _summary(plan.host)
-        return requests, summaries, version
+
+    def _wanted(self, resources):
+        """The core's Request, with what Nova will ask for afterwards."""
+        wanted = request.groups(resources)
+        if not resources.cpu_pinning_requested or (
+                CONF.workarounds.disable_fallback_pcpu_query):
+            return wanted
+        return dataclasses.replace(wanted, unpinned=request.groups(
+            utils.resources_from_request_spec(
+                self.asked.context, self.asked.spec_obj, self._host_manager,
+                enable_pinning_translate=False)))
+
+    def _offered(self):
+        return self.decision.offer(
+            any_victims=bool(self._preemption.known.servers))
 
     # -- where Nova sorts hosts ------------------------------------------
 
@@ -276,6 +310,13 @@ def _room(summaries):
         room[root] = capacity.total((room[root], free)) if (
             root in room) else free
     return room
+
+
+def _with_pcpu(summaries):
+    """The uuids of the roots of trees that have inventory of PCPU."""
+    return {summary.get('root_provider_uuid') or uuid
+            for uuid, summary in summaries.items()
+            if 'PCPU' in summary['resources']}
 
 
 def _amounts(alloc_request):

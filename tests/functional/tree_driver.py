@@ -11,6 +11,7 @@
 # under the License.
 """A fake hypervisor whose host is a tree of resource providers."""
 
+from nova import objects
 from oslo_serialization import jsonutils
 
 from nova_preempt.embedded import driver
@@ -24,6 +25,33 @@ def pci_device(number, numa_node):
             'numa_node': numa_node, 'label': 'label_10de_20b0'}
 
 
+def numa_topology(pcpus, huge_pages=0, cells=2, shared=()):
+    """A topology as nova-compute keeps it.
+
+    :param pcpus: for pinning, of each cell
+    :param huge_pages: of 2 MiB, of each cell
+    :param shared: CPUs of the first cell that are not for pinning only
+    """
+    return objects.NUMATopology(cells=[
+        _numa_cell(number, set(range(number * pcpus, (number + 1) * pcpus)),
+                   huge_pages, set() if number else set(shared))
+        for number in range(cells)])
+
+
+def _numa_cell(number, pcpus, huge_pages, shared):
+    cpus = pcpus | shared
+    return objects.NUMACell(
+        id=number, cpuset=shared, pcpuset=pcpus, pinned_cpus=set(),
+        siblings=[{cpu} for cpu in sorted(cpus)],
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=4, total=1 << 22, used=0, reserved=0),
+            objects.NUMAPagesTopology(
+                size_kb=2048, total=huge_pages, used=0, reserved=0)],
+        memory=1 << 14, memory_usage=0, cpu_usage=0, socket=number,
+        network_metadata=objects.NetworkMetadata(
+            physnets=set(), tunneled=False))
+
+
 class TreeFakeDriver(driver.SizedFakeDriver):
     """Nova's fake driver that reports providers below the compute node.
 
@@ -31,6 +59,7 @@ class TreeFakeDriver(driver.SizedFakeDriver):
         amount}, traits)}}, what is below each host; the parent '' is the
         compute node
     :cvar pci: {host: PCI devices as libvirt's driver lists them}
+    :cvar numa: {host: NUMATopology}
     :cvar roots: {host: (traits, {class: amount} of the node's own provider,
         where it is not what the driver says)}
     """
@@ -38,12 +67,17 @@ class TreeFakeDriver(driver.SizedFakeDriver):
     trees = {}
     roots = {}
     pci = {}
+    numa = {}
+    capabilities = dict(driver.SizedFakeDriver.capabilities,
+                        supports_pcpus=True)
 
     def get_available_resource(self, nodename):
         found = super().get_available_resource(nodename)
         devices = self.pci.get(nodename)
         if found and devices:
             found['pci_passthrough_devices'] = jsonutils.dumps(devices)
+        if found and nodename in self.numa:
+            found['numa_topology'] = self.numa[nodename]._to_json()
         return found
 
     def update_provider_tree(self, provider_tree, nodename,

@@ -47,7 +47,7 @@ def is_nested(request: Request) -> bool:
 
     Others do so only where the host's own provider lacks what they ask for.
     """
-    if len(request.groups) > 1 or any(g.suffix for g in request.groups):
+    if request.only is None:
         return True
     return any(
         bool(group.required or group.forbidden)
@@ -58,10 +58,9 @@ def is_nested(request: Request) -> bool:
 
 def needs_tree(request: Request, root: Provider) -> bool:
     """Tell whether it can only be served by several providers there."""
-    return is_nested(request) or any(
-        amount and name not in root.inventories
-        for group in request.groups
-        for name, amount in group.resources.items()
+    request = request.on(root)
+    return request.only is None or (
+        not request.only <= root.inventories.keys() or is_nested(request)
     )
 
 

@@ -56,6 +56,31 @@ class TestOneProvider(unittest.TestCase):
         assert not isinstance(found, Refusal)
         self.assertEqual((SPOT,), found.victims)
 
+    def test_processors_for_pinning(self) -> None:
+        """VCPU takes their place where the host has none, and only there."""
+        request = Request(
+            (Group({"PCPU": 2}),), unpinned=Request.of({"VCPU": 2})
+        )
+        for name in ("VCPU", "PCPU"):
+            root = Provider(
+                "h",
+                0,
+                {name: Inventory(2), "VCPU": Inventory(2)},
+                {"a": {name: 2}},
+            )
+            spot = Candidate("a", {("h", name): 2}, 5)
+            host = Host("h", (root,), (spot,))
+            found = fitting.cheapest_victims(request, host)
+            assert found is not None
+            assert not isinstance(found, Refusal)
+            self.assertEqual((spot,), found.victims)
+            self.assertEqual(5, fitting.lower_bound(request, host))
+            self.assertEqual(
+                {("h", name): 2},
+                fitting.taken(request, host, spot.resources),
+            )
+            self.assertEqual(1, fitting.count(request, host, spot.resources))
+
     def test_less_than_may_be_had(self) -> None:
         root = Provider("h", 0, {"VCPU": Inventory(4, min_unit=3)}, {})
         self.assertEqual(
