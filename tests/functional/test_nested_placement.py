@@ -55,19 +55,18 @@ class RandomTrees(fixtures.TestWithFixtures):
                 'name': each.name, 'uuid': each.uuid,
                 **({'parent_provider_uuid': each.parent_uuid}
                    if each.parent_uuid else {})})
-            path = f'/resource_providers/{each.uuid}'
-            self.call('put', f'{path}/inventories', {
-                'resource_provider_generation': 0, 'inventories': {
-                    name: {'total': inventory.total}
-                    for name, inventory in each.inventories.items()}})
-            self.call('put', f'{path}/traits', {
-                'resource_provider_generation': 1 if each.inventories else (
-                    self.call('get', path)['generation']),
-                'traits': sorted(each.traits)})
-            self.call('put', f'{path}/aggregates', {
-                'resource_provider_generation':
-                self.call('get', path)['generation'],
-                'aggregates': sorted(each.aggregates)})
+            generation = 0
+            for what, value in (
+                    ('inventories', {
+                        name: {'total': inventory.total}
+                        for name, inventory in each.inventories.items()}),
+                    ('traits', sorted(each.traits)),
+                    ('aggregates', sorted(each.aggregates))):
+                if value:
+                    generation = self.call(
+                        'put', f'/resource_providers/{each.uuid}/{what}', {
+                            'resource_provider_generation': generation,
+                            what: value})['resource_provider_generation']
         for uuid in held:
             self.allocate(uuid, held[uuid])
 
@@ -91,7 +90,14 @@ class RandomTrees(fixtures.TestWithFixtures):
             self.call('delete', f'/resource_providers/{each.uuid}')
 
     def offered(self, request):
-        """{(what is taken by slot, mappings)} that Placement offers."""
+        """[(what is taken by slot, mappings)] that Placement offers.
+
+        NOTE: with group_policy=isolate Placement (16.0.0) adds up what it
+        keeps for other candidates, where the group without suffix asks for a
+        class of another one (ResearchContext.copy_arr_if_needed): it offers
+        more than there is, and not all. So it is asked without a policy, and
+        what is not isolated left out.
+        """
         found = self.call('get', '/allocation_candidates?'
                           + urllib.parse.urlencode(_query(request)))
         return [
@@ -100,7 +106,8 @@ class RandomTrees(fixtures.TestWithFixtures):
               for name, amount in item['resources'].items()},
              {suffix: sorted(uuids)
               for suffix, uuids in each['mappings'].items()})
-            for each in found['allocation_requests']]
+            for each in found['allocation_requests']
+            if not request.isolate or _is_isolated(each['mappings'])]
 
     def check(self, seed):
         """Compare one; tell whether somebody has to end."""
@@ -155,8 +162,14 @@ def _depth(host, provider):
     return depth
 
 
+def _is_isolated(mappings):
+    alone = [uuid for suffix, uuids in mappings.items() if suffix
+             for uuid in uuids]
+    return len(set(alone)) == len(alone)
+
+
 def _query(request):
-    params = [('group_policy', 'isolate' if request.isolate else 'none')]
+    params = [('group_policy', 'none')]
     params += [('same_subtree', ','.join(sorted(suffixes)))
                for suffixes in request.same_subtree]
     for group in request.groups:

@@ -21,5 +21,8 @@ CASES = int(os.environ.get('NESTED_PLACEMENT_CASES', '1000'))
 
 class TestRandomTrees(test_nested_placement.RandomTrees):
     def test_many(self):
-        preempting = sum([self.check(10_000 + seed) for seed in range(CASES)])
+        preempting = 0
+        for seed in range(10_000, 10_000 + CASES):
+            with self.subTest(seed):
+                preempting += self.check(seed)
         self.assertGreater(preempting, CASES // 6)
