@@ -24,6 +24,7 @@ from nova.scheduler import utils
 
 from nova_preempt.core import capacity
 from nova_preempt.db import decisions
+from nova_preempt.handover import claim
 
 # Kinds of problems.
 OPEN_DECISION = 'open_decision'
@@ -69,9 +70,11 @@ class Audit:
     def look(self):
         """All Problems, in order of their kind and uuid."""
         self._view.refresh()
-        excused = {victim.server_uuid for decision
-                   in self._decisions.get_decisions(statuses=decisions.OPEN)
+        open_ones = self._decisions.get_decisions(statuses=decisions.OPEN)
+        excused = {victim.server_uuid for decision in open_ones
                    for victim in decision.victims}
+        stand_ins = {uuid for decision in open_ones
+                     for uuid in claim.stand_ins(decision).values()}
         excused |= {victim.server_uuid for _decision, victim
                     in self._decisions.get_victims(decisions.STOPPED)}
         states = {
@@ -81,7 +84,7 @@ class Audit:
         return sorted([*self._open_decisions(),
                        *self._without_allocation(states, excused),
                        *self._with_a_part(states, excused),
-                       *self._without_server(states),
+                       *self._without_server(states, stand_ins),
                        *self._over_capacity(states)])
 
     def _open_decisions(self):
@@ -125,11 +128,12 @@ class Audit:
                     f'preemptible server {server.uuid} on host {server.host} '
                     f'has only {_sorted(has)} of {_sorted(needs)} allocated')
 
-    def _without_server(self, states):
+    def _without_server(self, states, stand_ins):
         consumers = {consumer: name for name, state in states.items()
                      for consumer in state.allocations}
         known, migrations = self._known(consumers)
-        for uuid in sorted(consumers.keys() - known - migrations.keys()):
+        for uuid in sorted(consumers.keys() - known - migrations.keys()
+                           - stand_ins):
             yield Problem(
                 NO_SERVER, uuid,
                 f'consumer {uuid} has allocations on {consumers[uuid]}; Nova '

@@ -16,6 +16,7 @@ wherever the process dies, it says what to finish or to take back.
 """
 
 import dataclasses
+import uuid as uuids
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
@@ -67,6 +68,7 @@ class Claims:
         retained = plan.retained()
         changes = [_reduced(consumer, plan.host, retained[consumer.uuid])
                    for consumer in consumers]
+        changes, holders = _replaced(changes, plan, decision.uuid)
         changes.append(target)
 
         decision = dataclasses.replace(
@@ -77,6 +79,8 @@ class Claims:
                         for slots in retained.values()),
                     'allocations': {uuid: dict(item['resources']) for
                                     uuid, item in allocations.items()},
+                    # Who holds the rest of victims that have none of it.
+                    **({'stand_ins': holders} if holders else {}),
                     # By which the recovery knows our claim again.
                     'consumer_generation': (target.generation or 0) + 1})
         self.active.add(decision.uuid)
@@ -152,3 +156,35 @@ def _reduced(consumer, host, retained):
         allocations.setdefault(uuid, {'resources': {}})[
             'resources'][name] = amount
     return consumer.with_allocations(allocations)
+
+
+def _replaced(consumers, plan, decision_uuid):
+    """([Consumer], {uuid of a victim: that of who holds what it retains}).
+
+    For the victims that must have nothing on the host, see Plan.displaced().
+    The stand-in is a consumer that Nova does not know, so that no service of
+    Nova touches it, as the other half of a migration's allocations. It lives
+    until its victim has ended, or has got its allocations back.
+    """
+    displaced = plan.displaced()
+    own = {provider.uuid for provider in plan.host.providers}
+    found, holders = [], {}
+    for consumer in consumers:
+        held = {uuid: item for uuid, item in consumer.allocations.items()
+                if uuid in own}
+        if consumer.uuid not in displaced or not held:
+            found.append(consumer)
+            continue
+        stand_in = holders[consumer.uuid] = str(uuids.uuid5(
+            uuids.NAMESPACE_OID, f'{decision_uuid} {consumer.uuid}'))
+        found.append(consumer.with_allocations(
+            {uuid: item for uuid, item in consumer.allocations.items()
+             if uuid not in own}))
+        found.append(placement_api.Consumer(
+            stand_in, held, None, consumer.project_id, consumer.user_id))
+    return found, holders
+
+
+def stand_ins(decision):
+    """{uuid of a victim: that of who holds what it retains, if not it}."""
+    return decision.record.get('stand_ins', {})

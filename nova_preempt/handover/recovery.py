@@ -32,6 +32,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core import liveness
 from nova_preempt.db import decisions
+from nova_preempt.handover import claim
 from nova_preempt.handover import terminator
 
 LOG = logging.getLogger(__name__)
@@ -150,7 +151,8 @@ class Recovery:
         forced = {}
         for _ in range(_TRIES):
             there = self._there(decision)
-            changes = self._release(decision) + self._restored(there)
+            changes = [*self._release(decision), *self._restored(there),
+                       *self._relieved(decision)]
             try:
                 if changes:
                     self._placement.post_allocations(changes)
@@ -260,6 +262,13 @@ class Recovery:
                     victim.consumer_user_id or victim.user_id))
         return restored
 
+    def _relieved(self, decision):
+        """What takes from stand-ins what they hold for victims."""
+        consumers = [self._placement.get_consumer(uuid) for uuid in
+                     claim.stand_ins(decision).values()]
+        return [consumer.with_allocations({}) for consumer in consumers
+                if consumer.allocations]
+
     def _is_used(self, decision, target):
         """Whether the server has come to that host in another way since.
 
@@ -283,7 +292,7 @@ class Recovery:
         :returns: {uuid: status} of those that have ended by that
         """
         forced = {}
-        release = self._release(decision)
+        release = [*self._release(decision), *self._relieved(decision)]
         if release:
             self._placement.post_allocations(release)
         failure = None

@@ -32,6 +32,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import claim
 from nova_preempt.handover import ends
 from nova_preempt.handover import wanted
 
@@ -338,6 +339,9 @@ class Work:
     def _done(self, end, status):
         if status == db_decisions.MIGRATED and end.victim.notice_s:
             self._terminator.clients.nova.clear_notice(end.uuid)
+        stand_in = claim.stand_ins(end.decision).get(end.uuid)
+        if stand_in is not None:
+            self._terminator.clients.placement.delete_allocations(stand_in)
         now = timeutils.utcnow()
         lifetime_s = None
         if end.victim.launched_at is not None:

@@ -26,6 +26,7 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import retrying
 from nova_preempt.core.scheduling import joining
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import claim
 
 
 class CapacityReleasing(Exception):
@@ -96,7 +97,8 @@ class ReleaseWaiter:
                     victim.last_resort or core_actions.last_resort(
                         victim.action, actions))
         return {uuid: joining.Ending(decision.uuid, servers,
-                                     max(0, notice_s))
+                                     max(0, notice_s),
+                                     claim.stand_ins(decision))
                 for uuid, servers in by_provider.items()}
 
     def waiting(self, provider_uuid):

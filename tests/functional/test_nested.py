@@ -15,8 +15,10 @@ from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
+from nova_preempt.handover import audit
 from nova_preempt.scheduler import endpoint
 from tests.functional import base
 from tests.functional import tree_driver
@@ -41,6 +43,8 @@ class TreeTestCase(base.PreemptionTestCase):
 
     def setUp(self):
         super().setUp()
+        # These take long enough that on a busy machine a heartbeat is late.
+        self.flags(service_down_time=3600)
         self._flavors = {}
 
     def add_tree(self, name, tree, root=((), {})):
@@ -119,6 +123,9 @@ class TestGpus(TreeTestCase):
         self.wait_consistent()
         decision = self.last_decision()
         self.assertTrue(decision.record['optimal'])
+        self.assertEqual(
+            {name: {'CUSTOM_GPU': 1} for name in self.gpus_of(server['id'])},
+            decision.record['devices'])
         return decision
 
     def test_one_and_two_and_four(self):
@@ -182,11 +189,19 @@ class TestPCIDevices(TreeTestCase):
         self.addCleanup(setattr, self.driver_class, 'pci', {})
         self.add_tree('host', {})
 
-    def pci_flavor(self, count, preemptible=False):
+    def pci_flavor(self, count, preemptible=False, **extra_specs):
         kind = 'spot' if preemptible else 'normal'
         return self.create_flavor(
             f'{kind}-pci-{count}', 1, 1024, 10, preemptible,
-            **{'pci_passthrough:alias': f'gpu:{count}'})
+            **{'pci_passthrough:alias': f'gpu:{count}'}, **extra_specs)
+
+    def fill(self):
+        """{size: ids of spot servers of so many devices}."""
+        spots = {}
+        for size, uptime_s in ((4, 1800), (2, 600), (1, 2400), (1, 300)):
+            spots.setdefault(size, []).append(self.boot_spot(
+                f'spot-{size}', 'host', uptime_s, self.spots[size]))
+        return spots
 
     def addresses(self, server_id):
         """Of the devices that nova-compute has given to a server."""
@@ -200,9 +215,9 @@ class TestPCIDevices(TreeTestCase):
         return {name.partition('_')[2].lower()
                 for name in self.devices(server_id) if '_' in name}
 
-    def check(self, flavor, size, victims):
+    def check(self, size, victims):
         freed = set().union(*map(self.addresses, victims))
-        server = self.boot_normal(flavor=flavor)
+        server = self.boot_normal(flavor=self.normal[size])
         self.assertEqual(set(victims), self.last_victims())
         self.assertEqual(size, len(self.addresses(server['id'])))
         self.assertLessEqual(self.addresses(server['id']), freed)
@@ -210,20 +225,55 @@ class TestPCIDevices(TreeTestCase):
                          self.allocated(server['id']))
         self.wait_consistent()
         self._run_periodics()
+        return server['id']
 
     def test_sizes(self):
-        spots = {}
-        for size, uptime_s in ((4, 1800), (2, 600), (1, 2400), (1, 300)):
-            if size not in spots:
-                flavor = self.pci_flavor(size, preemptible=True)
-            spots.setdefault(size, []).append(self.boot_spot(
-                f'spot-{size}', 'host', uptime_s, flavor))
-        one = self.pci_flavor(1)
-        self.check(one, 1, [spots[1][1]])
-        self.check(self.pci_flavor(2), 2, [spots[2][0]])
-        self.check(self.pci_flavor(4), 4, [spots[4][0]])
-        self.check(one, 1, [spots[1][0]])
-        self.boot_in_vain(flavor=one)
+        self.spots = {size: self.pci_flavor(size, preemptible=True)
+                      for size in (1, 2, 4)}
+        self.normal = {size: self.pci_flavor(size) for size in (1, 2, 4, 8)}
+        spots = self.fill()
+        self.delete(self.check(8, [
+            server for servers in spots.values() for server in servers]))
+        spots = self.fill()
+        self.check(1, [spots[1][1]])
+        self.check(2, [spots[2][0]])
+        self.check(4, [spots[4][0]])
+        self.check(1, [spots[1][0]])
+        self.boot_in_vain(flavor=self.normal[1])
+
+    def test_the_rest_is_held_during_a_notice(self):
+        self.flags(maximum_notice_s=1000, group='preemption')
+        spot = self.pci_flavor(4, preemptible=True,
+                               **{'preemptible:notice_s': '1000'})
+        cheap = self.boot_spot('cheap', 'host', 60, spot)
+        self.boot_spot('dear', 'host', 1800, spot)
+        had = self.devices(cheap)
+        first = self.boot('first', self.pci_flavor(1))
+        self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
+            cheap)['metadata'], 'notice')
+        self.assertEqual({}, self.devices(cheap))
+        stand_in = self.last_decision().record['stand_ins'][cheap]
+        rest = {name: item for name, item in had.items()
+                if name not in self.devices(first)} | {'host': had['host']}
+        self.assertEqual(rest, self.devices(stand_in))
+        self.assertEqual(3, len(rest) - 1)
+        # nova-compute neither minds it nor restores the victim's devices.
+        self._run_periodics()
+        self.assertEqual(({}, rest), (self.devices(cheap),
+                                      self.devices(stand_in)))
+        clients = self.scheduler.preemption.clients
+        self.assertEqual([], audit.Audit(
+            clients.placement, self.scheduler.preemption.known.servers,
+            self.decisions, clients.get_cells, 3600).look())
+        # What it holds is waited for, and nobody else ends for it.
+        second = self.boot('second', self.pci_flavor(2))
+        self.wait_for(lambda: self.scheduler.preemption.releasing._taken,
+                      'the second one to wait')
+        self.api.post_server_action(cheap, {'os-stop': None})
+        self.wait(first)
+        self.wait(second)
+        self.assertEqual({cheap}, self.last_victims())
+        self.wait_consistent()
 
 
 class TestKinds(TreeTestCase):

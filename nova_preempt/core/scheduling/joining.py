@@ -39,17 +39,26 @@ class Ending:
     """Victims of one decision that have not ended yet, on one host.
 
     ``actions``: {uuid of a victim: what happens to it}. ``notice_s``: how
-    much of their notice is left.
+    much of their notice is left. ``holders``: {uuid of a victim: that of who
+    holds for it what it may not hold itself}, see Plan.displaced().
     """
 
     decision_uuid: str
     actions: Mapping[str, str]
     notice_s: float = 0.0
+    holders: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def held(self, host: Host, victim: str) -> dict[Slot, int]:
+        """Return what a victim has there that nobody has taken yet."""
+        held = host.held(victim)
+        if victim in self.holders:
+            held |= host.held(self.holders[victim])
+        return held
 
     def freed(self, host: Host) -> dict[Slot, int]:
         """Return what they give up there that nobody has taken yet."""
         return capacity.total(
-            {slot: n for slot, n in host.held(uuid).items()
+            {slot: n for slot, n in self.held(host, uuid).items()
              if actions.frees(slot[1], action)}
             for uuid, action in self.actions.items()
         )
@@ -65,6 +74,16 @@ class Releasing:
     endings: tuple[Ending, ...]
     waiting: tuple[Resources, ...] = ()
 
+    def held(self, host: Host, uuid: str) -> dict[Slot, int]:
+        """Return what anybody has there, be it one of the victims."""
+        for ending in self.endings:
+            if uuid in ending.holders:
+                return ending.held(host, uuid)
+        return host.held(uuid)
+
+
+NOTHING = Releasing(())
+
 
 def join(
     request: Request,
@@ -79,6 +98,7 @@ def join(
     :param host: its candidates do not count
     :param may_wait: given the notice that is left, whether the request may
     """
+    request = request.on(host.root)
     usable = sorted(
         releasing.endings, key=lambda each: (each.notice_s, each.decision_uuid)
     )

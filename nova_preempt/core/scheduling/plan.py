@@ -100,27 +100,16 @@ class Plan:
         long as they live: until then it is not free, and a roll-back needs
         it. What a provider would refuse as an allocation (less than min_unit,
         not a multiple of step_size) cannot be kept.
-
-        Who has PCI devices keeps nothing: nova-compute would restore what is
-        missing of a server that has any allocation, and fail.
         """
         missing = dict(self.missing)
         inventories = {
             provider.uuid: provider.inventories
             for provider in self.host.providers
         }
-        devices = {
-            provider.uuid
-            for provider in self.host.providers
-            if _PCI_DEVICE in provider.traits
-        }
         kept: dict[str, dict[Slot, int]] = {}
         for victim in self.victim_set.victims:
             rest = kept[victim.uuid] = {}
-            held = self.host.held(victim.uuid)
-            if not devices.isdisjoint([uuid for uuid, _ in held]):
-                continue
-            for slot, amount in held.items():
+            for slot, amount in self.host.held(victim.uuid).items():
                 taken = min(victim.resources.get(slot, 0),
                             missing.get(slot, 0))
                 missing[slot] = missing.get(slot, 0) - taken
@@ -130,3 +119,26 @@ class Plan:
                 if left >= max(1, inventory.min_unit):
                     rest[slot] = left
         return kept
+
+    def displaced(self) -> frozenset[str]:
+        """Return the uuids of victims that lose PCI devices.
+
+        Of a server that has any allocation nova-compute restores those of its
+        devices, and fails where they are another's. So these must have none:
+        somebody else has to hold what is retained for them.
+        """
+        devices = {
+            provider.uuid
+            for provider in self.host.providers
+            if _PCI_DEVICE in provider.traits
+        }
+        if not devices:
+            return frozenset()
+        return frozenset(
+            uuid
+            for uuid, rest in self.retained().items()
+            if any(
+                slot[0] in devices and rest.get(slot) != amount
+                for slot, amount in self.host.held(uuid).items()
+            )
+        )

@@ -274,7 +274,7 @@ class Search:
             {},
             VictimSet(
                 tuple(
-                    Candidate(uuid, host.held(uuid), 0)
+                    Candidate(uuid, releasing.held(host, uuid), 0)
                     for uuid in sorted(ending)
                 ),
                 0,
@@ -306,11 +306,12 @@ class Search:
     ) -> list[Placement]:
         """Return ways to place the request once these servers are gone."""
         host = Host(name, tuple(providers))
+        held = self._releasing.get(host.uuid, joining.NOTHING).held
         return fitting.placements(
             self._request,
             host,
             capacity.total(
-                self._policy.freed(server, host.held(server.uuid))
+                self._policy.freed(server, held(host, server.uuid))
                 for server in servers
             ),
         )

@@ -119,7 +119,7 @@ class TestRollBack(unittest.TestCase):
         for uuid in 'ab':
             self.nova.put(uuid)
 
-    def roll_back(self, **values):
+    def roll_back(self, record=None, **values):
         """What becomes of the victims: {uuid: status}."""
         victims = tuple(db_decisions.Victim(
             uuid, status=db_decisions.ENDING,
@@ -127,7 +127,8 @@ class TestRollBack(unittest.TestCase):
             for uuid in 'ab')
         self.decisions = FakeDatabase(db_decisions.Decision(
             'd', 'new', owner='me', status=db_decisions.CLAIMED, host='host1',
-            provider_uuid='rp', record={'consumer_generation': 1},
+            provider_uuid='rp',
+            record={'consumer_generation': 1, **(record or {})},
             victims=victims))
         return self.again()
 
@@ -152,6 +153,20 @@ class TestRollBack(unittest.TestCase):
         self.assertEqual([], self.nova.calls)
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
+
+    def test_what_a_stand_in_holds_is_the_victims_again(self):
+        self.placement.capacity = 3
+        self.placement.give('stand-in', 1)
+        found = self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
+        self.assertEqual({db_decisions.KEPT}, set(found.values()))
+        self.assert_space(**{'a': 1, 'b': 1, 'stand-in': 0, 'new': 0})
+
+    def test_a_stand_in_of_one_that_is_gone(self):
+        self.placement.capacity = 3
+        self.placement.give('stand-in', 1)
+        del self.nova.servers['a']
+        self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
+        self.assert_space(**{'a': 0, 'b': 1, 'stand-in': 0, 'new': 0})
 
     def test_notice_is_taken_back(self):
         self.roll_back(notice_s=5)

@@ -94,6 +94,19 @@ class TestJoin(unittest.TestCase):
         self.assertEqual((), join(size(2), 8, endings, (), 59))
         self.assertEqual(('a',), join(size(2), 8, endings, (), 60))
 
+    def test_what_another_holds_for_a_victim(self) -> None:
+        host = Host('host', (Provider('rp', 1, {
+            'VCPU': Inventory(8)}, {'other': {'VCPU': 3},
+                                    'rest': {'VCPU': 5}}),))
+        releasing = joining.Releasing((joining.Ending(
+            'd', {'victim': 'delete'}, holders={'victim': 'other'}),))
+        self.assertEqual({('rp', 'VCPU'): 3},
+                         releasing.held(host, 'victim'))
+        self.assertEqual({('rp', 'VCPU'): 5}, releasing.held(host, 'rest'))
+        for number, joined in ((3, releasing.endings), (4, ())):
+            self.assertEqual(joined, joining.join(
+                Request.of({'VCPU': number}), host, releasing))
+
     def test_nobody_ends(self) -> None:
         self.assertEqual((), join(size(2), 8, {}))
 
