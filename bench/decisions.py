@@ -35,9 +35,14 @@ from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.promises import Promises
 from nova_preempt.core.classes.rounds import Claimant
-from nova_preempt.core.model import SECOND, Inventory, Request, Server
+from nova_preempt.core.model import (
+    SECOND,
+    Inventory,
+    Request,
+    Server,
+    microseconds,
+)
 from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import availability
 from nova_preempt.simulator import memory
 

@@ -11,20 +11,16 @@
 # under the License.
 """Classes of service, and how well what they promise is kept."""
 
-import datetime
-
 from oslo_utils import timeutils
 
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.core.backlog import history
+from nova_preempt.core.model import microseconds
 from nova_preempt.db import class_servers
 
 #: The microversion that brought them.
 SINCE = '1.5'
-
-_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 (as times are here)
-_US = datetime.timedelta(microseconds=1)
 
 _described = schemas.described
 _object = schemas.make_object
@@ -81,7 +77,7 @@ def shown(call, request, changes, servers):
     :param changes: its history
     :param servers: as they are shown, to which theirs is added
     """
-    now_us = (timeutils.utcnow() - _EPOCH) // _US
+    now_us = microseconds(timeutils.utcnow())
     known = call.services.classes
     qos = known and known.table.classes.find(request.class_name)
     if known:

@@ -11,12 +11,8 @@
 # under the License.
 """The order of requests that wait by what their classes promise."""
 
-import datetime
-
 from nova_preempt.core.classes import order
-
-_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 (as times are here)
-_US = datetime.timedelta(microseconds=1)
+from nova_preempt.core.model import microseconds
 
 
 class Qos:
@@ -37,7 +33,7 @@ class Qos:
         of = {request.uuid: request for request in requests}
         clocks = self._claims.clocks(of.values())
         overheads_us = self._claims.overheads_us(of.values())
-        now_us = (now - _EPOCH) // _US
+        now_us = microseconds(now)
         return [of[uuid] for uuid in order.ordered(
             self._claims.table.classes,
             (self._claim(request, clocks[uuid], overheads_us[uuid], now_us)

@@ -11,18 +11,14 @@
 # under the License.
 """What was asked of a server, as Nova has recorded it."""
 
-import datetime
-
 from nova import objects
 
 from nova_preempt.core.classes import records
+from nova_preempt.core.model import microseconds
 
 # By what an instance comes to run on a host, and since when, say these.
 _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
            'compute_unshelve_instance')
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_US = datetime.timedelta(microseconds=1)
 
 
 def record(instance):
@@ -74,4 +70,4 @@ def _run(context, instance, item):
 
 def _us(at):
     """Microseconds since the epoch, None for None."""
-    return at and (at - _EPOCH) // _US
+    return at and microseconds(at)

@@ -42,6 +42,14 @@ Amounts: TypeAlias = Mapping[Any, int]
 #: micro-units in one second
 SECOND = 1_000_000
 
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def microseconds(when: datetime.datetime) -> int:
+    """Return a time since the epoch; a naive one is taken to be UTC."""
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=when.tzinfo)
+    return (when - epoch) // _MICROSECOND
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:

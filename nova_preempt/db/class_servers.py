@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks as core
 from nova_preempt.core.classes import records
+from nova_preempt.core.model import microseconds
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_models
 from nova_preempt.db import models
@@ -34,9 +35,6 @@ _OVERHEAD = class_models.ClassOverhead
 
 # Of a server of a request that may be in Nova.
 _THERE = (model.BUILDING, model.RUNNING, model.AWAY)
-
-_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 (as columns are)
-_US = datetime.timedelta(microseconds=1)
 
 _TIMES = ('running_us', 'waiting_us', 'binding_us')
 _MARK = ('admitted_us', 'since_us', 'last_us', 'gaps')
@@ -168,7 +166,7 @@ def preemptions(database, uuids):
 
 
 def _us(at):
-    return at and (at - _EPOCH) // _US
+    return at and microseconds(at)
 
 
 @retries.retried_upsert

@@ -26,6 +26,7 @@ import itertools
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks
+from nova_preempt.core.model import microseconds
 
 #: What a change to a state tells the clocks.
 KINDS: Mapping[str, clocks.Kind] = {
@@ -41,7 +42,6 @@ MOST_CHANGES = 1000
 _RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
 _WAITS = (model.WAITING, model.EVICTED)
 _US = datetime.timedelta(microseconds=1)
-_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _sums(
     not_before: datetime.datetime | None,
 ) -> tuple[model.Change, ...]:
     history = History(changes, not_before=not_before)
-    times = clocks_of(history).at((until - _EPOCH) // _US)
+    times = clocks_of(history).at(microseconds(until))
     begun = changes[0].at
     placed = _not_before(begun, history) + times.waiting_us * _US
     return (
@@ -222,7 +222,7 @@ def clocks_of(history: History) -> clocks.Clocks:
     """
     return clocks.Clocks(
         clocks.Event(
-            (_not_before(change.at, history) - _EPOCH) // _US,
+            microseconds(_not_before(change.at, history)),
             KINDS[change.state],
         )
         for change in history.changes

@@ -14,19 +14,15 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 
 from nova_preempt.core import capacity
-from nova_preempt.core.model import Resources, Server, SlotAmounts
+from nova_preempt.core.model import (
+    Resources,
+    Server,
+    SlotAmounts,
+    microseconds,
+)
 from nova_preempt.core.scheduling.policy import Policy
-
-_MICROSECOND = datetime.timedelta(microseconds=1)
-
-
-def microseconds(when: datetime.datetime) -> int:
-    """Return a time as a whole number, for differences."""
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=when.tzinfo)
-    return (when - epoch) // _MICROSECOND
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@
 import unittest
 
 from nova_preempt.core import costs
-from nova_preempt.core.model import Inventory, Request
+from nova_preempt.core.model import Inventory, Request, microseconds
 from nova_preempt.core.scheduling import plans
-from nova_preempt.core.scheduling.tenants import microseconds
 from nova_preempt.simulator import cloud
 from nova_preempt.simulator import memory
 from tests.unit.core.scheduling import world
