@@ -129,11 +129,12 @@ class Cloud:
             time.sleep(POLL_S)
 
     def delete(self, uuids):
-        for uuid in uuids:
-            _insist(lambda uuid=uuid: self._compute.delete(
-                f'/servers/{uuid}'), gone=404)
+        # Of whom Nova says that there is none may be listed for ever.
+        known = {uuid for uuid in uuids if _insist(
+            lambda uuid=uuid: self._compute.delete(f'/servers/{uuid}'),
+            gone=404)}
         until = time.monotonic() + PATIENCE_S
-        while set(uuids) & self.servers().keys():
+        while known & self.servers().keys():
             if time.monotonic() > until:
                 raise SystemExit('servers do not go away')
             time.sleep(POLL_S)

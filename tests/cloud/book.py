@@ -36,6 +36,7 @@ class Wish:
         than ERROR
     :ivar fault: the message of its first fault
     :ivar excused: whether a service was away meanwhile
+    :ivar unknown: whether Nova said, when it was deleted, that there is none
     """
 
     name: str
@@ -48,6 +49,7 @@ class Wish:
     well_at: float = dataclasses.field(default_factory=time.monotonic)
     fault: str | None = None
     excused: bool = True
+    unknown: bool = False
 
     @property
     def preemptible(self):
@@ -156,6 +158,7 @@ class Book:
             self._compute.delete(f'/servers/{wish.uuid}')
         except ks_exc.NotFound:
             wish.status = 'gone'
+            wish.unknown = True
         except ks_exc.ClientException:
             with self._lock:
                 wish.deleted = None
@@ -185,15 +188,29 @@ class Book:
             self._delete(wish)
         return len(lost)
 
+    def half_recorded(self):
+        """How many Nova lists, but says of each that there is none.
+
+        A conductor that ends between its record of the server in a cell and
+        that of the cell leaves one: nobody can delete it by nova-api.
+        """
+        return sum(self._wishes[name].unknown
+                   for name in self._list() if name in self._wishes)
+
+    def _list(self):
+        return {server['name']: server for server in self._compute.get(
+            f'/servers/detail?name=^{outages.PREFIX}').json()['servers']}
+
     def _look(self):
-        """{name: server}, all there are."""
+        """{name: server}, all there are but who are half recorded."""
         with self._lock:
             before = {name for name, wish in self._wishes.items()
                       if wish.uuid}
-        found = {server['name']: server for server in self._compute.get(
-            f'/servers/detail?name=^{outages.PREFIX}').json()['servers']}
+        found = self._list()
         with self._lock:
             for name, wish in self._wishes.items():
+                if wish.unknown:
+                    found.pop(name, None)
                 if name in found:
                     self._see(wish, found[name])
                 elif name in before:

@@ -15,6 +15,8 @@ import threading
 import unittest
 from unittest import mock
 
+from keystoneauth1 import exceptions as ks_exc
+
 from tests.cloud import book
 
 NAME = 'outages-me-normal.half-0'
@@ -95,6 +97,21 @@ class TestBook(unittest.TestCase):
         self.assertEqual([f'{NAME} is ACTIVE, and was deleted'], self.see())
         self.listed = []
         self.assertEqual([], self.book.unwanted())
+
+    def test_who_is_listed_though_there_is_none(self):
+        self.boot()
+        self.see(status='BUILD', task='scheduling')
+        self.assertEqual(1, self.book.give_up())
+        self.assertEqual([f'{NAME} is BUILD, scheduling'],
+                         self.book.unsettled())
+        self.assertEqual(0, self.book.half_recorded())
+        self.compute.delete.side_effect = ks_exc.NotFound
+        self.assertEqual(1, self.book.delete_again())
+        self.assertEqual(1, self.book.half_recorded())
+        self.assertEqual([], self.book.unsettled() + self.book.unwanted())
+        self.assertEqual(0, self.book.delete_again())
+        self.listed = []
+        self.assertEqual(0, self.book.half_recorded())
 
     def test_who_has_ended(self):
         self.boot('spot.half')
