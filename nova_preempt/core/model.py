@@ -146,7 +146,7 @@ class Host:
     ``providers``: the root, whose uuid is the host's, comes first; then, as
     far as a request asks for them, those below it and those that share their
     inventory with the host, which are the roots of other trees.
-    ``candidates`` are among those that use the providers.
+    ``candidates`` use some of them.
     """
 
     name: str
@@ -251,15 +251,11 @@ class Request:
 
     @functools.cached_property
     def only(self) -> frozenset[str] | None:
-        """The classes asked for where there is one group without suffix.
-
-        None of other requests.
-        """
+        """The classes of a single group without suffix, None of others."""
         if len(self.groups) > 1 or any(each.suffix for each in self.groups):
             return None
-        return frozenset(
-            name for name, amount in self.resources.items() if amount
-        )
+        wanted = self.resources
+        return frozenset(name for name in wanted if wanted[name])
 
     @property
     def resources(self) -> Resources:
