@@ -36,7 +36,9 @@ import numpy.typing as npt
 import scipy.optimize
 import scipy.sparse
 
+from nova_preempt.core.batch import cuts
 from nova_preempt.core.batch import flow
+from nova_preempt.core.batch import matrix
 from nova_preempt.core.batch.arrays import NO
 from nova_preempt.core.batch.table import Table
 from nova_preempt.core.batch.units import Unit
@@ -49,6 +51,8 @@ _OPTIMAL, _INFEASIBLE = 0, 2
 
 #: Reduced costs above that are looked at later, and how much more then.
 _FIRST_CUT = 0.01
+#: How often the bound is looked for again with what it violates cut off.
+_ROUNDS = 3
 _MORE = 4
 #: Sums that are closer are equal: they are of floats.
 _EXACT = 1e-9
@@ -73,6 +77,18 @@ class Answer:
     proven: bool
     value: float = np.inf
     bound: float = -np.inf
+
+
+def _with_bound(answer: Answer, gap: float, *bounds: float) -> Answer:
+    """Return it with what is known by now of its bound."""
+    bound = max(answer.bound, *bounds)
+    return dataclasses.replace(
+        answer, bound=bound,
+        proven=answer.value - bound <= _tolerance(answer, gap))
+
+
+def _tolerance(answer: Answer, gap: float) -> float:
+    return max(gap, _EXACT) * abs(answer.value)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,6 +131,7 @@ class Program:
         ])
         self._most = most[self._f, self._j]
         self._matrix, self._low, self._high = self._constraints(wanted)
+        self._rounds = 0
 
     def ask(
         self,
@@ -156,8 +173,10 @@ class Program:
         is known from the program in which servers are divisible (its reduced
         cost), so that any placement with it is at least so much below the
         bound which that gives. At first those are left out that cost more
-        than a hundredth of the largest score, then those with which a
-        placement cannot be better by more than the gap.
+        than a hundredth of the largest score. If what is found is not known
+        to be good enough, the bound is made tighter (``cuts.py``); then those
+        are left out with which a placement cannot be better by more than the
+        gap.
 
         :param least: so many servers in all
         """
@@ -169,34 +188,54 @@ class Program:
         relaxed = self._relaxed(goal, low, high, left_s(), least)
         if relaxed.status != _OPTIMAL:
             return Answer(None, (), relaxed.status == _INFEASIBLE)
-        extra = np.abs(relaxed.lower.marginals)
-        bound, cut = float(relaxed.fun), _FIRST_CUT
-        best = Answer(None, (), proven=False)
-        value = np.inf
+        best, cut = Answer(None, (), proven=False), _FIRST_CUT
         while (seconds := left_s()) > 0:
+            extra = np.abs(relaxed.lower.marginals)
+            bound = float(relaxed.fun)
             some = np.where((extra > cut) & (low == 0), 0, high)
             some[len(self._f):] = high[len(self._f):]
             found = self._milp(goal, low, some, seconds, gap / 2, least)
-            if found.where is not None and found.value < value:
-                best, value = found, found.value
+            if found.where is not None and found.value < best.value:
+                best = dataclasses.replace(found, bound=best.bound)
             everything = cut > extra.max(initial=0)
-            known = found.bound if everything else min(
-                bound + cut, found.bound)
             if best.where is None:
                 if everything:
                     return dataclasses.replace(best, proven=found.proven)
                 cut *= _MORE
                 continue
-            tolerance = max(gap, _EXACT) * abs(value)
-            best = dataclasses.replace(
-                best, bound=max(bound, known),
-                proven=value - known <= tolerance,
-            )
-            needed = value - bound - tolerance
+            best = _with_bound(best, gap, bound, found.bound if everything
+                               else min(bound + cut, found.bound))
+            while not (best.proven or everything) and self._tighten(
+                relaxed.x
+            ):
+                tighter = self._relaxed(goal, low, high, left_s(), least)
+                if tighter.status != _OPTIMAL:
+                    break
+                relaxed, bound = tighter, float(tighter.fun)
+                best = _with_bound(best, gap, bound)
+            needed = best.value - bound - _tolerance(best, gap)
             if best.proven or everything or needed <= cut:
                 return best
             cut = min(_MORE * cut, needed)
         return best
+
+    def _tighten(self, x: Array) -> bool:
+        """Cut off what whole servers cannot be; say whether that is new."""
+        if self._rounds == _ROUNDS:
+            return False
+        self._rounds += 1
+        found = cuts.cuts(
+            self._table.problem.demand[self._f], self._table.free, self._j,
+            x[: len(self._f)])
+        if found is None:
+            return False
+        rows, right = found
+        units = scipy.sparse.csr_array((len(right), len(self._rows)))
+        self._matrix = scipy.sparse.vstack(
+            [self._matrix, scipy.sparse.hstack([rows, units])], format="csr")
+        self._low = np.append(self._low, np.full(len(right), -np.inf))
+        self._high = np.append(self._high, right)
+        return True
 
     def _bounds(
         self, must: Sequence[bool], may: Sequence[bool]
@@ -284,7 +323,7 @@ class Program:
 
     def _constraints(self, wanted: Array) -> tuple[Any, Array, Array]:
         """Return the matrix, and between what its rows have to be."""
-        rows = _Matrix(len(self._f) + len(self._rows))
+        rows = matrix.Matrix(len(self._f) + len(self._rows))
         table = self._table
         hosts, begins = np.unique(self._j, return_index=True)
         for j, here in zip(
@@ -323,40 +362,6 @@ class Program:
                     np.array([1, -len(row.units)]), -np.inf, 0,
                 )
         return rows.done()
-
-
-class _Matrix:
-    """Rows of a sparse matrix."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._columns: list[Array] = []
-        self._values: list[Array] = []
-        self._low: list[float] = []
-        self._high: list[float] = []
-
-    def add(
-        self, columns: Array, values: Array, low: float, high: float
-    ) -> None:
-        # Errors of the solver are to be shares of the largest.
-        largest = float(np.abs(values).max(initial=0)) or 1.0
-        some = np.flatnonzero(values)
-        self._columns.append(columns[some])
-        self._values.append(values[some] / largest)
-        self._low.append(low / largest)
-        self._high.append(high / largest)
-
-    def done(self) -> tuple[Any, Array, Array]:
-        lengths = [len(columns) for columns in self._columns]
-        matrix = scipy.sparse.csr_array(
-            (
-                np.concatenate([np.zeros(0), *self._values]),
-                np.concatenate([np.zeros(0, np.int64), *self._columns]),
-                np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
-            ),
-            shape=(len(lengths), self._width),
-        )
-        return matrix, np.array(self._low), np.array(self._high)
 
 
 def _rows(units: Sequence[Unit]) -> list[_Row]:

@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import itertools
+import random
+import unittest
+
+import numpy as np
+
+from nova_preempt.core.batch import cuts
+
+
+def found(demand, free, hosts, x):
+    return cuts.cuts(np.array(demand), np.array(free), np.array(hosts),
+                     np.array(x, dtype=float))
+
+
+class TestCuts(unittest.TestCase):
+
+    def test_half_a_server(self):
+        rows, right = found([[2]], [[3]], [0], [1.5])
+        self.assertEqual(([1], 1), (rows.toarray()[0].tolist(), right[0]))
+
+    def test_nothing_to_cut_off(self):
+        for demand, free, x in (
+                ([[2]], [[3]], [1]), ([[2]], [[4]], [1.5]),
+                ([[2], [3]], [[9]], [1.5, 2]), ([[0]], [[0]], [1.5]),
+                ([[2 ** 60]], [[2 ** 61 - 1]], [1.5])):
+            self.assertIsNone(found(demand, free, [0] * len(x), x))
+
+    def test_servers_that_fit_stay(self):
+        """Of all whole numbers that fit none is cut off; what was is."""
+        chance = random.Random(3)
+        several = 0
+        for _ in range(300):
+            count, hosts = chance.randint(1, 5), []
+            demand = [[chance.randint(0, 9) for _ in range(2)]
+                      for _ in range(count)]
+            free = [[chance.randint(1, 20) for _ in range(2)]
+                    for _ in range(2)]
+            hosts = [chance.randrange(2) for _ in range(count)]
+            x = [chance.random() * 4 for _ in range(count)]
+            answer = found(demand, free, hosts, x)
+            if answer is None:
+                continue
+            rows, right = answer
+            several += len(right) > 1
+            self.assertTrue((rows @ np.array(x) > right).all())
+            for whole in itertools.product(range(5), repeat=count):
+                used = np.zeros((2, 2), dtype=int)
+                np.add.at(used, hosts, np.array(demand) * np.array(
+                    whole)[:, None])
+                if (used <= free).all():
+                    self.assertTrue((rows @ np.array(whole) <= right).all(),
+                                    (demand, free, hosts, whole))
+        self.assertLess(50, several)
+
+
+if __name__ == '__main__':
+    unittest.main()
