@@ -25,7 +25,6 @@ from oslo_log import log as logging
 from nova_preempt.cloud import request
 from nova_preempt.core.backlog import chosen
 from nova_preempt.db import chosen_hosts as db
-from nova_preempt.scheduler import states
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -74,32 +73,17 @@ def _secret(spec_obj):
 
 
 class ChosenHosts:
-    """Puts the hosts first that were chosen, and counts who is there.
+    """See carrying.Carrying, which puts them first.
 
     :param hosts: {name of the compute node: how many servers}
     """
 
     def __init__(self, hosts):
         self._hosts = hosts
-        self.restart()
 
-    def restart(self):
-        """Nobody is anywhere: Nova's scheduling begins, perhaps again."""
-        self._left = chosen.Left(self._hosts)
-
-    def first(self, host_states):
-        """The same host states, those first where the next server goes.
-
-        None of those where somebody would have to end: what is free was
-        chosen.
-        """
-        return sorted(host_states, key=lambda state: (
-            not self._left.is_next(state.nodename)
-            or bool(states.mark_of(state).victims)))
-
-    def consumed(self, state):
-        """A server is there."""
-        self._left.take(state.nodename)
+    def hosts(self, host_states, spec_obj):
+        """{name of the compute node: how many servers}."""
+        return self._hosts
 
     def offer(self, offered, ask, resources, find_providers):
         """Candidates of Placement, with the chosen hosts among them.

@@ -57,10 +57,15 @@ class PlacementClient:
                 request.project_id or project_id, user_id, *args, **kwargs)
 
         def claim_room():
-            if request.headroom is None:
-                return real_claim()
-            return request.headroom.claim(alloc_request['allocations'],
-                                          real_claim)
+            if request.headroom is not None:
+                # It has to be asked before each of several servers.
+                return request.headroom.claim(alloc_request['allocations'],
+                                              real_claim)
+            if request.chosen is not None:
+                return request.chosen.claim(
+                    real_claim, consumer_uuid, alloc_request,
+                    request.project_id or project_id, user_id)
+            return real_claim()
 
         if request.cycle is not None:
             return request.cycle.claim(claim_room, consumer_uuid,

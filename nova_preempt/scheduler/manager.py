@@ -17,6 +17,7 @@ _get_alternate_hosts, _consume_selected_host and _cleanup_allocations, and in
 front of the Placement client. None of Nova's code is copied or patched.
 """
 
+import contextlib
 import functools
 import time
 
@@ -43,6 +44,7 @@ from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import asked
+from nova_preempt.scheduler import carrying
 from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
@@ -122,7 +124,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.placing = placing.Placing(self.preemption, self.host_manager,
                                        self._observe)
         self.start_quotas()
-        self.together = together.load(CONF.preemption)
+        self.together = together.load(
+            CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
             if isinstance(weigher, kw_ranking.KWRankingWeigher):
@@ -199,9 +202,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             self.preemption.process.db, context, spec_obj, instance_uuids,
             self.clock().replace(tzinfo=None))
         if chosen is None and self.together is not None:
-            chosen = self.together.hosts(spec_obj, instance_uuids)
-        with request_context.working_on(
-                request_context.current_with(chosen=chosen)):
+            chosen = self.together.choice(instance_uuids)
+        with request_context.working_on(request_context.current_with(
+                chosen=chosen and carrying.Carrying(
+                    chosen, self.preemption.clients.placement,
+                    instance_uuids))):
             return self._place_any(context, select, spec_obj, instance_uuids)
 
     def _place_any(self, context, select, spec_obj, instance_uuids):
@@ -299,20 +304,19 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     # -- where Nova's scheduling is joined -------------------------------
 
     def _schedule(self, context, spec_obj, instance_uuids, *args, **kwargs):
-        cycle = request_context.current().cycle
-        chosen = request_context.current().chosen
-        if chosen is not None:
-            chosen.restart()
-        if cycle is None:
-            return super()._schedule(context, spec_obj, instance_uuids, *args,
-                                     **kwargs)
+        current = request_context.current()
+        schedule = functools.partial(super()._schedule, context, spec_obj,
+                                     instance_uuids, *args, **kwargs)
+        with current.chosen or contextlib.nullcontext():
+            return schedule() if current.cycle is None else self._preempt(
+                context, current.cycle, schedule, len(instance_uuids))
+
+    def _preempt(self, context, cycle, schedule, count):
         try:
-            selections = super()._schedule(context, spec_obj, instance_uuids,
-                                           *args, **kwargs)
+            selections = schedule()
             cycle.stop_choosing()
             if cycle.taken.claims and self.preemption.handover.finish(
-                    cycle.taken.claims,
-                    cycle.patience.limit) == len(instance_uuids):
+                    cycle.taken.claims, cycle.patience.limit) == count:
                 raise handover.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
@@ -354,7 +358,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                     spec_obj, states.outside_headroom(
                         host_states, current.headroom, current.cycle.takes),
                     index), spec_obj, host_states, index)
-        return hosts if current.chosen is None else current.chosen.first(hosts)
+        if current.chosen is None:
+            return hosts
+        return current.chosen.first(hosts, spec_obj)
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):

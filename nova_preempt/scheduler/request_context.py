@@ -20,7 +20,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from nova_preempt import headroom
-    from nova_preempt.scheduler import chosen_hosts
+    from nova_preempt.scheduler import carrying
     from nova_preempt.scheduler import cycle
 
 
@@ -31,14 +31,14 @@ class RequestContext:
     :ivar cycle: of a request that may preempt, while it is scheduled
     :ivar headroom: what a preemptible request leaves free, None if nothing
     :ivar project_id: the project that it claims for, '' for the server's
-    :ivar chosen: the hosts that were chosen for it (or together.AlikeHosts),
-        None if none were
+    :ivar chosen: what carries out which hosts were chosen for it, None if
+        none were
     """
 
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
-    chosen: chosen_hosts.ChosenHosts | None = None
+    chosen: carrying.Carrying | None = None
 
 
 _CURRENT = contextvars.ContextVar(

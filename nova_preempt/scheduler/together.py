@@ -11,13 +11,12 @@
 # under the License.
 """Hosts for several servers of one request, by one decision.
 
-It is made where Nova sorts hosts for the first of them, and obeyed as hosts
-are that the engine has chosen (chosen_hosts.py).
+It is made where Nova sorts hosts for the first of them, and carried out as
+what the engine has chosen (carrying.py).
 """
 
 from nova import exception
 
-from nova_preempt.core.backlog import chosen
 from nova_preempt.core.batch import alike
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
@@ -26,10 +25,12 @@ from nova_preempt.scheduler import states
 OFF = 'off'
 
 
-def load(options):
+def load(options, get_weighed):
     """A Together, None where Nova is to choose.
 
     :param options: [preemption] of the configuration
+    :param get_weighed: given host states and a RequestSpec, Nova's weighed
+        hosts
     :raises InvalidConfiguration: what it needs is not installed
     """
     score = options.multi_create_score
@@ -37,28 +38,30 @@ def load(options):
         return None
     try:
         # All are alike: one by one places as many as is possible.
-        return Together(choice.make(model.Options(
-            mode=model.GREEDY, score=score)))
+        placer = choice.make(model.Options(mode=model.GREEDY, score=score))
     except choice.NotInstalled as exc:
         raise exception.InvalidConfiguration(
             f'[preemption]multi_create_score is {score}: {exc}') from exc
+    return Together(placer, get_weighed if score == model.WEIGHTS else None)
 
 
 class Together:
     """Decides about several servers at once.
 
     :param placer: a core.batch.choice.Placer
+    :param get_weighed: see load(), None if it does not go by weights
     """
 
-    def __init__(self, placer):
+    def __init__(self, placer, get_weighed=None):
         self._placer = placer
+        self._get_weighed = get_weighed
 
-    def hosts(self, spec_obj, instance_uuids):
+    def choice(self, instance_uuids):
         """The AlikeHosts of a request, None for one server alone."""
         if len(instance_uuids) < 2:
             return None
         return AlikeHosts(self._placer, len(instance_uuids),
-                          *_group(spec_obj))
+                          self._get_weighed)
 
 
 def _group(spec_obj):
@@ -74,21 +77,14 @@ class AlikeHosts:
     """As chosen_hosts.ChosenHosts, chosen once hosts are known.
 
     :param count: how many servers
-    :param policy: of their server group, '' if they have none
-    :param most: how many of them may be on a host, where that is the policy
     """
 
-    def __init__(self, placer, count, policy, most):
+    def __init__(self, placer, count, get_weighed=None):
         self._placer = placer
         self._count = count
-        self._policy = policy
-        self._most = most
+        self._get_weighed = get_weighed
         self._wanted = {}
         self._summaries = {}
-        self.restart()
-
-    def restart(self):
-        self._left = None
 
     def offer(self, offered, ask, resources, find_providers):
         _requests, summaries, _version = offered
@@ -97,29 +93,30 @@ class AlikeHosts:
         self._summaries = {**self._summaries, **(summaries or {})}
         return offered
 
-    def first(self, host_states):
-        host_states = list(host_states)
-        if self._left is None:
-            self._left = chosen.Left(self._choose(host_states))
-        return sorted(host_states, key=lambda state: (
-            not self._left.is_next(state.nodename)))
-
-    def consumed(self, state):
-        if self._left is not None:
-            self._left.take(state.nodename)
-
-    def _choose(self, host_states):
+    def hosts(self, host_states, spec_obj):
+        found = [state for state in host_states
+                 if state.uuid in self._summaries
+                 and not states.mark_of(state).victims]
+        weights = self._weights(found, spec_obj)
         return alike.place(
             self._placer, self._wanted, self._count,
-            [self._room(state) for state in host_states
-             if state.uuid in self._summaries
-             and not states.mark_of(state).victims],
-            self._policy, self._most)
+            [self._room(state, weights.get(state.uuid, 0))
+             for state in found], *_group(spec_obj))
 
-    def _room(self, state):
+    def _weights(self, host_states, spec_obj):
+        """{uuid: how many are worse}: weights may be any numbers."""
+        if self._get_weighed is None or not host_states:
+            return {}
+        weighed = self._get_weighed(host_states, spec_obj)
+        ranks = {weight: rank for rank, weight in enumerate(
+            sorted({item.weight for item in weighed}))}
+        return {item.obj.uuid: ranks[item.weight] for item in weighed}
+
+    def _room(self, state, weight):
         resources = self._summaries[state.uuid]['resources']
         return model.HostState(
             state.nodename,
             {name: item['capacity'] - item['used']
              for name, item in resources.items()},
-            {name: item['capacity'] for name, item in resources.items()})
+            {name: item['capacity'] for name, item in resources.items()},
+            weight=weight)

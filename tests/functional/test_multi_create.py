@@ -11,7 +11,12 @@
 # under the License.
 """Several servers of one request, by one decision."""
 
+from unittest import mock
+
 import nova.conf
+from nova.scheduler.client import report
+
+from nova_preempt.cloud import placement
 
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.core.batch import placing  # noqa: F401 (see above)
@@ -19,12 +24,16 @@ from nova_preempt.embedded import cloud
 from nova_preempt.scheduler import together
 from tests.functional import base
 
+OTHER = 'f' * 8 + '-ffff-ffff-ffff-' + 'f' * 12
+
 
 class MultiCreateTestCase(base.PreemptionTestCase):
 
     def decide(self, score):
         self.flags(group='preemption', multi_create_score=score)
-        self.scheduler.together = together.load(nova.conf.CONF.preemption)
+        self.scheduler.together = together.load(
+            nova.conf.CONF.preemption,
+            self.scheduler.host_manager.get_weighed_hosts)
 
     def boot_many(self, count, policy=None, flavor=None):
         """The hosts of so many servers, [] if they have none."""
@@ -48,6 +57,38 @@ class MultiCreateTestCase(base.PreemptionTestCase):
         return hosts
 
 
+    # Whether somebody takes all of host3 before several are claimed.
+    is_filled = False
+
+    def watch_claims(self):
+        """Note how many servers each claim is for."""
+        counts = []
+        post, put = (placement.Placement.post_allocations,
+                     report.SchedulerReportClient.claim_resources)
+
+        def post_allocations(client, consumers):
+            if self.is_filled:
+                host, = client.list_providers([('name', 'host3')])
+                post(client, [placement.Consumer(
+                    OTHER, {host.uuid: {'resources': {'VCPU': 3}}}, None,
+                    OTHER, OTHER)])
+            counts.append(len(consumers))
+            post(client, consumers)
+
+        def claim_resources(*args, **kwargs):
+            counts.append(1)
+            return put(*args, **kwargs)
+
+        for target, name, replacement in (
+                (placement.Placement, 'post_allocations', post_allocations),
+                (report.SchedulerReportClient, 'claim_resources',
+                 claim_resources)):
+            patch = mock.patch.object(target, name, replacement)
+            patch.start()
+            self.addCleanup(patch.stop)
+        return counts
+
+
 class TestMultiCreate(MultiCreateTestCase):
     """host1 has most memory, and fewer cores than host2."""
 
@@ -65,10 +106,35 @@ class TestMultiCreate(MultiCreateTestCase):
         self.assertEqual(3 * ['host3'], self.boot_many(3))
         self.assertEqual(['host1', 'host2', 'host3'],
                          self.boot_many(3, 'anti-affinity'))
-        self.assertEqual(11, len(self.boot_many(11)))
         self.assertEqual([], self.boot_many(12))
         self.assertEqual([], self.boot_many(7, 'affinity'))
+        self.check_claims()
+        # The best takes all it has room for, then the next.
+        self.decide('weights')
+        self.assertEqual(['host1', 'host1', 'host2', 'host2', 'host2'],
+                         self.boot_many(5))
+        self.assertEqual(4 * ['host2'], self.boot_many(4, 'affinity'))
         self.wait_consistent()
+
+    def check_claims(self):
+        """All in one transaction, unless that is refused."""
+        counts = self.watch_claims()
+        self.assertEqual(11, len(self.boot_many(11)))
+        self.assertEqual([11], counts)
+        self.is_filled = True
+        for count, found in ((11, 0), (3, 3)):
+            counts.clear()
+            hosts = self.boot_many(count)
+            self.assertEqual(found, len(hosts))
+            self.assertNotIn('host3', hosts)
+            self.assertEqual(count, counts[0])
+            self.assertEqual({1}, set(counts[1:]))
+            self.wait_for(lambda: {OTHER} == {
+                uuid for claims in self.allocations().values()
+                for uuid in claims}, 'nothing to be left')
+            placement.Placement(
+                report.report_client_singleton).delete_allocations(OTHER)
+        self.is_filled = False
 
 
 class TestPreempting(MultiCreateTestCase):

@@ -21,31 +21,39 @@ from nova import exception
 from nova_preempt.scheduler import together
 
 
-def state(name, **marks):
-    return types.SimpleNamespace(uuid=f'u-{name}', nodename=name)
+def state(name, weight=0):
+    return types.SimpleNamespace(uuid=f'u-{name}', nodename=name,
+                                 weight=weight)
+
+
+def weighed(states, _spec_obj):
+    return [types.SimpleNamespace(obj=each, weight=each.weight)
+            for each in states]
 
 
 class TestTogether(unittest.TestCase):
 
-    def hosts(self, count=3, free=None, policy='', **options):
+    def hosts(self, every, count=3, free=None, policy='', **options):
+        """{host: how many}, None if nobody chooses."""
         options = {'multi_create_score': 'ml', **options}
-        loaded = together.load(types.SimpleNamespace(**options))
+        loaded = together.load(types.SimpleNamespace(**options), weighed)
         group = policy and types.SimpleNamespace(policy=policy, rules={})
         spec = mock.MagicMock(instance_group=group or None)
         spec.__contains__.return_value = True
-        found = loaded.hosts(spec, ['s'] * count)
-        if found is not None:
-            found.offer(
-                ([], {f'u-{name}': {'resources': {'VCPU': {
-                    'capacity': 8, 'used': 8 - amount}}}
-                    for name, amount in (free or {}).items()}, '1.36'),
-                None, mock.Mock(**{
-                    'merged_resources.return_value': {'VCPU': 1}}), None)
-        return found
+        found = loaded.choice(['s'] * count)
+        if found is None:
+            return None
+        found.offer(
+            ([], {f'u-{name}': {'resources': {'VCPU': {
+                'capacity': 8, 'used': 8 - amount}}}
+                for name, amount in (free or {}).items()}, '1.36'),
+            None, mock.Mock(**{
+                'merged_resources.return_value': {'VCPU': 1}}), None)
+        return found.hosts(every, spec)
 
     def test_off_by_default(self):
         self.assertIsNone(together.load(types.SimpleNamespace(
-            multi_create_score='off')))
+            multi_create_score='off'), weighed))
 
     def test_not_installed(self):
         with mock.patch.dict(sys.modules, {'numpy': None}), (
@@ -53,30 +61,33 @@ class TestTogether(unittest.TestCase):
                     exception.InvalidConfiguration,
                     r'\[preemption\]multi_create_score is ml: .*'
                     r'nova-preempt\[batch\]')):
-            self.hosts()
+            self.hosts([])
 
     def test_one_alone(self):
-        self.assertIsNone(self.hosts(count=1))
+        self.assertIsNone(self.hosts([], count=1))
 
-    def test_first(self):
+    def test_fullest(self):
         every = [state(name) for name in 'cab']
-        found = self.hosts(free={'a': 2, 'b': 8})
-        for name in 'aab':
-            first = found.first(every)[0]
-            self.assertEqual(name, first.nodename)
-            found.consumed(first)
-        # All are placed: as Nova has it.
-        self.assertEqual(every, found.first(every))
-        # Nova's scheduling begins anew.
-        found.restart()
-        self.assertEqual('a', found.first(every)[0].nodename)
+        self.assertEqual({'a': 2, 'b': 1}, self.hosts(
+            every, free={'a': 2, 'b': 8}))
+
+    def test_weights(self):
+        """The best takes as many as it has room for, then the next."""
+        every = [state('c', -1e300), state('a', -.5), state('b', 1e9)]
+        some = {'a': 2, 'b': 2, 'c': 8}
+        for policy, hosts in (('', {'a': 1, 'b': 2}), ('affinity', {'c': 3}),
+                              ('anti-affinity', {'a': 1, 'b': 1, 'c': 1})):
+            self.assertEqual(hosts, self.hosts(
+                every, free=some, policy=policy,
+                multi_create_score='weights'))
+        self.assertEqual({}, self.hosts([], multi_create_score='weights'))
 
     def test_not_possible(self):
         every = [state(name) for name in 'ba']
         for free, policy in (({'a': 2}, ''), ({'a': 8}, 'anti-affinity'),
                              ({}, 'affinity'), (None, 'soft-affinity')):
-            self.assertEqual(every, self.hosts(
-                free=free, policy=policy).first(every))
+            self.assertEqual({}, self.hosts(
+                every, free=free, policy=policy))
 
 
 if __name__ == '__main__':

@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The chosen hosts of a request, while Nova's scheduling goes through it.
+
+Nova sorts hosts and claims for one server after another. With the hosts of
+all of them known, all are claimed in one transaction of Placement when it is
+the first one's turn; what Nova claims later is there then. Where that is
+refused, since somebody else was faster on a single host, nothing of it has
+happened, and Nova claims one by one as ever.
+"""
+
+from nova import exception
+from oslo_log import log as logging
+
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core.backlog import chosen
+from nova_preempt.scheduler import states
+
+LOG = logging.getLogger(__name__)
+
+
+class Carrying:
+    """Has the servers of a request go to their hosts.
+
+    A context manager around each run of Nova's _schedule: it leaves nothing
+    allocated for a server that was not placed.
+
+    :param choice: which hosts these are: chosen_hosts.ChosenHosts or
+        together.AlikeHosts
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param uuids: of the servers, in Nova's order
+    """
+
+    def __init__(self, choice, placement, uuids):
+        self.offer = choice.offer
+        self._choice = choice
+        self._placement = placement
+        self._uuids = list(uuids)
+        self._restart()
+
+    def _restart(self):
+        self._left = None
+        # {uuid: HostState}, what is claimed together.
+        self._planned = {}
+        self._has_asked = False
+        # {uuid: allocations} that are there; None: they may be.
+        self._held = {}
+        # Those of which Nova knows that they are claimed.
+        self._known = set()
+
+    def __enter__(self):
+        self._restart()
+
+    def __exit__(self, _kind, exc, _traceback):
+        left = set(self._held)
+        if exc is None or isinstance(exc, exception.NoValidHost):
+            # The others are placed, or Nova has cleaned up.
+            left -= self._known
+        self._take_back(sorted(left))
+
+    # -- where Nova sorts hosts ------------------------------------------
+
+    def first(self, host_states, spec_obj):
+        """The same host states, those first where the next server goes.
+
+        None of those where somebody would have to end: what is free was
+        chosen.
+
+        :param spec_obj: of the server that they are for
+        """
+        host_states = list(host_states)
+        if self._left is None:
+            self._begin(host_states, spec_obj)
+        uuid = spec_obj.instance_uuid
+        place = self._planned.get(uuid)
+
+        def rank(state):
+            if state is place and uuid in self._held:
+                return 0
+            if (not self._left.is_next(state.nodename)
+                    or _needs_victims(state)):
+                return 3
+            return 1 if state is place else 2
+
+        return sorted(host_states, key=rank)
+
+    def _begin(self, host_states, spec_obj):
+        hosts = self._choice.hosts(host_states, spec_obj)
+        self._left = chosen.Left(hosts)
+        places = [state for state in host_states if not _needs_victims(state)
+                  for _ in range(hosts.get(state.nodename, 0))]
+        if len(places) > 1:
+            self._planned = dict(zip(self._uuids, places, strict=False))
+
+    def consumed(self, state):
+        """A server is there."""
+        if self._left is not None:
+            self._left.take(state.nodename)
+
+    # -- where Nova claims -----------------------------------------------
+
+    def claim(self, real_claim, uuid, alloc_request, project_id, user_id):
+        """Claim for a server as Nova would, or find that it is claimed.
+
+        :param real_claim: claims as Nova does
+        :param alloc_request: what the server gets, as Placement offers it
+        :returns: whether it is claimed
+        """
+        if self._planned and not self._has_asked:
+            self._has_asked = True
+            self._claim_all(project_id, user_id)
+        wanted = alloc_request['allocations']
+        if self._held.get(uuid) != wanted:
+            # Not claimed yet; or Nova's filters have it somewhere else by
+            # now, perhaps since others of the request are where they are.
+            if not self._take_back([uuid]) or not real_claim():
+                return False
+            self._held[uuid] = wanted
+        self._known.add(uuid)
+        return True
+
+    def _claim_all(self, project_id, user_id):
+        found = {uuid: state.allocation_candidates[0]['allocations']
+                 for uuid, state in self._planned.items()
+                 if state.allocation_candidates}
+        try:
+            self._placement.post_allocations([
+                placement_api.Consumer(uuid, allocations, None, project_id,
+                                       user_id)
+                for uuid, allocations in found.items()])
+        except placement_api.Conflict as exc:
+            LOG.info('%(count)s servers are claimed one by one: together '
+                     'they were refused: %(exc)s',
+                     {'count': len(found), 'exc': exc})
+        except placement_api.PlacementError as exc:
+            LOG.warning('Servers %(uuids)s are claimed one by one: nobody '
+                        'knows whether they are already: %(exc)s',
+                        {'uuids': ', '.join(found), 'exc': exc})
+            self._held = dict.fromkeys(found)
+        else:
+            LOG.info('Claimed %(count)s servers in one transaction.',
+                     {'count': len(found)})
+            self._held = found
+
+    def _take_back(self, uuids):
+        """Give back what was claimed; returns whether nothing is left."""
+        is_done = True
+        for uuid in uuids:
+            if uuid not in self._held:
+                continue
+            try:
+                self._placement.delete_allocations(uuid)
+            except (placement_api.PlacementError,
+                    placement_api.Conflict) as exc:
+                LOG.error('Server %(uuid)s may have allocations, and cannot '
+                          'be placed: %(exc)s', {'uuid': uuid, 'exc': exc})
+                is_done = False
+            else:
+                del self._held[uuid]
+        return is_done
+
+
+def _needs_victims(state):
+    return bool(states.mark_of(state).victims)
