@@ -116,7 +116,7 @@ class Passes:
             servers.without_room(
                 requests, frozenset().union(*(
                     room.consumers for room in rooms)),
-                self._choices.of_boots(now) if self._batch else {}),
+                self._choices.of_boots() if self._batch else {}),
             places), rooms
 
     def _pace(self, now):

@@ -70,14 +70,15 @@ class Backlog:
         self._following = following.Following(
             options, process.db, sight.Eyes(process.decisions), acting,
             written)
-        chosen = choices.Choices(options, process.db)
+        self._choices = choices.Choices(options, process.db)
         self._passes = passes.Passes(
             options, process.db,
             rooms.Rooms(inventory, known, process.clock),
-            starting.Starting(options, acting, written, self._now, chosen),
+            starting.Starting(options, acting, written, self._now,
+                              self._choices),
             functools.cache(lambda: _load_order(
-                options, classes and classes.claims(process.db))), chosen,
-            ladders.load(options), batch.load(options),
+                options, classes and classes.claims(process.db))),
+            self._choices, ladders.load(options), batch.load(options),
             rooms.load_places(conf))
         if options.enabled:
             # What is wrong is to be known at once.
@@ -102,6 +103,7 @@ class Backlog:
         with metrics.BACKLOG_STEP.labels('close').time():
             self._following.close(now)
             self._leftovers.clear(now)
+            self._choices.clear(now)
         if not self._pauses.why(pauses.BACKLOG):
             self._passes.run(requests, now)
 

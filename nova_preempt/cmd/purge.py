@@ -22,6 +22,7 @@ import nova.conf
 from oslo_utils import timeutils
 
 from nova_preempt import db
+from nova_preempt.db import chosen_hosts
 from nova_preempt.db import hints
 from nova_preempt.db import purge
 
@@ -110,6 +111,9 @@ def _remove(args, write):
         if rows and not args.dry_run:
             write('preemptible_servers', rows)
             hints.remove(database, [row['uuid'] for row in rows])
+    if not args.dry_run:
+        # No record of anything; an engine without a backlog leaves them.
+        chosen_hosts.forget(database, args.before)
     print(f'{decisions} decisions, {reservations} reservations, {requests} '
           f'requests and {servers} servers '
           f'{"would be" if args.dry_run else "were"} deleted.')
