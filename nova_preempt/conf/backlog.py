@@ -116,7 +116,8 @@ where it likes.
         ],
         help='What a good host is, where requests are placed together. The '
              'default placed as many servers as the other on fewer hosts '
-             'where we measured it.'),
+             'where we measured it. Nova\'s weighers are not among these: '
+             'the engine has none.'),
     cfg.StrOpt(
         'batch_solver',
         default='auto',
@@ -137,7 +138,8 @@ where it likes.
         help='How long solvers may take in a pass, in seconds, all together; '
              'whoever is not placed by then is placed one by one. Two, the '
              'default, is less than half of the usual time from one pass to '
-             'the next.'),
+             'the next. They are seconds of the clock, so that a pass is not '
+             'late on a busy machine.'),
     cfg.IntOpt(
         'batch_size',
         default=1000,
