@@ -131,8 +131,9 @@ class TestAway(test_backlog.BacklogTestCase):
             boots.append(len(self.get(uuid).boots))
             self.end(uuid)
             uuid = self.leave()
-        # What had not reached Nova was given up in time.
-        self.assertEqual([2, 1] if commits else [1], boots)
+        # What had not reached Nova was given up in time. How many
+        # transactions there are after it depends on what is read anew.
+        self.assertEqual({1, 2} if commits else {1}, set(boots))
         self.recover(uuid)
         self.assert_one_server(uuid)
         self.end(uuid)
