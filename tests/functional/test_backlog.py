@@ -531,9 +531,11 @@ class TestReservedHosts(BacklogTestCase):
 
 class TestMany(BacklogTestCase):
 
-    def test_forty_where_there_is_room_for_ten(self):
+    requests = 16
+
+    def test_many_where_there_is_room_for_ten(self):
         self.add_host('host2', 8, 8192, 80)
-        uuids = [self.leave() for _ in range(40)]
+        uuids = [self.leave() for _ in range(self.requests)]
         most, waited, left = 0, set(), set()
 
         def look():
@@ -551,7 +553,7 @@ class TestMany(BacklogTestCase):
                 left.add(server)
             return sum(item.state == model.DONE for item in found)
 
-        for wanted in range(8, 41, 8):
+        for wanted in range(8, self.requests + 1, 8):
             self.wait_for(lambda wanted=wanted: look() >= wanted,
                           f'{wanted} to be served')
         self.assertEqual((10, {0}), (most, waited))
