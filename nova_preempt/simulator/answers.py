@@ -13,13 +13,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import functools
 from typing import Any
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Request, microseconds
 from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.port import Trial
 from nova_preempt.simulator import endings
@@ -79,7 +80,7 @@ class Answers(memory.Answers):
     def ending(self) -> Collection[str]:
         return self._endings.ending
 
-    def releasing(self) -> dict[str, Any]:
+    def releasing(self) -> Mapping[str, Releasing]:
         return self._endings.releasing(self._waited)
 
     def budgets(self) -> Budgets | None:

@@ -13,8 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping
 import itertools
 from typing import Any
 
@@ -30,6 +29,8 @@ from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import budgets
 from nova_preempt.simulator import memory
+from nova_preempt.simulator.decisions import Decision
+from nova_preempt.simulator.decisions import Leaving
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
@@ -41,30 +42,6 @@ HEADROOM = 'headroom'
 #: What the core's step says has become of a victim.
 _STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
            ending.GONE: State.OVER}
-
-
-@dataclasses.dataclass(eq=False, slots=True)
-class Decision:
-    """Victims that end together.
-
-    :ivar operation: why, as in the engine; '' for the sake of a request
-    :ivar server: for whom, None if for no request
-    :ivar open: those that have not given way yet, {uuid: (Server, when its
-        notice is over)}
-    :ivar attempts_left: how often another host is looked for
-    :ivar excluded: uuids of those that have not given way for it before
-    """
-
-    uuid: str
-    host: memory.MemoryHost
-    server: Server | None
-    operation: str = ''
-    attempts_left: int = 0
-    excluded: Collection[str] = ()
-    open: dict[str, tuple[Server, int]] = dataclasses.field(
-        default_factory=dict)
-    waiters: list[tuple[Server, set[str], Collection[str]]] = (
-        dataclasses.field(default_factory=list))
 
 
 class Endings:
@@ -87,6 +64,9 @@ class Endings:
         self.ending: dict[str, Server] = {}
         self.open: dict[str, Decision] = {}
         self.others: Callable[[], int] = lambda: 0
+        # The open ones by the uuid of their host.
+        self._by_host: dict[str, dict[str, Decision]] = {}
+        self._for_requests = 0
         self._parts = parts
         self._served = served
         self._again = again
@@ -98,32 +78,32 @@ class Endings:
     @property
     def waiting(self) -> int:
         """How many requests wait for somebody's end, or for hosts."""
-        return self.others() + len(self._joined) + sum(
-            decision.server is not None for decision in self.open.values())
+        return self.others() + len(self._joined) + self._for_requests
 
-    def releasing(self, waited: Collection[str] = ()) -> dict[str, Releasing]:
+    def releasing(self, waited: Collection[str] = ()
+                  ) -> Mapping[str, Releasing]:
         """Return what is given up, by host.
 
         :param waited: decisions that were waited for before
         """
+        return Leaving(self._by_host, self._release_of, waited)
+
+    def _release_of(self, decisions: Iterable[Decision]) -> Releasing:
+        """What those of one host give up, and who waits for that."""
         now_us = self._parts.events.now_us
         allowed = self._parts.options.policy.actions
-        found: dict[str, list[Ending]] = {}
-        for uuid, decision in self.open.items():
-            if uuid in waited:
-                continue
-            found.setdefault(decision.host.uuid, []).append(Ending(
-                uuid,
+        decisions = list(decisions)
+        host = decisions[0].host.uuid
+        return Releasing(
+            tuple(Ending(
+                each.uuid,
                 {victim: actions.choose(server.kind.terms.action, allowed)
-                 for victim, (server, _) in decision.open.items()},
+                 for victim, (server, _) in each.open.items()},
                 max(0, max(until_us for _, until_us
-                           in decision.open.values()) - now_us) / SECOND))
-        waiting: dict[str, list[Any]] = {}
-        for server, host in self._joined.values():
-            waiting.setdefault(host, []).append(server.kind.resources)
-        return {host: Releasing(tuple(endings),
-                                tuple(waiting.get(host, ())))
-                for host, endings in found.items()}
+                           in each.open.values()) - now_us) / SECOND)
+                for each in decisions),
+            tuple(server.kind.resources for server, waits_on
+                  in self._joined.values() if waits_on == host))
 
     # -- how it begins -----------------------------------------------------
 
@@ -188,7 +168,20 @@ class Endings:
         decision = Decision(f'd{next(self._serial)}', host, server,
                             operation, attempts_left, excluded)
         self.open[decision.uuid] = decision
+        self._by_host.setdefault(host.uuid, {})[decision.uuid] = decision
+        self._for_requests += server is not None
         return decision
+
+    def _close(self, decision: Decision) -> bool:
+        """It is open no more; whether it was."""
+        if self.open.pop(decision.uuid, None) is None:
+            return False
+        there = self._by_host[decision.host.uuid]
+        del there[decision.uuid]
+        if not there:
+            del self._by_host[decision.host.uuid]
+        self._for_requests -= decision.server is not None
+        return True
 
     def _notify(self, decision: Decision, victim: Server) -> None:
         parts = self._parts
@@ -317,7 +310,7 @@ class Endings:
     def _gave_way(self, decision: Decision, victim: Server) -> None:
         self.ending.pop(victim.boot.id, None)
         decision.open.pop(victim.boot.id, None)
-        if decision.open or self.open.pop(decision.uuid, None) is None:
+        if decision.open or not self._close(decision):
             return
         if decision.server is not None:
             self._served(decision.server)
@@ -363,7 +356,7 @@ class Endings:
     def _take_back(self, decision: Decision) -> None:
         """Give victims back what was taken; who ends already goes on."""
         cloud = self._parts.cloud
-        del self.open[decision.uuid]
+        self._close(decision)
         server = decision.server
         self._parts.report.hold(server, -1)
         cloud.take_away(server.host, server.boot.id)

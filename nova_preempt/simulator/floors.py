@@ -86,7 +86,9 @@ class FloorIndex:
             known.since_us[numbers] <= now_us) & (
             known.until_us[numbers] > now_us)
         if releasing:
-            holds &= ~np.isin(numbers, list(releasing))
+            ends = np.zeros(len(self._hosts), dtype=bool)
+            ends[list(releasing)] = True
+            holds &= ~ends[numbers]
         sure = numbers[holds]
         found_us = known.cost_us[sure]
         helps = found_us < _NEVER
