@@ -58,7 +58,7 @@ class TestSixty(test_backlog.BacklogTestCase):
             values = {}
             if number % 12 == 5:
                 values = {'count': 3, 'apart': True}
-            elif number % 30 == 7:
+            elif number % 30 == 0:
                 group = self.user_group(f'near{number}')
                 values = {'count': 3, 'body': {
                     'server': {'name': 'near', 'imageRef': cloud.IMAGE,
