@@ -13,6 +13,7 @@
 
 from nova_preempt import metrics
 from nova_preempt.backlog import options as backlog_options
+from nova_preempt.backlog import users
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
@@ -25,16 +26,17 @@ class Following:
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
     :param eyes: a nova_preempt.backlog.sight.Eyes
-    :param users: a nova_preempt.backlog.users.Users
+    :param acting: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
     """
 
-    def __init__(self, options, database, eyes, users, records):
+    def __init__(self, options, database, eyes, acting, records):
         self._options = options
         self._database = database
         self._eyes = eyes
-        self._users = users
+        self._users = acting
         self._records = records
+        self._deleting, self._closing = users.Turns(), users.Turns()
 
     def follow(self, now):
         """Look at all that are open; returns them as they are then."""
@@ -42,7 +44,7 @@ class Following:
         seen = self._eyes.look(
             [item for item in requests if item.boots or item.servers], now)
         options = backlog_options.lifecycle(self._options)
-        followed = []
+        followed, deletes = [], {}
         for request in requests:
             verdict = answers.expire(request, now)
             if verdict is None and request.uuid in seen:
@@ -50,9 +52,15 @@ class Following:
                     request, seen[request.uuid].sights,
                     seen[request.uuid].victims, now, options)
             if verdict is not None:
-                request = self._apply(request, verdict, now)
-            if request is not None and request.state in model.OPEN:
+                if not self._records.record(request, verdict, now):
+                    continue
+                deletes[request.uuid] = verdict.deletes
+                request = answers.after(request, verdict)
+            if request.state in model.OPEN:
                 followed.append(request)
+        self._deleting.each(
+            [item for item in requests if item.uuid in deletes],
+            lambda item: self._users.delete(item, deletes[item.uuid]))
         for state in model.OPEN:
             metrics.BACKLOG_REQUESTS.labels(state).set(
                 sum(item.state == state for item in followed))
@@ -62,23 +70,22 @@ class Following:
         """Clear up what is left of closed ones, their trusts last."""
         requests = db.find(self._database, model.CLOSED, with_trust=True)
         seen = self._eyes.look(requests, now)
-        left = sum(not (item.uuid in seen
-                        and self._clear(item, seen[item.uuid].sights, now))
-                   for item in requests)
-        metrics.BACKLOG_TRUSTS.set(left)
+        cleared = []
+        self._closing.each(
+            [item for item in requests if item.uuid in seen],
+            lambda item: self._clear(item, seen[item.uuid].sights, now)
+            and cleared.append(item))
+        metrics.BACKLOG_TRUSTS.set(len(requests) - len(cleared))
 
     def _clear(self, request, sights, now):
         """The next step; returns whether it was the last."""
         verdict, is_clear = lifecycle.closing(
             request, sights, now, backlog_options.lifecycle(self._options))
-        if self._apply(request, verdict, now) is None or not is_clear:
-            return False
-        return self._users.forget(request) and db.change(
-            self._database, request.uuid, model.CLOSED, now, trust_id='')
-
-    def _apply(self, request, verdict, now):
-        """The request as it is then; None if somebody else has changed it."""
         if not self._records.record(request, verdict, now):
-            return None
+            return False
         self._users.delete(request, verdict.deletes)
-        return answers.after(request, verdict)
+        if not is_clear:
+            return False
+        self._users.forget(request)
+        return db.change(self._database, request.uuid, model.CLOSED, now,
+                         trust_id='')

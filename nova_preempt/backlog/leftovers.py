@@ -18,7 +18,7 @@ import datetime
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import trusts as api
+from nova_preempt.backlog import users
 from nova_preempt.core.backlog import marks
 from nova_preempt.db import backlog_begun
 
@@ -44,29 +44,25 @@ class Leftovers:
     def __init__(self, database, trusts):
         self._database = database
         self._trusts = trusts
+        self._turns = users.Turns()
 
     def clear(self, now):
         """Clear up after those that were begun long ago, some at a time."""
         before = now - datetime.timedelta(seconds=LATE_S)
-        for begun in backlog_begun.older(self._database, before, _AT_ONCE):
-            # From now on it is not written down any more.
-            backlog_begun.give_up(self._database, begun.uuid)
-            try:
-                self._delete(begun)
-            except api.KeystoneError as exc:
-                LOG.warning(
-                    'The trust of request %(uuid)s, which was not taken, '
-                    'cannot be deleted yet: %(exc)s',
-                    {'uuid': begun.uuid, 'exc': exc})
-                return
-            backlog_begun.forget(self._database, begun.uuid)
+        self._turns.each(
+            backlog_begun.older(self._database, before, _AT_ONCE),
+            self._clear)
 
-    def _delete(self, begun):
+    def _clear(self, begun):
+        # From now on it is not written down any more.
+        backlog_begun.give_up(self._database, begun.uuid)
         for trust_id in self._trusts.find(begun.user_id,
                                           marks.expiry(begun.uuid)):
-            self._trusts.delete(trust_id)
+            with users.as_user(self._trusts):
+                self._trusts.delete(trust_id)
             LOG.warning(
                 'Trust %(trust)s of user %(user)s was deleted: request '
                 '%(uuid)s was begun at %(at)sZ, and never taken.',
                 {'trust': trust_id, 'user': begun.user_id,
                  'uuid': begun.uuid, 'at': begun.begun_at})
+        backlog_begun.forget(self._database, begun.uuid)

@@ -18,7 +18,7 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.backlog import options as backlog_options
-from nova_preempt.cloud import nova_api
+from nova_preempt.backlog import users
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import trusts as api
 from nova_preempt.cloud import user_nova
@@ -34,15 +34,15 @@ class Starting:
     """Boots what a pass has decided.
 
     :param options: [backlog] of the configuration
-    :param users: a nova_preempt.backlog.users.Users
+    :param acting: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
     :param clock: returns now, naive and in UTC
     :param choices: a nova_preempt.backlog.choices.Choices
     """
 
-    def __init__(self, options, users, records, clock, choices):
+    def __init__(self, options, acting, records, clock, choices):
         self._options = options
-        self._users = users
+        self._users = acting
         self._records = records
         self._clock = clock
         self._choices = choices
@@ -77,10 +77,13 @@ class Starting:
         except api.TrustGone as exc:
             self._give_up(request, str(exc))
             return True
-        except (api.KeystoneError, nova_api.NovaError) as exc:
+        except (users.NotNow, api.KeystoneError) as exc:
             LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
-            return False
+            if isinstance(exc, api.KeystoneError):
+                return False
+            self._wait(request)
+            return True
         boot = servers.next_boot(request, start.flavor_id, start.count,
                                  self._clock())
         begun = self._records.begin(request, boot)
@@ -94,6 +97,15 @@ class Starting:
         self._records.record(request, answers.refuse(
             request, text, now, backlog_options.lifecycle(self._options)),
             now)
+
+    def _wait(self, request):
+        """Let others come first for a while."""
+        now = self._clock()
+        self._records.record(request, answers.Verdict(
+            request.state, answers.in_vain(
+                request, answers.NO_ANSWER,
+                'Nova cannot be asked in the name of the user yet.', now,
+                backlog_options.lifecycle(self._options))), now)
 
     def _ask(self, nova, request, begun, boot, hints):
         try:

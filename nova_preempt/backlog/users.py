@@ -11,6 +11,9 @@
 # under the License.
 """Acting as the users who have left requests."""
 
+import collections
+import contextlib
+
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
@@ -19,6 +22,63 @@ from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import model
 
 LOG = logging.getLogger(__name__)
+
+# Each may take as long as an answer is waited for.
+_MOST_FAILURES = 5
+
+
+class NotNow(Exception):
+    """In the name of this user nobody can be asked; others may be."""
+
+
+@contextlib.contextmanager
+def as_user(trusts):
+    """Tell who is concerned where something fails.
+
+    :raises NotNow: this user only
+    :raises KeystoneError: all, for not even we can log in
+    """
+    try:
+        yield
+    except (api.KeystoneError, nova_api.NovaError) as exc:
+        trusts.check()
+        raise NotNow(str(exc)) from exc
+
+
+class Turns:
+    """Goes through what is deleted in the names of many users.
+
+    Whoever fails is behind others the next time, and after some who do the
+    rest is left for then.
+    """
+
+    def __init__(self):
+        # {uuid: how often it failed}
+        self._failures = collections.Counter()
+
+    def each(self, items, call):
+        """Call with one after the other.
+
+        :param items: with a uuid each
+        :param call: may raise NotNow or KeystoneError, which is written to
+            the log
+        """
+        uuids = {item.uuid for item in items}
+        self._failures = collections.Counter({
+            uuid: times for uuid, times in self._failures.items()
+            if uuid in uuids})
+        left = _MOST_FAILURES
+        for item in sorted(items, key=lambda item: self._failures[item.uuid]):
+            try:
+                call(item)
+            except (NotNow, api.KeystoneError) as exc:
+                LOG.warning(
+                    'What is left of request %(uuid)s cannot be deleted yet: '
+                    '%(exc)s', {'uuid': item.uuid, 'exc': exc})
+                self._failures[item.uuid] += 1
+                left -= 1
+                if not left or isinstance(exc, api.KeystoneError):
+                    return
 
 
 class Users:
@@ -37,54 +97,52 @@ class Users:
         """A user_nova.UserNova of who has left the request.
 
         :raises TrustGone: the user may not do that any more
-        :raises KeystoneError, NovaError: nobody can be asked
+        :raises NotNow: nobody can be asked in the name of this user
+        :raises KeystoneError: nor in that of any other
         """
-        found = self._make_nova(
-            self._trusts.session(request.trust_id), self._conf,
-            self._conf.backlog.ask_timeout_s)
-        found.check()
+        with as_user(self._trusts):
+            found = self._make_nova(
+                self._trusts.session(request.trust_id), self._conf,
+                self._conf.backlog.ask_timeout_s)
+            found.check()
         return found
 
     def delete(self, request, uuids):
-        """Delete servers that nobody needs; what fails is tried again."""
+        """Delete servers that nobody needs.
+
+        :raises NotNow, KeystoneError: as nova() does
+        """
         if not uuids:
             return
         try:
             nova = self.nova(request)
-            for uuid in uuids:
-                nova.delete(uuid)
+            with as_user(self._trusts):
+                for uuid in uuids:
+                    nova.delete(uuid)
         except api.TrustGone as exc:
             LOG.warning(
                 'Servers %(servers)s of request %(uuid)s are not needed, and '
                 'cannot be deleted in the name of user %(user)s: %(exc)s',
                 {'servers': ', '.join(uuids), 'uuid': request.uuid,
                  'user': request.user_id, 'exc': exc})
-        except (api.KeystoneError, nova_api.NovaError) as exc:
-            LOG.warning(
-                'Servers %(servers)s of request %(uuid)s cannot be deleted '
-                'yet: %(exc)s', {'servers': ', '.join(uuids),
-                                 'uuid': request.uuid, 'exc': exc})
 
     def forget(self, request):
         """Delete the trust of a request, and a server group without servers.
 
-        :returns: whether it is gone
+        :raises NotNow, KeystoneError: as nova() does
         """
-        try:
-            self._delete_group(request)
+        self._delete_group(request)
+        with as_user(self._trusts):
             self._trusts.delete(request.trust_id)
-        except (api.KeystoneError, nova_api.NovaError) as exc:
-            LOG.warning('The trust of request %(uuid)s cannot be deleted yet: '
-                        '%(exc)s', {'uuid': request.uuid, 'exc': exc})
-            return False
-        return True
 
     def _delete_group(self, request):
         if not model.has_group(request) or any(
                 server.state != model.GONE for server in request.servers):
             return
         try:
-            self.nova(request).delete_group(model.group_name(request))
+            nova = self.nova(request)
+            with as_user(self._trusts):
+                nova.delete_group(model.group_name(request))
         except api.TrustGone as exc:
             LOG.info('The server group of request %(uuid)s stays: %(exc)s',
                      {'uuid': request.uuid, 'exc': exc})

@@ -101,7 +101,7 @@ class Trusts:
         try:
             session.get_token()
         except _NO as exc:
-            self._check_own()
+            self.check()
             # Keystone does not tell which of these it is.
             raise TrustGone(
                 'Keystone lets nobody act as the user any more: a role of the '
@@ -168,8 +168,8 @@ class Trusts:
             self._service = self._session()
         return self._service
 
-    def _check_own(self):
-        """Whether it is us whom Keystone does not know.
+    def check(self):
+        """Whether it is us whom Keystone does not know, or does not answer.
 
         :raises KeystoneError: it is
         """

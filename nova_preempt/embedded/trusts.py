@@ -38,7 +38,7 @@ class EmbeddedTrusts:
         self.gone = {}
 
     def create(self, auth_token, project_id, user_id, roles, expires_at=None):
-        self._check()
+        self.check()
         if self.refused:
             raise trusts.TrustRefused(self.refused)
         trust_id = uuid.uuid4().hex
@@ -52,7 +52,7 @@ class EmbeddedTrusts:
                 and self._expiries.get(item['id']) == expires_at]
 
     def list(self):
-        self._check()
+        self.check()
         found = []
         for trust_id, token in self.made.items():
             expires_at = self._expiries.get(trust_id)
@@ -62,7 +62,7 @@ class EmbeddedTrusts:
         return found
 
     def session(self, trust_id):
-        self._check()
+        self.check()
         token = self.made.get(trust_id)
         if token is None:
             raise trusts.TrustGone(f'Could not find trust: {trust_id}.')
@@ -72,9 +72,9 @@ class EmbeddedTrusts:
             token_endpoint.Token(self._endpoint(), token))
 
     def delete(self, trust_id):
-        self._check()
+        self.check()
         self.made.pop(trust_id, None)
 
-    def _check(self):
+    def check(self):
         if self.away:
             raise trusts.KeystoneError(self.away)

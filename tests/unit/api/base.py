@@ -233,6 +233,9 @@ class Trusts:
         self._fail('delete')
         self.made.pop(trust_id, None)
 
+    def check(self):
+        self._fail('check')
+
     def _fail(self, name):
         if name in self.fails:
             raise self.fails[name]

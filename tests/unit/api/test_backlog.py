@@ -368,6 +368,23 @@ class TestRefused(BacklogTestCase):
                           for uuid in self.ids()}, set(self.trusts.made))
         self.assertIn(kept, self.ids())
 
+    def test_one_of_which_the_trust_cannot_be_deleted(self):
+        """Those of others are."""
+        self.assert_dies(self.trusts, 'create', after=True)
+        self.assert_dies(self.trusts, 'create', after=True)
+        delete = self.trusts.delete
+
+        def fail(trust_id):
+            if trust_id == 'trust0':
+                raise trusts.KeystoneError('500')
+            delete(trust_id)
+
+        with mock.patch.object(self.trusts, 'delete', fail):
+            self.assertEqual(1, len(self.clear_up()))
+        self.assertEqual(['trust0'], list(self.trusts.made))
+        self.assertEqual([], self.clear_up())
+        self.assertEqual({}, self.trusts.made)
+
     def assert_dies(self, place, name, after):
         real = getattr(place, name)
 

@@ -1,0 +1,137 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is done in the names of users, where some or all cannot be asked."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt.backlog import following
+from nova_preempt.backlog import users
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import trusts
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog as db
+from tests.unit.core.backlog import base
+
+
+class Keystone:
+    """Fails for some trusts; counts whom it was asked for."""
+
+    def __init__(self):
+        self.fails = set()
+        self.away = False
+        self.asked = []
+
+    def check(self):
+        if self.away:
+            raise trusts.KeystoneError('away')
+
+    def session(self, trust_id):
+        self.asked.append(trust_id)
+        if self.away or trust_id in self.fails:
+            raise trusts.KeystoneError('500')
+        return trust_id
+
+    delete = session
+
+
+class UsersTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.keystone, self.nova = Keystone(), mock.Mock()
+        self.users = users.Users(
+            types.SimpleNamespace(
+                backlog=types.SimpleNamespace(ask_timeout_s=60)),
+            self.keystone, lambda *_args: self.nova)
+
+
+class TestWhose(UsersTestCase):
+    """Whether it is one user for whom nobody can be asked, or all."""
+
+    def test_one_for_whom_keystone_fails(self):
+        self.keystone.fails.add('t1')
+        for call in (lambda: self.users.nova(base.request()),
+                     lambda: self.users.delete(base.request(), ['s']),
+                     lambda: self.users.forget(base.request())):
+            self.assertRaisesRegex(users.NotNow, '500', call)
+
+    def test_one_without_an_endpoint(self):
+        self.nova.check.side_effect = nova_api.NovaError('no endpoint')
+        self.assertRaisesRegex(users.NotNow, 'no endpoint', self.users.nova,
+                               base.request())
+
+    def test_all(self):
+        self.keystone.away = True
+        self.assertRaisesRegex(trusts.KeystoneError, 'away', self.users.nova,
+                               base.request())
+
+    def test_who_may_not_any_more(self):
+        self.keystone.session = mock.Mock(side_effect=trusts.TrustGone('no'))
+        self.assertRaises(trusts.TrustGone, self.users.nova, base.request())
+        self.users.delete(base.request(), ['s'])
+
+
+class TestClosing(UsersTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.requests = [
+            base.request(f'r{number}', trust_id=f't{number}',
+                         state=model.DONE) for number in range(20)]
+        self.useful = mock.Mock(**{'look.side_effect': lambda requests, now: {
+            item.uuid: types.SimpleNamespace(sights=(), victims={})
+            for item in requests}})
+        self.following = following.Following(
+            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
+                                  retry_interval_s=30),
+            None, self.useful, self.users, mock.Mock())
+
+    def close(self):
+        """The trusts for which Keystone was asked."""
+        gone = set()
+        with mock.patch.object(db, 'find', return_value=self.requests), \
+                mock.patch.object(
+                    db, 'change',
+                    side_effect=lambda _db, uuid, *_args, **_values:
+                        gone.add(uuid) or True):
+            self.following.close(base.NOW)
+        self.requests = [item for item in self.requests
+                         if item.uuid not in gone]
+        asked = [*self.keystone.asked]
+        self.keystone.asked.clear()
+        return asked
+
+    def test_nobody_answers(self):
+        self.keystone.away = True
+        self.assertEqual(['t0'], self.close())
+
+    def test_one_for_whom_keystone_fails(self):
+        self.keystone.fails.add('t3')
+        self.assertEqual(20, len(self.close()))
+        self.assertEqual(['t3'], self.close())
+
+    def test_each_has_its_turn(self):
+        """Those for whom it fails take time, and that is bounded."""
+        self.keystone.fails.update(f't{number}' for number in range(12))
+        self.assertEqual([f't{number}' for number in range(5)], self.close())
+        self.assertEqual([f't{number}' for number in range(5, 10)],
+                         self.close())
+        self.assertEqual(
+            ['t10', 't11', *(f't{number}' for number in range(12, 20)),
+             't0', 't1', 't2'], self.close())
+        self.assertEqual(['t3', 't4', 't5', 't6', 't7'], self.close())
+
+
+if __name__ == '__main__':
+    unittest.main()
