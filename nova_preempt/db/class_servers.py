@@ -26,6 +26,7 @@ from nova_preempt.core.classes import records
 from nova_preempt.core.model import microseconds
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_models
+from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
@@ -148,6 +149,8 @@ def unread_of_requests(database):
 def preemptions(database, uuids):
     """{server uuid: [core.classes.records.Preemption]}.
 
+    Without those that were taken back: who stayed was never evicted.
+
     :param uuids: of which to look for
     """
     decision, victim = models.Decision, models.Victim
@@ -158,7 +161,8 @@ def preemptions(database, uuids):
                     sa.select(victim.server_uuid, decision.created_at,
                               victim.ended_at)
                     .join(decision, decision.uuid == victim.decision_uuid)
-                    .where(victim.server_uuid.in_(some))):
+                    .where(victim.server_uuid.in_(some),
+                           decisions.has_effect())):
                 found.setdefault(row.server_uuid, []).append(
                     records.Preemption(_us(row.created_at),
                                        _us(row.ended_at)))

@@ -312,10 +312,7 @@ class Decisions:
                 rows = session.execute(
                     sa.select(victim.server_uuid, victim.status)
                     .join(decision, decision.uuid == victim.decision_uuid)
-                    .where(victim.server_uuid.in_(some),
-                           decision.status.in_((*OPEN, DONE))
-                           | ((decision.status == ROLLED_BACK)
-                              & victim.status.in_(ENDED)))
+                    .where(victim.server_uuid.in_(some), has_effect())
                     .order_by(decision.created_at, decision.uuid))
                 found.update(rows.tuples().all())
         return found
@@ -358,6 +355,13 @@ class Decisions:
             now = session.execute(sa.select(clock.now())).scalar_one()
             return [(_decision(row), (now - row.updated_at).total_seconds())
                     for row in session.execute(query).unique().scalars()]
+
+
+def has_effect():
+    """Of victims: their decision was not taken back before they ended."""
+    return models.Decision.status.in_((*OPEN, DONE)) | (
+        (models.Decision.status == ROLLED_BACK)
+        & models.Victim.status.in_(ENDED))
 
 
 def _columns(item):

@@ -147,6 +147,19 @@ class TestSQLite(unittest.TestCase):
             {'v1': [records.Preemption(at_us, at_us + 9 * 10 ** 6)]},
             class_servers.preemptions(self.db, ['v1']))
 
+    def test_preemptions_that_came_to_nothing(self):
+        """Whoever stayed was never evicted."""
+        decisions = db.Decisions(self.db)
+        for uuid, status, victim in (
+                ('d1', 'aborted', 'pending'), ('d2', 'rolled_back', 'pending'),
+                ('d3', 'rolled_back', 'gone'), ('d4', 'done', 'shelved')):
+            decisions.create_decision(test_decisions.decision(
+                uuid=uuid, status=status,
+                victims=(db.Victim(f'v-{uuid}', status=victim),)))
+        found = class_servers.preemptions(
+            self.db, ['v-d1', 'v-d2', 'v-d3', 'v-d4'])
+        self.assertEqual({'v-d3', 'v-d4'}, set(found))
+
 
 if __name__ == '__main__':
     unittest.main()
