@@ -232,10 +232,12 @@ class Recovery:
         if not decision.server_uuid:
             return []
         target = self._placement.get_consumer(decision.server_uuid)
-        given = _given(decision, target)
-        if not given.keys() & target.allocations.keys() or (
+        # Where nothing was claimed, or it is given back already, it has none
+        # of the host. What it has of providers that hosts share is its own.
+        if decision.provider_uuid not in target.allocations or (
                 self._is_used(decision, target)):
             return []
+        given = _given(decision, target)
         left = {}
         for uuid, item in target.allocations.items():
             resources = {name: amount for name, amount in capacity.less(

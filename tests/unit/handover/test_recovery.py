@@ -199,6 +199,29 @@ class TestRollBack(unittest.TestCase):
         self.roll_back()
         self.assert_space(new=0, a=1, b=1)
 
+    def test_evacuation_with_storage_that_hosts_share(self):
+        """Nothing was claimed, or all was given back before a crash."""
+        source = {'source': {'resources': {'VCPU': 2}},
+                  'shared': {'resources': {'DISK_GB': 20}}}
+        self.placement.post_allocations([
+            self.placement.get_consumer('new').with_allocations(source)])
+        self.nova.put('new', host='host2')
+        claimed = {'allocations': {'rp': {'VCPU': 2},
+                                   'shared': {'DISK_GB': 20}}}
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back(claimed))
+        self.assertEqual(source,
+                         self.placement.get_consumer('new').allocations)
+        # Where it was claimed, that alone is taken back.
+        self.placement.consumers = {}
+        both = {**source, 'rp': {'resources': {'VCPU': 2}},
+                'shared': {'resources': {'DISK_GB': 40}}}
+        self.placement.post_allocations([
+            self.placement.get_consumer('new').with_allocations(both)])
+        self.roll_back(claimed)
+        self.assertEqual(source,
+                         self.placement.get_consumer('new').allocations)
+
     # -- victims that are not what they were ---------------------------
 
     def test_gone_or_elsewhere(self):
