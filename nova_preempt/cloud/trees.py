@@ -17,6 +17,7 @@ nova_preempt.cloud.providers tells.
 """
 
 import dataclasses
+import threading
 
 SHARES = 'MISC_SHARES_VIA_AGGREGATE'
 
@@ -27,10 +28,12 @@ class _Known:
 
     :ivar root_read_at: by which it is told whether it has been since
     :ivar generations: {uuid: generation} of its providers
+    :ivar sharing: the same of those that share with it
     """
 
     root_read_at: float | None
     generations: dict
+    sharing: dict
     providers: tuple
 
 
@@ -46,6 +49,7 @@ class TreeCache:
     def __init__(self, placement, providers):
         self._placement = placement
         self._providers = providers
+        self._lock = threading.Lock()
         self._trees = {}       # uuid of the root: _Known
         self._states = {}      # uuid: core Provider, of those below roots
         self._details = {}     # uuid: (generation, traits, aggregates)
@@ -56,39 +60,50 @@ class TreeCache:
         One listing for all of them.
         """
         generations = {}
+        everywhere = {}
         for listed in self._placement.list_all_providers([]):
+            everywhere[listed.uuid] = listed.generation
             generations.setdefault(listed.root_uuid, {})[
                 listed.uuid] = listed.generation
-        found = {}
-        for root_uuid, in_tree in generations.items():
-            known = self._trees.get(root_uuid)
-            if known is not None:
-                found[root_uuid] = (known.providers,
-                                    self._holds(root_uuid, known, in_tree))
-        self._trees = {uuid: known for uuid, known in self._trees.items()
-                       if uuid in found}
-        return found
+        with self._lock:
+            # Other threads read trees meanwhile.
+            trees = self._trees = {
+                uuid: known for uuid, known in self._trees.items()
+                if uuid in generations}
+            trees = dict(trees)
+        return {uuid: (known.providers, self._holds(
+            uuid, known, generations[uuid], everywhere))
+            for uuid, known in trees.items()}
 
-    def _holds(self, root_uuid, known, in_tree):
+    def _holds(self, root_uuid, known, in_tree, sharing):
         read_at = self._providers.read_at(root_uuid)
-        return (known.generations == in_tree and read_at is not None
+        return (known.generations == in_tree
+                and known.sharing.items() <= sharing.items()
+                and read_at is not None
                 and read_at == known.root_read_at)
 
     def get(self, root_uuid):
         """The tree of a host, read only if it has changed."""
         known = self._trees.get(root_uuid)
-        if known is not None and self._holds(root_uuid, known, {
-                item.uuid: item.generation for item in
-                self._placement.list_all_providers(
-                    [('in_tree', root_uuid)])}):
+        if known is not None and self._holds(
+                root_uuid, known, self._generations('in_tree', root_uuid),
+                self._generations('required', SHARES)
+                if known.sharing else {}):
             return known.providers
         return self.read(root_uuid)
+
+    def _generations(self, *param):
+        return {item.uuid: item.generation for item in
+                self._placement.list_all_providers([param])}
 
     def read(self, root_uuid):
         """The tree of a host as it is now, () if it is gone."""
         root = self._providers.read(root_uuid)
         if root is None:
             return ()
+        root_read_at = self._providers.read_at(root_uuid)
+        if self._providers.known(root_uuid) is not root:
+            root_read_at = None  # that is when another thread read it
         listed = {item.uuid: item for item in
                   self._placement.list_all_providers(
                       [('in_tree', root_uuid)])}
@@ -101,11 +116,14 @@ class TreeCache:
             if state is not None:
                 own.append(self._provider(listed[uuid], state))
         around = frozenset().union(*(each.aggregates for each in own))
-        tree = (*own, *self._sharing(around, listed))
-        self._trees[root_uuid] = _Known(
-            self._providers.read_at(root_uuid),
-            {each.uuid: each.generation for each in own}, tree)
-        return tree
+        sharing = self._sharing(around, listed)
+        known = _Known(root_read_at,
+                       {each.uuid: each.generation for each in own},
+                       {each.uuid: each.generation for each in sharing},
+                       (*own, *sharing))
+        with self._lock:
+            self._trees[root_uuid] = known
+        return known.providers
 
     def _sharing(self, aggregates, own):
         """Those that share with a host in these aggregates."""

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import threading
 import unittest
 from unittest import mock
 
@@ -81,6 +82,49 @@ class TestTrees(unittest.TestCase):
         self.placement.used['g'] = {'a': {'G': 1}}
         self.assertFalse(self.trees.look()['h'][1])
         self.assertEqual({'a': {'G': 1}}, self.trees.get('h')[1].allocations)
+
+    def test_a_change_of_what_is_shared(self):
+        self.trees.read('h')
+        self.placement.generations['s'] += 1
+        self.placement.used['s'] = {'a': {'S': 1}}
+        self.assertFalse(self.trees.look()['h'][1])
+        self.assertEqual({'a': {'S': 1}}, self.trees.get('h')[2].allocations)
+
+    def test_a_root_that_others_read_later(self):
+        """What was read before that is not as new."""
+        real = self.placement.get_aggregates
+
+        def get_aggregates(uuid):
+            self.providers.read('h')
+            return real(uuid)
+
+        with mock.patch.object(self.placement, 'get_aggregates',
+                               get_aggregates):
+            self.trees.read('h')
+        self.assertFalse(self.trees.look()['h'][1])
+
+    def test_trees_that_other_threads_read_meanwhile(self):
+        class Root(str):
+            """While it is looked for, another thread reads a tree."""
+
+            __slots__ = ()
+
+            def __hash__(self):
+                if not threads:
+                    threads.append(threading.Thread(
+                        target=test.trees.read, args=['h']))
+                    threads[0].start()
+                    threads[0].join(0.2)
+                return super().__hash__()
+
+        test, threads = self, [None]
+        known = self.trees.read('h')
+        del self.trees._trees['h']
+        self.trees._trees[Root('r')] = None
+        threads.clear()
+        self.trees.look()
+        threads[0].join()
+        self.assertEqual({'h': (known, True)}, self.trees.look())
 
     def test_a_server_has_left_the_host(self):
         self.trees.read('h')
