@@ -104,7 +104,7 @@ class Intake:
         request = self._checked(context, token, wanted,
                                 self._classes_for(any_class))
         begun = backlog_begun.Begun(request.uuid, context.project_id,
-                                    context.user_id, request.created_at)
+                                    context.user_id, self._now())
         backlog_begun.begin(self._db, begun)
         trust_id = self._make_trust(context, token, request.uuid)
         try:
@@ -340,9 +340,9 @@ class Intake:
     def _forget(self, begun, trust_id):
         """Take back what was made for a request that is not kept."""
         try:
-            backlog.remove(self._db, begun)
-            self._trusts.delete(trust_id)
-            backlog_begun.forget(self._db, begun.uuid)
+            if backlog.remove(self._db, begun, self._now()):
+                self._trusts.delete(trust_id)
+                backlog_begun.forget(self._db, begun.uuid)
         except Exception:
             # The user has to be told why it was not kept; what is left of it
             # the engine finds.

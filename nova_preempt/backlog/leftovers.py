@@ -55,7 +55,8 @@ class Leftovers:
 
     def _clear(self, begun):
         # From now on it is not written down any more.
-        backlog_begun.give_up(self._database, begun.uuid)
+        if not backlog_begun.give_up(self._database, begun.uuid):
+            return
         for trust_id in self._trusts.find(begun.user_id,
                                           marks.expiry(begun.uuid)):
             with users.as_user(self._trusts):

@@ -51,7 +51,10 @@ def create(database, request, begun=False):
     """
     with database.writer() as session:
         if begun and not backlog_begun.end(session, request.uuid):
-            return False
+            # Unless that was this call, and the answer was lost.
+            return session.execute(sa.select(_REQUEST.uuid).where(
+                _REQUEST.uuid == request.uuid,
+                _REQUEST.trust_id == request.trust_id)).first() is not None
         session.execute(sa.insert(_REQUEST).values(**_values(request)))
         _note(session, request.uuid, request.created_at, request.state,
               request.reason)
@@ -131,19 +134,35 @@ def change(database, uuid, of, now, **values):
 
 
 @retries.retried
-def remove(database, begun):
+def remove(database, begun, now):
     """Forget a request that was not taken after all. Fine if it is gone.
 
-    It is as it was when it was begun: its trust is still there.
+    It is as it was when it was begun: its trust is still there. One for which
+    Nova was asked meanwhile is cancelled instead, with its servers.
 
     :param begun: a nova_preempt.db.backlog_begun.Begun
+    :returns: False: it is kept, and the engine needs its trust to clear up
     """
     uuid = begun.uuid
+    reason = 'It was not taken after all.'
     with database.writer() as session:
+        # First, so that nobody begins anything for it from now on.
+        was_open = session.execute(sa.update(_REQUEST).where(
+            _REQUEST.uuid == uuid, _REQUEST.state.in_(model.OPEN)).values(
+            state=model.CANCELLED, reason=reason, ends_servers=True,
+            updated_at=now)).rowcount
+        if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
+                _REQUEST.uuid == uuid)).first():
+            return False
+        if session.execute(sa.select(_BOOT.number).where(
+                _BOOT.request_uuid == uuid)).first():
+            _note(session, uuid, now, model.CANCELLED, reason)
+            return False
         backlog_begun.begin_again(session, begun)
         for table, column in ((_CHANGE, _CHANGE.request_uuid),
                               (_REQUEST, _REQUEST.uuid)):
             session.execute(sa.delete(table).where(column == uuid))
+    return True
 
 
 @retries.retried

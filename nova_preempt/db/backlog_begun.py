@@ -65,10 +65,14 @@ def older(database, before, limit):
 
 @retries.retried
 def give_up(database, uuid):
-    """Let nobody end it any more: its trust is about to be deleted."""
+    """Let nobody end it any more: its trust is about to be deleted.
+
+    :returns: False: somebody has, and the trust is kept
+    """
     with database.writer() as session:
-        session.execute(sa.update(_BEGUN).where(_BEGUN.uuid == uuid)
-                        .values(given_up=True))
+        return session.execute(
+            sa.update(_BEGUN).where(_BEGUN.uuid == uuid)
+            .values(given_up=True)).rowcount == 1
 
 
 @retries.retried

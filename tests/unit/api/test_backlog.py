@@ -431,6 +431,38 @@ class TestRefused(BacklogTestCase):
         self.assert_nothing_is_kept()
         self.assertEqual([], self.clear_up())
 
+    def test_one_that_is_taken_just_before_it_would_be_given_up(self):
+        uuid = self.create()['id']
+        kept = backlog.get(self.db, uuid)
+        late = backlog_begun.Begun(uuid, 'p', 'u', kept.created_at)
+        with mock.patch.object(backlog_begun, 'older', return_value=[late]):
+            leftovers.Leftovers(self.db, self.trusts).clear(base.NOW)
+        self.assertIn(kept.trust_id, self.trusts.made)
+
+    def test_one_that_is_started_before_it_is_refused(self):
+        """The engine clears up, and needs the trust for that."""
+        self.conf.set_override('max_requests_per_project', 1, 'backlog')
+        check = self.services.intake._check_limit
+
+        def check_late(project_id, own=0):
+            if own:
+                (uuid,) = self.ids()
+                self.boots(uuid)
+                self.create_directly()
+            check(project_id, own)
+
+        with mock.patch.object(self.services.intake, '_check_limit',
+                               check_late):
+            self.assertIn('max_requests_per_project', self.create(code=403))
+        (found,) = backlog.find(self.db, model.CLOSED)
+        self.assertEqual((model.CANCELLED, True, 1), (
+            found.state, found.ends_servers, len(found.boots)))
+        self.assertIn(found.trust_id, self.trusts.made)
+
+    def create_directly(self):
+        backlog.create(self.db, test_backlog.request(
+            'other', project_id='p'))
+
     def test_the_complaint_is_about_what_happened_first(self):
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
         create = self.trusts.create

@@ -157,11 +157,37 @@ class TestSQLite(DatabaseTestCase):
             backlog.create(self.db, request(uuid))
         begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
         for _twice in range(2):
-            backlog.remove(self.db, begun)
+            self.assertTrue(backlog.remove(self.db, begun, LATER))
         self.assertEqual([begun], backlog_begun.older(self.db, LATER, 9))
         self.assertIsNone(backlog.get(self.db, 'r1'))
         self.assertEqual([], backlog.history(self.db, 'r1'))
         self.assertEqual(1, len(backlog.history(self.db, 'r2')))
+
+    def test_one_that_was_started_before_it_was_not_taken(self):
+        """Its servers are there, and who made them is not forgotten."""
+        backlog.create(self.db, request())
+        backlog.begin_boot(self.db, 'r1', model.OPEN, boot())
+        begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
+        for _twice in range(2):
+            self.assertFalse(backlog.remove(self.db, begun, LATER))
+            found = backlog.get(self.db, 'r1')
+            self.assertEqual((model.CANCELLED, True, 't1', (boot(),)), (
+                found.state, found.ends_servers, found.trust_id,
+                found.boots))
+        self.assertEqual(
+            [model.WAITING, model.PLACING, model.CANCELLED],
+            [item.state for item in backlog.history(self.db, 'r1')])
+        self.assertEqual([], backlog_begun.older(self.db, LATER, 9))
+
+    def test_one_that_is_taken_twice(self):
+        """The answer to the first commit was lost."""
+        backlog_begun.begin(self.db, backlog_begun.Begun(
+            'r1', 'p1', 'u1', NOW))
+        for _twice in range(2):
+            self.assertTrue(backlog.create(self.db, request(), begun=True))
+        self.assertFalse(backlog.create(
+            self.db, request(trust_id='t2'), begun=True))
+        self.assertEqual(1, len(backlog.history(self.db, 'r1')))
 
     def test_one_that_was_begun(self):
         items = [backlog_begun.Begun(uuid, 'p1', 'u1', at)
@@ -170,7 +196,9 @@ class TestSQLite(DatabaseTestCase):
             backlog_begun.begin(self.db, item)
         self.assertEqual(items[:2], backlog_begun.older(self.db, LATER, 9))
         self.assertEqual(items[:1], backlog_begun.older(self.db, LATER, 1))
-        backlog_begun.give_up(self.db, 'r2')
+        for _twice in range(2):
+            self.assertTrue(backlog_begun.give_up(self.db, 'r2'))
+        self.assertFalse(backlog_begun.give_up(self.db, 'none'))
         self.assertEqual([True, False, False], [
             backlog.create(self.db, request(uuid), begun=True)
             for uuid in ('r1', 'r2', 'r4')])
