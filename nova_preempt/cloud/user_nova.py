@@ -127,12 +127,14 @@ class UserNova:
             self._ask('DELETE', f'/os-server-groups/{found["id"]}')
 
     def _groups(self, name):
-        """Those of this name."""
+        """Those of this name; none where Nova knows nothing of groups."""
         offset, page = 0, True
         while page:
-            page = self._ask(
-                'GET', '/os-server-groups', params={
-                    'limit': _PAGE, 'offset': offset}).json()['server_groups']
+            answer = self._ask('GET', '/os-server-groups', params={
+                'limit': _PAGE, 'offset': offset})
+            if answer is None:
+                return
+            page = answer.json()['server_groups']
             yield from (found for found in page if found['name'] == name)
             offset += len(page)
 

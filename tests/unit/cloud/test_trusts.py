@@ -1,0 +1,41 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Keystone that does not answer; with a real one see tests/cloud."""
+
+import unittest
+
+from oslo_config import cfg
+
+from nova_preempt import conf as nova_preempt_conf
+from nova_preempt.cloud import trusts
+
+
+class TestTimeout(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.conf = cfg.ConfigOpts()
+        nova_preempt_conf.register_opts(self.conf)
+        self.conf([], default_config_files=[], default_config_dirs=[])
+        self.conf.set_override('ask_timeout_s', 7, 'backlog')
+        self.conf.set_override('auth_type', 'none', 'preemption')
+
+    def test_it_is_bounded_unless_an_operator_says_otherwise(self):
+        made = trusts.Trusts(self.conf)._own()
+        self.assertEqual(7, made.timeout)
+        self.conf.set_override('timeout', 3, 'preemption')
+        made = trusts.Trusts(self.conf)._own()
+        self.assertEqual(3, made.timeout)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova as a user, where it answers what it rarely does."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt.cloud import user_nova
+
+
+def answer(status, body):
+    return types.SimpleNamespace(status_code=status, reason='',
+                                 json=lambda: body)
+
+
+class TestGroups(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = user_nova.UserNova.__new__(user_nova.UserNova)
+        fault = {'itemNotFound': {'message': 'No such thing.'}}
+        patch = mock.patch.object(user_nova.UserNova, '_call',
+                                  return_value=answer(404, fault))
+        self.call = patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_nova_knows_nothing_of_them(self):
+        with self.assertRaises(user_nova.NoGroup) as caught:
+            self.nova.group('g')
+        self.assertEqual(
+            user_nova.Reply(404, 'No such thing.', 'itemNotFound'),
+            caught.exception.reply)
+        self.assertEqual(['GET', 'POST'], [
+            call.args[0] for call in self.call.call_args_list])
+
+    def test_there_is_none_to_delete(self):
+        self.nova.delete_group('g')
+        self.assertEqual(1, self.call.call_count)
+
+
+if __name__ == '__main__':
+    unittest.main()
