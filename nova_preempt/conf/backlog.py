@@ -231,6 +231,8 @@ What has not been answered may still have arrived, so for three times as long
 the servers are looked for by their tag before the request is tried again. A
 minute, the default, is what load balancers usually wait for Nova; more than
 that must not pass there.
+
+Keystone is waited for as long, unless ``[preemption]timeout`` is set.
 """),
     cfg.IntOpt(
         'build_timeout_s',
