@@ -133,7 +133,11 @@ def of_requests(database, uuids=None):
 
 
 def unread_of_requests(database):
-    """The uuids of those of which nothing is known yet, or another class."""
+    """The uuids of those of which nothing is known yet, or another class.
+
+    Not of requests that are closed and cleared up: nobody follows their
+    servers any more, so nobody knows whether they are still there.
+    """
     request, server = (backlog_models.BacklogRequest,
                        backlog_models.BacklogServer)
     with database.reader() as session:
@@ -142,6 +146,8 @@ def unread_of_requests(database):
             .join(request, request.uuid == server.request_uuid)
             .outerjoin(_SERVER, _SERVER.uuid == server.uuid)
             .where(request.class_name > '', server.state.in_(_THERE),
+                   sa.or_(request.state.in_(model.OPEN),
+                          request.trust_id > ''),
                    sa.or_(_SERVER.uuid.is_(None),
                           _SERVER.class_name != request.class_name)))}
 

@@ -129,6 +129,11 @@ class TestSQLite(unittest.TestCase):
         class_servers.write(self.db, [server('s1'), server('s4')])
         # Of the one the class has changed.
         self.assertEqual({'s1'}, class_servers.unread_of_requests(self.db))
+        # Nobody knows for how long those of one that is over are there.
+        backlog.change(self.db, '1', model.OPEN, AT, state=model.CANCELLED)
+        self.assertEqual({'s1'}, class_servers.unread_of_requests(self.db))
+        backlog.change(self.db, '1', model.CLOSED, AT, trust_id='')
+        self.assertEqual(set(), class_servers.unread_of_requests(self.db))
 
     def test_preemptions(self):
         decisions = db.Decisions(self.db)
