@@ -49,12 +49,12 @@ class Rooms:
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
         by_node = self._known.servers.by_node()
-        return [_room(host, provider, {
+        return [_room(host, providers, {
                     uuid for uuid, server
                     in by_node.get(host.name, {}).items()
                     if policy.may_give_way(server, now)},
                     places.free_s(host.name) if places else math.inf)
-                for host, provider in rooms]
+                for host, providers in rooms]
 
 
 def load_places(conf):
@@ -72,24 +72,32 @@ def load_places(conf):
             conf.preemption, conf.reservation.guard_s))
 
 
-def _room(host, provider, leaving, free_s):
-    """A core Room.
+def _room(host, providers, leaving, free_s):
+    """A core Room: the sums of what is in its tree.
 
     :param host: a nova_preempt.reservation.inventory.Host
+    :param providers: core Providers, the root first
     :param leaving: uuids of servers that may be made to end
     :param free_s: until it is reserved
     """
-    free = {resource_class: provider.free(resource_class)
-            for resource_class in provider.inventories}
+    free = capacity.total(
+        {name: provider.free(name) for name in provider.inventories}
+        for provider in providers)
     return core.Room(
         host.name, free,
         capacity.total((free, *(
-            provider.allocations[uuid] for uuid in leaving
-            if uuid in provider.allocations))),
-        {resource_class: inventory.capacity for resource_class, inventory
-         in provider.inventories.items()},
+            provider.allocations[uuid] for provider in providers
+            for uuid in leaving if uuid in provider.allocations))),
+        capacity.total(
+            {name: inventory.capacity
+             for name, inventory in provider.inventories.items()}
+            for provider in providers),
         traits=frozenset(host.properties['traits']),
-        consumers=frozenset(provider.allocations), free_s=free_s)
+        consumers=frozenset().union(
+            *(provider.allocations for provider in providers)),
+        free_s=free_s,
+        parts=frozenset().union(
+            *(provider.inventories for provider in providers[1:])))
 
 
 def shares(requests, rooms):

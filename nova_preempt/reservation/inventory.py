@@ -175,29 +175,37 @@ class Inventory:
             **changed)
 
     def rooms(self):
-        """[(Host, core Provider of its root)] of those in use, as of now.
+        """[(Host, core Providers of its tree)] of those in use, as of now.
 
-        Providers that have not changed are not read again, unless somebody
-        who is no server has something of them: Placement does not count as a
-        change that a deleted server has left.
+        Its root comes first. Providers that have not changed are not read
+        again, unless somebody who is no server has something of them:
+        Placement does not count as a change that a deleted server has left.
 
         :raises NovaError, PlacementError: nobody knows
         """
         hosts = self.hosts()
         self.occupancy.refresh()
-        listed = {item.uuid: item
-                  for item in self._placement.list_providers([])}
+        trees = collections.defaultdict(list)
+        for item in self._placement.list_all_providers([]):
+            trees[item.root_uuid].append(item)
         found = []
         for host in hosts.values():
-            provider = listed.get(host.provider_uuid)
-            state = (self._providers.get(provider)
-                     if provider and host.is_usable else None)
-            if state is not None and not all(
-                    map(self.occupancy.get, state.allocations)):
-                state = self._providers.read(host.provider_uuid)
-            if state is not None:
-                found.append((host, state))
+            tree = sorted(trees.get(host.provider_uuid, ()), key=lambda item: (
+                item.uuid != item.root_uuid, item.uuid))
+            states = [self._as_of_now(item)
+                      for item in tree] if host.is_usable else []
+            if states and states[0] is not None:
+                found.append((host, [state for state in states
+                                     if state is not None]))
         return found
+
+    def _as_of_now(self, provider):
+        """A core Provider, None if it is gone."""
+        state = self._providers.get(provider)
+        if state is not None and not all(
+                map(self.occupancy.get, state.allocations)):
+            state = self._providers.read(provider.uuid)
+        return state
 
     def is_vacant(self, host, counts):
         """Whether nothing runs there but preemptible servers that can end."""

@@ -48,6 +48,8 @@ class Room:
     :param traits: of the host
     :param consumers: the uuids of who uses something of it
     :param free_s: for how long it is nobody's: until it is reserved
+    :param parts: the resource classes of its parts, where it is a tree:
+        whether an amount fits depends on which of them has how much
     """
 
     host: str
@@ -58,6 +60,7 @@ class Room:
     traits: frozenset[str] = frozenset()
     consumers: frozenset[str] = frozenset()
     free_s: float = math.inf
+    parts: frozenset[str] = frozenset()
 
     def is_for(self, alternative: model.Alternative) -> bool:
         """Whether it has, and lacks, the traits that are asked for."""

@@ -50,7 +50,15 @@ class Planner:
         servers: dict[int, core_model.Request] = {}
         most = _most(rooms)
         free = {room.host: room.free for room in rooms}
-        left = [item for item in requests if not _is_bound(item)]
+        parts = frozenset[str]().union(*(room.parts for room in rooms))
+        left = [
+            item for item in requests
+            if not _is_bound(item)
+            and not any(
+                parts.intersection(alternative.resources)
+                for alternative in item.alternatives
+            )
+        ]
         planned: dict[str, Place] = {}
         number = 0
         while left:

@@ -145,8 +145,8 @@ class TestInventory(testtools.TestCase):
         return [host['name'] for host in self.inventory.find_hosts(query)]
 
     def used(self):
-        return {host.name: provider.used.get('VCPU', 0)
-                for host, provider in self.inventory.rooms()}
+        return {host.name: root.used.get('VCPU', 0)
+                for host, (root, *_parts) in self.inventory.rooms()}
 
     def test_rooms_know_who_has_left(self):
         """Placement does not count that as a change of the provider."""
@@ -162,6 +162,15 @@ class TestInventory(testtools.TestCase):
         self.assertEqual({'h1': 4, 'h2': 0}, self.used())
         del self.placement.allocations['h1']['n1']
         self.assertEqual({'h1': 2, 'h2': 0}, self.used())
+
+    def test_rooms_are_trees(self):
+        self.placement.allocations['gpu']['n1'] = {'VGPU': 3}
+        self.assertEqual(
+            {'h1': [('VCPU', 8), ('VGPU', 5)], 'h2': [('VCPU', 8)]},
+            {host.name: [(name, provider.free(name))
+                         for provider in providers
+                         for name in provider.inventories]
+             for host, providers in self.inventory.rooms()})
 
     def test_properties(self):
         self.settings = {'h1': (None, {'rack': 7})}

@@ -95,6 +95,21 @@ class TestPlanner(unittest.TestCase):
                 decide([base.request('x', body=body), base.request('y')],
                        [host('a', 4)]), body)
 
+    def test_parts_of_hosts(self):
+        """By their sums it fits; Nova, which looks at each, chooses."""
+        rooms = [room.Room(name, *3 * ({'VCPU': 4, 'VGPU': 2},),
+                           parts=frozenset(['VGPU'])) for name in 'ab']
+        device = backlog_model.Alternative('d', 'd', {'VCPU': 1, 'VGPU': 1})
+        self.assertEqual(
+            {'x': {}, 'y': {'a': 1}},
+            decide([base.request('x', device), base.request('y')], rooms))
+        # No host has so many.
+        found = passing.decide(
+            [base.request('x', backlog_model.Alternative(
+                'd', 'd', {'VGPU': 3}))], rooms, base.NOW, passing.Options(),
+            planner=planner())
+        self.assertEqual('too_large', found.notes['x'].waits_for['code'])
+
     def test_victims_come_after(self):
         """What is free is planned, what may be freed is not."""
         self.assertEqual(
