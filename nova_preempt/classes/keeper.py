@@ -32,6 +32,7 @@ from nova_preempt.cloud import instance_actions
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import since
 from nova_preempt.core.classes import clocks
+from nova_preempt.core.classes import membership
 from nova_preempt.core.classes import overheads
 from nova_preempt.core.classes import records
 from nova_preempt.core.model import SECOND
@@ -54,6 +55,7 @@ class ClockKeeper:
 
     def __init__(self, database, get_cells, table):
         self._database = database
+        self._names = frozenset(table.names)
         self._overheads = overheads.Overheads(table.overhead_us)
         self._since = since.Since()
         self._readings = readings.Readings(
@@ -127,9 +129,9 @@ class ClockKeeper:
         return found, took
 
     def _class_name(self, instance):
-        """Its flavor says it, or else the request that it was booted for."""
-        return specs.class_name(servers.extra_specs_of(instance)) or (
-            self._by_request.get(instance.uuid, ''))
+        return membership.class_of(
+            specs.class_name(servers.extra_specs_of(instance)),
+            self._by_request.get(instance.uuid, ''), self._names)
 
     def _write(self, found, took):
         """Write servers down, and how long it took to get some back."""

@@ -24,6 +24,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core.classes import measures
+from nova_preempt.core.classes import membership
 from nova_preempt.core.classes import overheads
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
@@ -58,6 +59,7 @@ class Promised:
         self.exact = exact
         self._database = database
         self._table = table
+        self._names = frozenset(table.names)
         self._clock = clock
         self._monotonic = monotonic
         self._claimants = {}      # uuid: Claimant; replaced, never changed
@@ -123,18 +125,15 @@ class Promised:
             microseconds(self._clock()))
 
     def class_of(self, uuid, extra_specs):
-        """The name of the class of a preemptible server, '' if of none.
-
-        Its flavor says it, or else the request that it was booted for.
-        """
-        name = specs.class_name(extra_specs) or (
-            self._by_request.get(uuid, ''))
-        return name if self._table.classes.find(name) else ''
+        """The name of the class of a preemptible server, '' if of none."""
+        return membership.class_of(specs.class_name(extra_specs),
+                                   self._by_request.get(uuid, ''),
+                                   self._names)
 
     def by_request(self):
         """{uuid: class name} of those that a request has given theirs."""
         return {uuid: name for uuid, name in self._by_request.items()
-                if self._table.classes.find(name)}
+                if name in self._names}
 
     def rank(self, uuid, extra_specs, operation):
         """The core's Rank of a request for a preemptible server.
@@ -159,8 +158,11 @@ class Promised:
 
     def _new(self, uuid, extra_specs):
         """One that waits from now on."""
-        name = specs.class_name(extra_specs) or (
-            class_servers.of_requests(self._database, [uuid]).get(uuid, ''))
+        by_flavor = specs.class_name(extra_specs)
+        name = membership.class_of(by_flavor, '', self._names) or (
+            # Its request is only read where that may matter.
+            membership.class_of(by_flavor, class_servers.of_requests(
+                self._database, [uuid]).get(uuid, ''), self._names))
         qos = self._table.classes.find(name)
         now_us = microseconds(self._clock())
         return qos and Claimant(

@@ -20,6 +20,7 @@ import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import membership
 
 
 class Refused(Exception):
@@ -233,7 +234,8 @@ def class_of(
 ) -> str:
     """Return of which class the servers of a request are, '' for none.
 
-    The one that it names, or else that of its flavors.
+    The one that it names, or else that of its flavors, as core.classes.
+    membership has it for each server.
 
     :param known: the classes that there are
     :raises Refused: its flavors are of another class, or of several, or not
@@ -241,7 +243,7 @@ def class_of(
     """
     found = set()
     for item in alternatives:
-        own = item.class_name if item.class_name in known else ""
+        own = membership.class_of(item.class_name, "", known)
         if name and not item.preemptible:
             raise Refused(
                 "class",
@@ -250,7 +252,7 @@ def class_of(
             )
         if name and own not in ("", name):
             raise Refused("class", f"flavor {item.name} is of class {own!r}")
-        found.add(name or own)
+        found.add(membership.class_of(item.class_name, name, known))
     if len(found) > 1:
         classes = ", ".join(each or "none" for each in sorted(found))
         raise Refused("flavors", f"they are of several classes: {classes}")

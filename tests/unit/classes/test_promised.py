@@ -146,6 +146,16 @@ class TestPromised(unittest.TestCase):
             self.assertEqual(policy.PREEMPTIBLE,
                              self.claim('gold', 'unshelve', 'a'))
 
+    def test_a_flavor_names_a_class_that_is_no_more(self):
+        self.requests = {'x': 'gold'}
+        self.assertEqual('gold', self.claim('iron', uuid='x').claim.qos.name)
+        self.promised.refresh()
+        self.assertEqual(['gold', '', 'bronze'], [
+            self.promised.class_of(uuid, {
+                **MARKED, 'preemptible:class': name})
+            for uuid, name in (('x', 'iron'), ('z', 'iron'),
+                               ('x', 'bronze'))])
+
     def test_a_request_gives_a_class(self):
         self.requests = {'x': 'gold', 'y': 'iron'}
         self.assertEqual('gold', self.promised.rank(

@@ -1,0 +1,116 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is written down of servers of a class."""
+
+import datetime
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import sqlalchemy as sa
+
+from nova_preempt.classes import keeper
+from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import table
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_models
+from nova_preempt.db import class_servers
+from tests import tables
+from tests.unit.db import test_decisions
+
+AT = datetime.datetime(2026, 1, 1, 12)
+CELL = types.SimpleNamespace(uuid='1a1f0b0e-0000-4000-8000-000000000001',
+                             identity='cell')
+TABLE = table.parse([
+    {'name': 'gold', 'importance': '1', 'availability': '1'},
+    {'name': 'bronze', 'importance': '2', 'availability': '0.5'}])
+
+
+class Flavor(types.SimpleNamespace):
+
+    def __contains__(self, name):
+        return hasattr(self, name)
+
+
+def instance(uuid, class_name='', **changes):
+    """As much of an Instance as is read."""
+    extra_specs = {'preemptible:enabled': 'true'}
+    if class_name:
+        extra_specs['preemptible:class'] = class_name
+    at = AT.replace(tzinfo=datetime.timezone.utc)
+    return types.SimpleNamespace(**{
+        'uuid': uuid, 'deleted': False, 'project_id': 'p', 'image_ref': 'i',
+        'flavor': Flavor(name='spot', extra_specs=extra_specs),
+        'created_at': at, 'updated_at': at, 'launched_at': at,
+        'deleted_at': None, **changes})
+
+
+class TestKeeper(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.db = test_decisions.make_database(
+            f'sqlite:///{directory.name}/test.sqlite')
+        tables.make(self.db)
+        self.addCleanup(self.db.engine.dispose)
+        self.there = []
+        for module, name, answer in (
+                (keeper.servers, 'pieces', self.pieces),
+                (keeper.instance_actions, 'read', lambda *_: [])):
+            patch = mock.patch.object(module, name, answer)
+            patch.start()
+            self.addCleanup(patch.stop)
+        patch = mock.patch.object(keeper, 'nova_context', mock.MagicMock())
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.keeper = keeper.ClockKeeper(
+            self.db, lambda: {CELL.uuid: CELL}, TABLE)
+
+    def pieces(self, context, filters, attrs):
+        """Nova changes none of them after the first look."""
+        uuids = filters.get('uuid', ())
+        yield [item for item in self.there
+               if 'changes-since' not in filters
+               and (not uuids or item.uuid in uuids)]
+
+    def look(self):
+        """{uuid: class name} of what is written down afterwards."""
+        self.keeper.look()
+        return {uuid: item.class_name for uuid, item
+                in class_servers.find(self.db).items()}
+
+    def ask(self, uuid, class_name):
+        """A request has booted this server."""
+        backlog.create(self.db, model.Request(
+            uuid, 'p', 'u', 't', {}, '2.90', 1, 1, (), AT, AT,
+            class_name=class_name))
+        with self.db.writer() as session:
+            session.execute(sa.insert(backlog_models.BacklogServer).values(
+                uuid=uuid, request_uuid=uuid, boot=1, state=model.RUNNING,
+                since=AT))
+
+    def test_of_which_class(self):
+        self.ask('b', 'gold')
+        self.ask('c', 'gold')
+        self.ask('d', 'iron')
+        self.there = [
+            instance('a', 'bronze'), instance('b'), instance('c', 'iron'),
+            instance('d'), instance('e', 'iron'), instance('f')]
+        self.assertEqual({'a': 'bronze', 'b': 'gold', 'c': 'gold'},
+                         self.look())
+
+
+if __name__ == '__main__':
+    unittest.main()
