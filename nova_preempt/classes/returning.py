@@ -71,7 +71,8 @@ class Returning:
         if not needs or most <= 0:
             return []
         now = self._process.clock()
-        placed = self._round(needs, most, self._rooms(needs), now)
+        rooms, spared = self._rooms(needs)
+        placed = self._round(spared, most, rooms, now)
         chosen = [placement.uuid for placement in placed]
         if len(chosen) < min(most, len(needs)) and self._is_time():
             chosen = self._pass(needs, most, now)
@@ -121,21 +122,33 @@ class Returning:
                                 now_us)
 
     def _rooms(self, needs):
-        """RoundHosts of what is free, with nobody on them."""
-        rooms = {}
-        for wanted in {tuple(sorted(item.items()))
-                       for item in needs.values()}:
-            wanted = dict(wanted)
+        """What is free, and for whom.
+
+        :returns: ([RoundHost with nobody on it], needs without those that
+            would take what is kept free)
+        """
+        closed, rooms = set(), {}
+        for size in sorted({_size(wanted) for wanted in needs.values()}):
+            wanted = dict(size)
             found = self._placement.get_room(wanted)
-            if found:
-                self._known.headroom.refresh()
-                if self._known.headroom.has_room(wanted):
-                    rooms |= found
-        return [rounds.RoundHost(uuid, free) for uuid, free in rooms.items()]
+            if not found:
+                continue
+            self._known.headroom.refresh()
+            if self._known.headroom.has_room(wanted):
+                for uuid, free in found.items():
+                    # It may have changed since it was asked for another one.
+                    rooms[uuid] = capacity.least(rooms.get(uuid, free), free)
+            else:
+                closed.add(size)
+        return ([rounds.RoundHost(uuid, free) for uuid, free in rooms.items()],
+                {uuid: wanted for uuid, wanted in needs.items()
+                 if _size(wanted) not in closed})
 
     def _hosts(self, needs, now):
         """The same, with those who may give way."""
-        hosts = {host.uuid: host for host in self._rooms(needs)}
+        hosts = {host.uuid: host for host in self._rooms(needs)[0]}
+        # They are replaced in the background, never changed.
+        claimants = self._promised.claimants
         by_node = self._known.servers.by_node()
         budgets = self._known.budgets.read()
         policy = self._known.policy()
@@ -145,12 +158,11 @@ class Returning:
             if provider is None:
                 continue
             there = [
-                dataclasses.replace(
-                    self._promised.claimants[uuid],
-                    resources=provider.allocations[uuid])
+                dataclasses.replace(claimants[uuid],
+                                    resources=provider.allocations[uuid])
                 for uuid, server in by_node.get(listed.name, {}).items()
                 if uuid in provider.allocations and uuid not in busy
-                and self._is_certain(uuid)
+                and uuid in claimants and claimants[uuid].is_certain
                 and policy.may_give_way(server, now)
                 and (budgets is None or budgets.allows(server))]
             if there:
@@ -162,6 +174,6 @@ class Returning:
                     tuple(there))
         return list(hosts.values())
 
-    def _is_certain(self, uuid):
-        claimant = self._promised.claimants.get(uuid)
-        return claimant is not None and claimant.is_certain
+
+def _size(resources):
+    return tuple(sorted(resources.items()))

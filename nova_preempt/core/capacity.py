@@ -55,6 +55,16 @@ def less(
     return total((amounts, {key: -each for key, each in taken.items()}))
 
 
+def least(
+    one: Mapping[Key, int], other: Mapping[Key, int]
+) -> dict[Key, int]:
+    """Return the smaller of two amounts of each; what is missing is 0."""
+    return {
+        key: min(one.get(key, 0), other.get(key, 0))
+        for key in one.keys() | other.keys()
+    }
+
+
 def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
     """Return whether no more is wanted than is free."""
     return all(free.get(key, 0) >= amount for key, amount in wanted.items())

@@ -59,7 +59,8 @@ class TestReturning(unittest.TestCase):
         process.decisions.get_decisions.side_effect = (
             lambda statuses: self.open)
         self.promised = types.SimpleNamespace(is_recent=True, claimants={})
-        known = mock.Mock(promised=self.promised, headroom=self.headroom)
+        self.known = known = mock.Mock(promised=self.promised,
+                                       headroom=self.headroom)
         known.servers.by_node.side_effect = lambda: self.hosts
         known.budgets.read.return_value = None
         known.policy.return_value = policies.Policy(
@@ -69,7 +70,7 @@ class TestReturning(unittest.TestCase):
              Provider(f'uuid of {name}', 1, {'VCPU': Inventory(2)},
                       dict.fromkeys(servers, ONE)), True)
             for name, servers in self.hosts.items()]
-        placement = mock.Mock()
+        self.placement = placement = mock.Mock()
         placement.get_room.side_effect = lambda wanted: dict(self.room)
         self.returning = returning.Returning(
             mock.Mock(process=process, known=known,
@@ -110,6 +111,24 @@ class TestReturning(unittest.TestCase):
         self.assertEqual([], self.choose())
         self.headroom.has_room.return_value = False
         self.assertEqual([], self.choose('b', 'g'))
+
+    def test_a_host_has_the_least_that_it_was_said_to_have(self):
+        """Somebody came, or left, between two answers."""
+        self.add('a', 'gold')
+        self.add('b', 'gold')
+        for answers in ((1, 2), (2, 1)):
+            self.placement.get_room.side_effect = [
+                {'r': {'VCPU': free}} for free in answers * 2]
+            self.assertEqual(['a'], self.returning.choose(
+                {'a': ONE, 'b': {'VCPU': 1, 'DISK_GB': 0}}, 2))
+
+    def test_what_is_kept_free_is_not_given_to_others(self):
+        self.add('a', 'gold', ago_s=9000)
+        self.add('b', 'bronze')
+        self.room = {'r': {'VCPU': 2}}
+        self.headroom.has_room.side_effect = lambda wanted: wanted == ONE
+        self.assertEqual(['b'], self.returning.choose(
+            {'a': {'VCPU': 2}, 'b': ONE}, 1))
 
     def test_others_end_once_a_period(self):
         self.full()
@@ -156,6 +175,16 @@ class TestReturning(unittest.TestCase):
         self.assertEqual([], self.choose('g'))
         self.assertEqual(set(), self.returning.of_class(['g']))
         self.assertEqual({'x'}, self.returning.of_class(['x', 'normal']))
+
+    def test_a_victim_that_is_forgotten_meanwhile(self):
+        self.full()
+
+        def forget(server):
+            self.promised.claimants = {'g': self.promised.claimants['g']}
+            return True
+
+        self.known.budgets.read.return_value = mock.Mock(allows=forget)
+        self.assertEqual(['g'], self.choose('g'))
 
     def test_many_that_are_alike(self):
         """No more are looked at than may come."""
