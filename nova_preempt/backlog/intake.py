@@ -141,6 +141,10 @@ class Intake:
             if values.keys() & {'count', 'least_count'}:
                 values = self._counts(request, values)
                 of = (model.WAITING,)
+            if values.get('not_before', request.not_before) != (
+                    request.not_before):
+                _require_unstarted(request, 'when it may start')
+                of = (model.WAITING,)
         if not backlog.change(self._db, request.uuid, of, self._now(),
                               **values):
             raise exceptions.WrongState(
@@ -149,10 +153,7 @@ class Intake:
 
     def _counts(self, request, values):
         """The same values with both counts."""
-        if asking.is_started(request):
-            raise exceptions.WrongState(
-                f'Servers of request {request.uuid} were started: how many '
-                'it asks for cannot be changed any more.')
+        _require_unstarted(request, 'how many it asks for')
         count = values.get('count', request.count)
         # Who wanted all or nothing wants that of another number, too.
         least = values.get('least_count', count if (
@@ -365,6 +366,13 @@ def _require_open(request):
     if request.state not in model.OPEN:
         raise exceptions.WrongState(
             f'Request {request.uuid} is {request.state}.')
+
+
+def _require_unstarted(request, what):
+    if asking.is_started(request):
+        raise exceptions.WrongState(
+            f'Servers of request {request.uuid} were started: {what} cannot '
+            'be changed any more.')
 
 
 def _name(server):

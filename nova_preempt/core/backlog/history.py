@@ -42,6 +42,7 @@ MOST_CHANGES = 1000
 _RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
 _WAITS = (model.WAITING, model.EVICTED)
 _US = datetime.timedelta(microseconds=1)
+_LONG_AGO = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def waits(
 ) -> Mapping[str, Waits]:
     """Return the Waits of each class that ended since then.
 
-    The time before ``not_before`` is none in which it waits.
+    The time before ``not_before`` is none in which it waits at first.
     """
     found: dict[str, list[int]] = {}
     for history in histories:
@@ -78,9 +79,10 @@ def waits(
 
 def _waits_s(history: History, since: datetime.datetime) -> Iterator[int]:
     queued: datetime.datetime | None = None
+    first = _first(history)
     for change in history.changes:
         if change.state == model.WAITING and queued is None:
-            queued = _not_before(change.at, history)
+            queued = max(change.at, first)
         elif change.state in _RUNS and queued is not None:
             if change.at >= since:
                 yield max(0, (change.at - queued) // _second())
@@ -93,8 +95,18 @@ def _second() -> datetime.timedelta:
     return datetime.timedelta(seconds=1)
 
 
-def _not_before(at: datetime.datetime, history: History) -> datetime.datetime:
-    return max(at, history.not_before or at)
+def _first(history: History) -> datetime.datetime:
+    """Return from when on it counts: not_before, if that was kept to.
+
+    One that is later than the first start was wished for after that.
+    """
+    placed = (
+        change.at
+        for change in history.changes
+        if change.state == model.PLACING
+    )
+    first = history.not_before or _LONG_AGO
+    return first if first <= next(placed, first) else _LONG_AGO
 
 
 def summary(values_s: Iterable[int]) -> Waits:
@@ -164,7 +176,7 @@ def _sums(
     history = History(changes, not_before=not_before)
     times = clocks_of(history).at(microseconds(until))
     begun = changes[0].at
-    placed = _not_before(begun, history) + times.waiting_us * _US
+    placed = max(begun, _first(history)) + times.waiting_us * _US
     return (
         model.Change(begun, model.WAITING, changes[0].reason),
         model.Change(placed, model.PLACING),
@@ -220,9 +232,10 @@ def clocks_of(history: History) -> clocks.Clocks:
 
     As of its last change; from then on the clock of its state counts.
     """
+    first = _first(history)
     return clocks.Clocks(
         clocks.Event(
-            microseconds(_not_before(change.at, history)),
+            microseconds(max(change.at, first)),
             KINDS[change.state],
         )
         for change in history.changes
@@ -233,10 +246,11 @@ def _spans(
     history: History, since: datetime.datetime, until: datetime.datetime
 ) -> Iterator[tuple[clocks.Kind, int, int]]:
     """Go through what it was from when to when, in microseconds since."""
+    first = _first(history)
     ends = [*(change.at for change in history.changes[1:]), until]
     for change, end in zip(history.changes, ends, strict=False):
         kind = KINDS[change.state]
-        start = _not_before(change.at, history)
+        start = max(change.at, first)
         if kind is not clocks.Kind.ENDED:
             yield (
                 kind,

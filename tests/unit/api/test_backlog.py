@@ -617,6 +617,17 @@ class TestChange(BacklogTestCase):
                       self.change(uuid, code=409, count=4))
         self.change(uuid, name='still')
 
+    def test_not_before(self):
+        """Its clocks begin with that; once they run nobody resets them."""
+        uuid = self.create()['id']
+        at = in_hours(2)
+        self.assertEqual(at, self.change(uuid, not_before=at)['not_before'])
+        self.boots(uuid)
+        for other in (in_hours(3), None):
+            self.assertIn('when it may start cannot be changed any more',
+                          self.change(uuid, code=409, not_before=other))
+        self.change(uuid, name='still', not_before=at)
+
     def test_what_was_right_once_may_stay(self):
         uuid = self.create()['id']
         backlog.change(self.db, uuid, model.OPEN, base.NOW,

@@ -65,7 +65,9 @@ class TestCondensed(unittest.TestCase):
                 changes.append((minute, state))
                 minute += length
         changes = changes[:len(changes) - more]
-        whole = told(*changes, not_before=at(not_before))
+        # It is not started before.
+        whole = told(*changes, not_before=at(min(not_before,
+                                                 changes[1][0])))
         number, sums = history.condensed(whole.changes, whole.not_before)
         self.assertEqual(3, len(sums))
         fewer = history.History((*sums, *whole.changes[number:]),
@@ -105,6 +107,22 @@ class TestWaits(unittest.TestCase):
             self.assertIsNone(self.waits(*changes))
         self.assertEqual(history.Waits(1, 60, 60), self.waits(
             (0, 'waiting'), (9, 'active'), not_before=at(8)))
+
+    def test_what_is_wished_for_after_its_start_changes_nothing(self):
+        changes = ((0, 'waiting'), (2, 'placing'), (3, 'active'),
+                   (10, 'evicted'), (11, 'waiting'), (13, 'placing'),
+                   (15, 'active'))
+        plain = told(*changes)
+        for minutes in (5, 12, 1000):
+            later = told(*changes, not_before=at(minutes))
+            self.assertEqual(self.waits(*changes), self.waits(
+                *changes, not_before=at(minutes)))
+            self.assertEqual(*(
+                history.clocks_of(item).at(10 ** 18)
+                for item in (plain, later)))
+            self.assertEqual(*(
+                history.courses([item], at(0), at(20), 3)
+                for item in (plain, later)))
 
     def test_percentiles(self):
         self.assertEqual(history.Waits(0, None, None), history.summary([]))
