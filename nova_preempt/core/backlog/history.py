@@ -28,7 +28,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.model import microseconds
 
-#: What a change to a state tells the clocks.
+#: What a change to a state tells the clocks; see kinds().
 KINDS: Mapping[str, clocks.Kind] = {
     model.WAITING: clocks.Kind.QUEUED,
     model.PLACING: clocks.Kind.ALLOCATING,
@@ -40,7 +40,7 @@ KINDS: Mapping[str, clocks.Kind] = {
 #: A request that comes back for years has no more in its history than this.
 MOST_CHANGES = 1000
 _RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
-_WAITS = (model.WAITING, model.EVICTED)
+_TRIED = (model.WAITING, model.EVICTED, model.PARTLY_ACTIVE)
 _US = datetime.timedelta(microseconds=1)
 _LONG_AGO = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 
@@ -135,7 +135,7 @@ def tries_in_vain(
     while index + 1 < len(changes) and changes[index + 1].at < before:
         state = changes[index - 1].state
         if (
-            state in _WAITS
+            state in _TRIED
             and changes[index].state == model.PLACING
             and changes[index + 1].state == state
         ):
@@ -227,6 +227,19 @@ def courses(
     return {name: sums.course() for name, sums in found.items()}
 
 
+def kinds(changes: Iterable[model.Change]) -> Iterator[clocks.Kind]:
+    """Go through what changes tell the clocks.
+
+    While more servers are started for one that runs in part, it runs.
+    """
+    runs_in_part = False
+    for change in changes:
+        runs_in_part = change.state == model.PARTLY_ACTIVE or (
+            runs_in_part and change.state == model.PLACING
+        )
+        yield clocks.Kind.RUNNING if runs_in_part else KINDS[change.state]
+
+
 def clocks_of(history: History) -> clocks.Clocks:
     """Return the clocks of a request: how long it ran, waited, and started.
 
@@ -235,10 +248,11 @@ def clocks_of(history: History) -> clocks.Clocks:
     first = _first(history)
     return clocks.Clocks(
         clocks.Event(
-            microseconds(max(change.at, first)),
-            KINDS[change.state],
+            microseconds(max(change.at, first)), kind
         )
-        for change in history.changes
+        for change, kind in zip(
+            history.changes, kinds(history.changes), strict=True
+        )
     )
 
 
@@ -248,8 +262,9 @@ def _spans(
     """Go through what it was from when to when, in microseconds since."""
     first = _first(history)
     ends = [*(change.at for change in history.changes[1:]), until]
-    for change, end in zip(history.changes, ends, strict=False):
-        kind = KINDS[change.state]
+    for change, end, kind in zip(
+        history.changes, ends, kinds(history.changes), strict=False
+    ):
         start = max(change.at, first)
         if kind is not clocks.Kind.ENDED:
             yield (

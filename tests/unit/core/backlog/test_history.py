@@ -150,10 +150,12 @@ class TestTriesInVain(unittest.TestCase):
             (8, 'placing')))
         self.assertEqual([2, 3], self.indexes(
             (0, 'active'), (1, 'evicted'), (2, 'placing'), (3, 'evicted')))
+        self.assertEqual([1, 2], self.indexes(
+            (0, 'partly_active'), (1, 'placing'), (2, 'partly_active')))
 
     def test_those_that_changed_something_stay(self):
         self.assertEqual([], self.indexes(
-            (0, 'partly_active'), (1, 'placing'), (2, 'partly_active')))
+            (0, 'partly_active'), (1, 'placing'), (2, 'active')))
         self.assertEqual([], self.indexes(
             (0, 'evicted'), (1, 'placing'), (2, 'waiting')))
 
@@ -172,9 +174,10 @@ class TestTriesInVain(unittest.TestCase):
         left = [change for index, change in enumerate(changes)
                 if index not in gone]
         ran, now_ran = (sum((
-            later.at - change.at for change, later
-            in itertools.pairwise(some)
-            if history.KINDS[change.state] is clocks.Kind.RUNNING),
+            later.at - change.at for (change, later), kind
+            in zip(itertools.pairwise(some), history.kinds(some),
+                   strict=False)
+            if kind is clocks.Kind.RUNNING),
             datetime.timedelta()) for some in (changes, left))
         self.assertEqual(ran, now_ran)
         if changes:
@@ -203,6 +206,11 @@ class TestCourses(unittest.TestCase):
         self.assertEqual([half, 0], self.shares(
             (-9, 'waiting'), (5, 'active'), (10, 'done')))
 
+    def test_one_that_runs_in_part_runs_while_more_is_started(self):
+        self.assertEqual([1, 1], self.shares(
+            (0, 'partly_active'), (3, 'placing'), (7, 'partly_active'),
+            (8, 'placing'), (12, 'active')))
+
     def test_before_its_window_it_need_not_run(self):
         course = self.course(told((0, 'waiting'), (15, 'active'),
                                   not_before=at(10)))['']
@@ -229,13 +237,14 @@ class TestCourses(unittest.TestCase):
         found = self.course(told(*changes), parts=parts, since=7, until=31)
         edges = [at(7), at(31)]
         expected = clocks.Times()
-        for (start, state), end in itertools.zip_longest(
-                changes, [minutes for minutes, _state in changes[1:]]):
+        for (start, _state), end, kind in itertools.zip_longest(
+                changes, [minutes for minutes, _state in changes[1:]],
+                history.kinds(told(*changes).changes)):
             end = at(31 if end is None else end)
             elapsed = (min(end, edges[1]) - max(at(start), edges[0]))
             if elapsed > datetime.timedelta():
                 expected = expected.later(
-                    history.KINDS[state],
+                    kind,
                     elapsed // datetime.timedelta(microseconds=1))
         total = found[''].total if found else clocks.Times()
         self.assertEqual(expected, total)
