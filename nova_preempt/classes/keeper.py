@@ -64,10 +64,15 @@ class ClockKeeper:
                         'are until it can be read')
         self._writing = threading.Lock()
         self._by_request = {}     # uuid: class name
+        self._unread = {}         # the same of those to look at
+        self._looked_at = {}      # cell uuid: what that was last time
 
     def look(self):
         """Read what has changed in each cell."""
+        # In this order: what changes in between is unread next time.
+        unread = db.unread_of_requests(self._database, self._names)
         self._by_request = db.of_requests(self._database)
+        self._unread = unread
         self._readings.read()
 
     def _refresh_cell(self, cell):
@@ -89,13 +94,19 @@ class ClockKeeper:
             self._since.done(reading)
 
     def _note_requests(self, context, cell_uuid, seen):
-        """Look at servers that were not known to be of a class before."""
-        wanted = sorted(db.unread_of_requests(self._database) - seen)
+        """Look at servers whose requests are of another class now.
+
+        Once: where a flavor says otherwise they stay what they are.
+        """
+        unread = self._unread
+        wanted = sorted({uuid for uuid, _ in unread.items() - (
+            self._looked_at.get(cell_uuid, {}).items())} - seen)
         for start in range(0, len(wanted), _MANY):
             for instances in servers.pieces(
                     context, {**since.ALL, 'uuid':
                               wanted[start:start + _MANY]}, _ATTRS):
                 self._note(context, cell_uuid, instances)
+        self._looked_at[cell_uuid] = unread
 
     def _note(self, context, cell_uuid, instances):
         uuids = [item.uuid for item in instances]

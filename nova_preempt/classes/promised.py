@@ -68,30 +68,35 @@ class Promised:
         self._read_at = None
 
     def refresh(self):
-        """Read what is known; what cannot be read stays for a while."""
+        """Read what is known; what cannot be read stays for a while.
+
+        :returns: the uuids of servers that class_of now says otherwise of
+        """
         try:
             rows = class_servers.find(self._database)
             means = class_servers.overheads(self._database)
-            self._by_request = class_servers.of_requests(self._database)
+            by_request = class_servers.of_requests(self._database)
         except db_exc.DBError as exc:
             LOG.warning('Cannot read how long servers of a class have run: '
                         '%(exc)s. After %(age)s s without, none of them ends '
                         'for another.', {'exc': exc, 'age': MAX_AGE_S})
-            return
+            return set()
+        before, self._by_request = self._by_request, by_request
         known, found = self._claimants, {}
         costs = overheads.Overheads(self._table.overhead_us, means_us=means)
         for uuid, row in rows.items():
             claimant = self._claimant(row, costs)
             if claimant is not None:
                 # The same as before is told apart at no cost.
-                before = known.get(uuid)
-                found[uuid] = before if before == claimant else claimant
+                old = known.get(uuid)
+                found[uuid] = old if old == claimant else claimant
         self._read_at = self._monotonic()
         if found != known:
             self._claimants = found
             self._unsure = {
                 uuid: dataclasses.replace(claimant, clocks=Clocks())
                 for uuid, claimant in found.items()}
+        return {uuid for uuid, _ in before.items() ^ by_request.items()}
 
     def _claimant(self, row, costs):
         """None if its class is none that there is."""
@@ -124,16 +129,13 @@ class Promised:
             self._claimants if self.is_recent else self._unsure,
             microseconds(self._clock()))
 
-    def class_of(self, uuid, extra_specs):
-        """The name of the class of a preemptible server, '' if of none."""
-        return membership.class_of(specs.class_name(extra_specs),
-                                   self._by_request.get(uuid, ''),
-                                   self._names)
+    def class_of(self, uuid, by_flavor):
+        """The name of the class of a preemptible server, '' if of none.
 
-    def by_request(self):
-        """{uuid: class name} of those that a request has given theirs."""
-        return {uuid: name for uuid, name in self._by_request.items()
-                if name in self._names}
+        :param by_flavor: what its flavor says
+        """
+        return membership.class_of(
+            by_flavor, self._by_request.get(uuid, ''), self._names)
 
     def rank(self, uuid, extra_specs, operation):
         """The core's Rank of a request for a preemptible server.

@@ -54,13 +54,13 @@ class ServerCache:
     :param left: called with the names of nodes that servers, normal ones too,
         have left
     :param monotonic: the clock by which a reading is recent
-    :param class_of: given the uuid and the extra specs of one, returns the
-        name of its class of service, '' if it has none
+    :param class_of: given the uuid of one and the name of the class of
+        service that its flavor has, returns that of its own, '' if it has none
     """
 
     def __init__(self, cells, hinted, left=None, monotonic=time.monotonic,
                  class_of=None):
-        self._class_of = class_of or (lambda uuid, extra_specs: '')
+        self._class_of = class_of or (lambda uuid, by_flavor: '')
         self._cells = cells
         self._readings = readings.Readings(cells, self._refresh_cell,
                                            monotonic=monotonic)
@@ -72,6 +72,7 @@ class ServerCache:
         self._lock = threading.Lock()
         self._since = since.Since()
         self._servers = {}        # uuid: Server
+        self._by_flavor = {}      # uuid: Server as its flavor has it
         # node: {uuid: Server}, replaced and not changed: others keep it
         self._by_node = {}
 
@@ -184,30 +185,21 @@ class ServerCache:
                                         for instance in instances
                                         if not _is_marked(instance)])
                 found.update(
-                    (instance.uuid, self._server(instance, cell.uuid,
-                                                 instance.uuid in by_hint))
+                    (instance.uuid, _server(instance, cell.uuid,
+                                            instance.uuid in by_hint))
                     for instance in instances)
         return found
 
-    def _server(self, instance, cell_uuid, by_hint):
-        server = _server(instance, cell_uuid, by_hint)
-        return server and _of_class(server, self._class_of(
-            instance.uuid, extra_specs_of(instance)))
-
-    def note_classes(self, names):
-        """Learn of which class servers are that do not say it themselves.
-
-        :param names: {uuid: name of a class}
-        """
+    def note_classes(self, uuids):
+        """Look again of which class these are: class_of has changed."""
         with self._lock:
-            self._update({
-                uuid: _of_class(server, names[uuid])
-                for uuid in names.keys() & self._servers.keys()
-                if not (server := self._servers[uuid]).class_name})
+            self._update({uuid: self._by_flavor[uuid]
+                          for uuid in uuids & self._by_flavor.keys()})
 
     def _update(self, found):
         for uuid, server in found.items():
             old = self._servers.pop(uuid, None)
+            self._by_flavor.pop(uuid, None)
             if old is not None:
                 self._by_node[old.node] = {
                     other: server for other, server
@@ -215,6 +207,9 @@ class ServerCache:
                 if not self._by_node[old.node]:
                     del self._by_node[old.node]
             if server is not None:
+                self._by_flavor[uuid] = server
+                server = _of_class(server, self._class_of(
+                    uuid, server.class_name))
                 self._servers[uuid] = server
                 self._by_node[server.node] = {
                     **self._by_node.get(server.node, {}), uuid: server}
@@ -296,14 +291,19 @@ def _server(instance, cell_uuid, by_hint):
         pinned=_is_pinned(instance, extra_specs),
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
+        class_name=_shared(specs.class_name(extra_specs)),
         numa_topology=instance.numa_topology)
 
 
 def _of_class(server, name):
     """One of a class comes back: whatever its flavor says, it is shelved."""
+    if name:
+        return dataclasses.replace(
+            server, class_name=_shared(name), action=core_actions.SHELVE,
+            restore=True)
+    # Its flavor may name one that is none of the operator's any more.
     return dataclasses.replace(
-        server, class_name=_shared(name), action=core_actions.SHELVE,
-        restore=True) if name else server
+        server, class_name='') if server.class_name else server
 
 
 def _locked_by(instance):

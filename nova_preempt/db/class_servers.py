@@ -132,24 +132,28 @@ def of_requests(database, uuids=None):
                    *([] if uuids is None else [server.uuid.in_(uuids)])))}
 
 
-def unread_of_requests(database):
-    """The uuids of those of which nothing is known yet, or another class.
+def unread_of_requests(database, names):
+    """{server uuid: class name} of those that are not known to be of it.
 
-    Not of requests that are closed and cleared up: nobody follows their
-    servers any more, so nobody knows whether they are still there.
+    '' as the name of none, too: a request may be of a class no more. Not of
+    requests that are closed and cleared up: nobody follows their servers any
+    more, so nobody knows whether they are still there.
+
+    :param names: the classes that there are, a request of another has none
     """
     request, server = (backlog_models.BacklogRequest,
                        backlog_models.BacklogServer)
+    name = sa.case((request.class_name.in_(sorted(names)),
+                    request.class_name), else_='')
     with database.reader() as session:
-        return {row.uuid for row in session.execute(
-            sa.select(server.uuid)
+        return {row.uuid: row.name for row in session.execute(
+            sa.select(server.uuid, name.label('name'))
             .join(request, request.uuid == server.request_uuid)
             .outerjoin(_SERVER, _SERVER.uuid == server.uuid)
-            .where(request.class_name > '', server.state.in_(_THERE),
+            .where(server.state.in_(_THERE),
                    sa.or_(request.state.in_(model.OPEN),
                           request.trust_id > ''),
-                   sa.or_(_SERVER.uuid.is_(None),
-                          _SERVER.class_name != request.class_name)))}
+                   name != sa.func.coalesce(_SERVER.class_name, '')))}
 
 
 def preemptions(database, uuids):

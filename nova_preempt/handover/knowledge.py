@@ -64,10 +64,8 @@ class Knowledge:
     def refresh(self):
         """Read what may have changed."""
         if self.promised:
-            self.promised.refresh()
+            self.servers.note_classes(self.promised.refresh())
         self.servers.refresh()
-        if self.promised:
-            self.servers.note_classes(self.promised.by_request())
         self._policies.refresh()
         self.budgets.refresh()
         self.headroom.refresh()

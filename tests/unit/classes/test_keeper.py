@@ -111,6 +111,34 @@ class TestKeeper(unittest.TestCase):
         self.assertEqual({'a': 'bronze', 'b': 'gold', 'c': 'gold'},
                          self.look())
 
+    def change(self, uuid, class_name):
+        with self.db.writer() as session:
+            session.execute(
+                sa.update(backlog_models.BacklogRequest)
+                .where(backlog_models.BacklogRequest.uuid == uuid)
+                .values(class_name=class_name))
+
+    def test_a_request_changes_its_class(self):
+        for uuid in 'abc':
+            self.ask(uuid, 'gold')
+        self.there = [instance('a'), instance('b'), instance('c', 'gold')]
+        self.assertEqual(dict.fromkeys('abc', 'gold'), self.look())
+        self.change('a', 'bronze')
+        self.change('b', '')
+        # Its flavor has a class.
+        self.change('c', '')
+        self.assertEqual({'a': 'bronze', 'c': 'gold'}, self.look())
+        self.change('b', 'bronze')
+        self.change('a', 'iron')
+        self.assertEqual({'b': 'bronze', 'c': 'gold'}, self.look())
+        # Nobody is looked at again and again.
+        with mock.patch.object(keeper.servers, 'pieces',
+                               side_effect=self.pieces) as pieces:
+            self.look()
+            self.look()
+        self.assertEqual(['changes-since'] * 2, [
+            *(name for call in pieces.mock_calls for name in call.args[1])])
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -151,24 +151,26 @@ class TestPromised(unittest.TestCase):
         self.assertEqual('gold', self.claim('iron', uuid='x').claim.qos.name)
         self.promised.refresh()
         self.assertEqual(['gold', '', 'bronze'], [
-            self.promised.class_of(uuid, {
-                **MARKED, 'preemptible:class': name})
-            for uuid, name in (('x', 'iron'), ('z', 'iron'),
-                               ('x', 'bronze'))])
+            self.promised.class_of(uuid, name) for uuid, name in (
+                ('x', 'iron'), ('z', 'iron'), ('x', 'bronze'))])
 
     def test_a_request_gives_a_class(self):
         self.requests = {'x': 'gold', 'y': 'iron'}
         self.assertEqual('gold', self.promised.rank(
             'x', MARKED, 'create').claim.qos.name)
-        self.promised.refresh()
-        self.assertEqual({'x': 'gold'}, self.promised.by_request())
+        self.assertEqual({'x', 'y'}, self.promised.refresh())
         self.assertEqual(['gold', '', ''], [
-            self.promised.class_of(uuid, MARKED) for uuid in 'xyz'])
-        self.assertEqual('bronze', self.promised.class_of(
-            'z', {**MARKED, 'preemptible:class': 'bronze'}))
-        # Nobody ends normal ones, so they are of no class.
-        self.assertEqual('', self.promised.class_of(
-            'z', {'preemptible:class': 'bronze'}))
+            self.promised.class_of(uuid, '') for uuid in 'xyz'])
+        self.assertEqual('bronze', self.promised.class_of('z', 'bronze'))
+
+    def test_a_request_changes_its_class(self):
+        self.requests = {'x': 'gold', 'y': 'gold', 'z': 'gold'}
+        self.assertEqual({'x', 'y', 'z'}, self.promised.refresh())
+        self.assertEqual(set(), self.promised.refresh())
+        self.requests = {'x': 'bronze', 'z': 'gold'}
+        self.assertEqual({'x', 'y'}, self.promised.refresh())
+        self.assertEqual(['bronze', '', 'gold'], [
+            self.promised.class_of(uuid, '') for uuid in 'xyz'])
 
 
 if __name__ == '__main__':

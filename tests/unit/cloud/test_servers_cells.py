@@ -33,6 +33,7 @@ class TestUnreadableCells(unittest.TestCase):
         mappings = {uuid: types.SimpleNamespace(uuid=uuid, identity=uuid)
                     for uuid in ('one', 'two')}
         self.failing = set()
+        self.by_flavor = ''
         self.now = 0
         self.view = servers.ServerCache(lambda: mappings, lambda uuids: set(),
                                         monotonic=lambda: self.now)
@@ -46,7 +47,8 @@ class TestUnreadableCells(unittest.TestCase):
             raise OSError('away')
         uuid = f'server-{cell.uuid}'
         return {uuid: world.server(uuid, node=f'node-{cell.uuid}',
-                                   cell_uuid=cell.uuid)}
+                                   cell_uuid=cell.uuid,
+                                   class_name=self.by_flavor)}
 
     def wait(self, condition, seconds):
         self.now += seconds
@@ -56,6 +58,29 @@ class TestUnreadableCells(unittest.TestCase):
         found = self.view.by_node()
         return set(found), {uuid for on_node in found.values()
                             for uuid in on_node}
+
+    def test_classes_that_change(self):
+        classes = {}
+        self.view._class_of = lambda uuid, by_flavor: classes.get(
+            uuid, by_flavor)
+        self.view.refresh()
+        before = self.view.get('server-one')
+        self.assertEqual('', before.class_name)
+        for name in ('gold', 'bronze'):
+            classes['server-one'] = name
+            self.view.note_classes({'server-one', 'of another process'})
+            found = self.view.by_node()['node-one']['server-one']
+            self.assertEqual((name, 'shelve', True), (
+                found.class_name, found.action, found.restore))
+        self.assertEqual('', self.view.get('server-two').class_name)
+        classes.clear()
+        self.view.note_classes({'server-one'})
+        self.assertEqual(before, self.view.get('server-one'))
+
+    def test_a_flavor_names_a_class_that_is_no_more(self):
+        self.by_flavor = 'iron'
+        self.view.refresh()
+        self.assertEqual('', self.view.get('server-one').class_name)
 
     def test_only_its_own_servers(self):
         self.view.refresh()

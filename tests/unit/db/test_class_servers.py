@@ -124,16 +124,25 @@ class TestSQLite(unittest.TestCase):
                     since=AT))
         self.assertEqual({'s1': 'gold', 's4': 'silver'},
                          class_servers.of_requests(self.db))
-        self.assertEqual({'s1', 's4'},
-                         class_servers.unread_of_requests(self.db))
-        class_servers.write(self.db, [server('s1'), server('s4')])
-        # Of the one the class has changed.
-        self.assertEqual({'s1'}, class_servers.unread_of_requests(self.db))
+        names = ('gold', 'silver')
+        self.assertEqual({'s1': 'gold', 's4': 'silver'},
+                         class_servers.unread_of_requests(self.db, names))
+        # There is no such class any more.
+        self.assertEqual({'s4': 'silver'}, class_servers.unread_of_requests(
+            self.db, names[1:]))
+        self.assertEqual({}, class_servers.unread_of_requests(self.db, ()))
+        class_servers.write(self.db, [server(f's{number}')
+                                      for number in (1, 2, 3, 4)])
+        # Of the one the class has changed, the other is of none any more.
+        self.assertEqual({'s1': 'gold', 's2': ''},
+                         class_servers.unread_of_requests(self.db, names))
         # Nobody knows for how long those of one that is over are there.
         backlog.change(self.db, '1', model.OPEN, AT, state=model.CANCELLED)
-        self.assertEqual({'s1'}, class_servers.unread_of_requests(self.db))
+        self.assertEqual({'s1': 'gold', 's2': ''},
+                         class_servers.unread_of_requests(self.db, names))
         backlog.change(self.db, '1', model.CLOSED, AT, trust_id='')
-        self.assertEqual(set(), class_servers.unread_of_requests(self.db))
+        self.assertEqual({'s2': ''},
+                         class_servers.unread_of_requests(self.db, names))
 
     def test_preemptions(self):
         decisions = db.Decisions(self.db)
