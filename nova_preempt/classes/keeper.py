@@ -91,6 +91,8 @@ class ClockKeeper:
             db.forget(self._database, db.uuids_of(
                 self._database, cell.uuid) - seen)
         if not self._since.is_outdated(reading):
+            db.looked(self._database, cell.uuid, timeutils.delta_seconds(
+                reading.began, timeutils.utcnow()))
             self._since.done(reading)
 
     def _note_requests(self, context, cell_uuid, seen):

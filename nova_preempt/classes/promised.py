@@ -17,6 +17,7 @@ is read again.
 """
 
 import dataclasses
+import math
 import time
 
 from oslo_db import exception as db_exc
@@ -37,12 +38,28 @@ from nova_preempt.db import class_servers
 
 LOG = logging.getLogger(__name__)
 
-# What was read so long ago is not gone by any more, in seconds: somebody may
-# have given way and come back meanwhile.
+# Clocks of servers that nobody has looked at for so long are not gone by any
+# more, in seconds: somebody may have given way and come back meanwhile.
 MAX_AGE_S = 300
 
 #: What requests of a class may end others for: to get to a host, or back.
 OPERATIONS = ('create', 'unshelve')
+
+
+@dataclasses.dataclass(frozen=True)
+class _Known:
+    """What was read last.
+
+    :ivar claimants: {uuid: Claimant}
+    :ivar unsure: the same, as if no clock was known
+    :ivar cells: {uuid: that of its cell}
+    :ivar until: {uuid of a cell: up to when its clocks are gone by}
+    """
+
+    claimants: dict
+    unsure: dict
+    cells: dict
+    until: dict
 
 
 class Promised:
@@ -62,10 +79,10 @@ class Promised:
         self._names = frozenset(table.names)
         self._clock = clock
         self._monotonic = monotonic
-        self._claimants = {}      # uuid: Claimant; replaced, never changed
-        self._unsure = {}         # the same, as if no clock was known
+        self._known = _Known({}, {}, {}, {})
+        self._mixed = None        # (claimants, late cells, current())
+        self._told = frozenset()  # late cells
         self._by_request = {}     # uuid: class name
-        self._read_at = None
 
     def refresh(self):
         """Read what is known; what cannot be read stays for a while.
@@ -73,6 +90,9 @@ class Promised:
         :returns: the uuids of servers that class_of now says otherwise of
         """
         try:
+            # First: of what is looked at in between more may be known.
+            now, ago_s = self._monotonic(), class_servers.looked_ago_s(
+                self._database)
             rows = class_servers.find(self._database)
             means = class_servers.overheads(self._database)
             by_request = class_servers.of_requests(self._database)
@@ -82,7 +102,7 @@ class Promised:
                         'for another.', {'exc': exc, 'age': MAX_AGE_S})
             return set()
         before, self._by_request = self._by_request, by_request
-        known, found = self._claimants, {}
+        known, found = self._known.claimants, {}
         costs = overheads.Overheads(self._table.overhead_us, means_us=means)
         for uuid, row in rows.items():
             claimant = self._claimant(row, costs)
@@ -90,13 +110,31 @@ class Promised:
                 # The same as before is told apart at no cost.
                 old = known.get(uuid)
                 found[uuid] = old if old == claimant else claimant
-        self._read_at = self._monotonic()
-        if found != known:
-            self._claimants = found
-            self._unsure = {
+        cells = {uuid: rows[uuid].cell_uuid for uuid in found}
+        until = {cell: now + MAX_AGE_S - ago_s.get(cell, math.inf)
+                 for cell in set(cells.values())}
+        if found == known and cells == self._known.cells:
+            self._known = dataclasses.replace(self._known, until=until)
+        else:
+            self._known = _Known(found, {
                 uuid: dataclasses.replace(claimant, clocks=Clocks())
-                for uuid, claimant in found.items()}
+                for uuid, claimant in found.items()}, cells, until)
+        self._tell(self._late(self._known))
         return {uuid for uuid, _ in before.items() ^ by_request.items()}
+
+    def _late(self, known):
+        """The uuids of cells that nobody has looked into of late."""
+        now = self._monotonic()
+        return frozenset(cell for cell, until in known.until.items()
+                         if now > until)
+
+    def _tell(self, late):
+        if late - self._told:
+            LOG.warning('No engine has looked at servers of a class in cells '
+                        '%(cells)s for %(age)s s. Until one does none of '
+                        'them ends for another.',
+                        {'cells': ', '.join(sorted(late)), 'age': MAX_AGE_S})
+        self._told = late
 
     def _claimant(self, row, costs):
         """None if its class is none that there is."""
@@ -107,27 +145,40 @@ class Promised:
     @property
     def claimants(self):
         """{uuid: core Claimant} of all of them, without their resources."""
-        return self._claimants
+        return self._known.claimants
+
+    def current(self):
+        """The same, without clocks that may be wrong by now."""
+        known = self._known
+        late = self._late(known)
+        if not late:
+            return known.claimants
+        mixed = self._mixed
+        # The same as long as nothing changes: others compare it.
+        if mixed is None or mixed[0] is not known.claimants or (
+                mixed[1] != late):
+            mixed = self._mixed = known.claimants, late, {
+                uuid: known.unsure[uuid] if known.cells[uuid] in late
+                else claimant for uuid, claimant in known.claimants.items()}
+        return mixed[2]
 
     def kept(self):
         """{class name: core.classes.measures.Kept}, as it stands now."""
         return measures.kept(
             self._table.classes,
-            ((item.qos, item.clocks) for item in self._claimants.values()),
+            ((item.qos, item.clocks) for item in self.claimants.values()),
             microseconds(self._clock()))
 
     @property
     def is_recent(self):
-        """Whether what is known may be gone by."""
-        return (self._read_at is not None
-                and self._monotonic() - self._read_at <= MAX_AGE_S)
+        """Whether the clocks of any of them may be gone by."""
+        known = self._known
+        return len(self._late(known)) < len(known.until)
 
     def promises(self):
         """The core's Promises, as they stand now."""
-        return Promises(
-            self._table.classes,
-            self._claimants if self.is_recent else self._unsure,
-            microseconds(self._clock()))
+        return Promises(self._table.classes, self.current(),
+                        microseconds(self._clock()))
 
     def class_of(self, uuid, by_flavor):
         """The name of the class of a preemptible server, '' if of none.
@@ -172,8 +223,11 @@ class Promised:
             self._table.overhead_us)
 
     def _back(self, uuid):
-        """One that has been there before, as it was written down last."""
+        """One that has been there before, as it was written down of late."""
+        ago_s = class_servers.looked_ago_s(self._database)
         row = class_servers.find(self._database, [uuid]).get(uuid)
-        return row and self._claimant(row, overheads.Overheads(
+        if row is None or ago_s.get(row.cell_uuid, math.inf) > MAX_AGE_S:
+            return None
+        return self._claimant(row, overheads.Overheads(
             self._table.overhead_us,
             means_us=class_servers.overheads(self._database)))

@@ -148,7 +148,7 @@ class Returning:
         """The same, with those who may give way."""
         hosts = {host.uuid: host for host in self._rooms(needs)[0]}
         # They are replaced in the background, never changed.
-        claimants = self._promised.claimants
+        claimants = self._promised.current()
         by_node = self._known.servers.by_node()
         budgets = self._known.budgets.read()
         policy = self._known.policy()

@@ -96,7 +96,8 @@ comparison: it ends nobody in vain, but may harm promises more than needed.
 How often the engine reads in Nova's records what has become of servers of a
 class, in seconds. Nova dates what happened, so nothing is lost by looking
 late; ten, the default, is how long something new may go unseen. A look costs
-each cell a query, and a few for each of those that have changed.
+each cell a query, and a few for each of those that have changed. Stay well
+below 300: after so long without a look no server of a class ends for another.
 """),
 ]
 

@@ -57,3 +57,13 @@ class ClassOverhead(models.Base):
     flavor = sa.Column(sa.String(255), primary_key=True)
     from_volume = sa.Column(sa.Boolean, primary_key=True)
     mean_us = sa.Column(sa.BigInteger, nullable=False)
+
+
+class ClassCell(models.Base):
+    """When the servers of a class in a cell were looked at last."""
+
+    __tablename__ = 'class_cells'
+
+    cell_uuid = sa.Column(models.UUID, primary_key=True)
+    # By the clock of the database.
+    looked_at = sa.Column(sa.DateTime, nullable=False)

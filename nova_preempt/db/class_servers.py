@@ -17,6 +17,7 @@ whoever decides. It is all there right after a restart.
 
 import dataclasses
 import datetime
+import math
 
 import sqlalchemy as sa
 
@@ -26,6 +27,7 @@ from nova_preempt.core.classes import records
 from nova_preempt.core.model import microseconds
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_models
+from nova_preempt.db import clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
@@ -33,6 +35,7 @@ from nova_preempt.db import retries
 
 _SERVER = class_models.ClassServer
 _OVERHEAD = class_models.ClassOverhead
+_CELL = class_models.ClassCell
 
 # Of a server of a request that may be in Nova.
 _THERE = (model.BUILDING, model.RUNNING, model.AWAY)
@@ -117,6 +120,18 @@ def overheads(database):
                     *_OVERHEAD.__table__.c))}
 
 
+def looked_ago_s(database):
+    """{cell uuid: how many seconds ago its servers were looked at}.
+
+    Up to then everything is written down that has become of them.
+    """
+    with database.reader() as session:
+        return {row.cell_uuid: (row.now - row.looked_at).total_seconds()
+                for row in session.execute(sa.select(
+                    _CELL.cell_uuid, _CELL.looked_at,
+                    clock.now().label('now')))}
+
+
 def of_requests(database, uuids=None):
     """{server uuid: class name} of servers that requests of a class have.
 
@@ -198,6 +213,17 @@ def write(database, servers, means=None):
             _upsert(session, _OVERHEAD, {
                 'flavor': flavor, 'from_volume': from_volume},
                 {'mean_us': mean_us})
+
+
+@retries.retried_upsert
+def looked(database, cell_uuid, ago_s):
+    """Write down when the servers of a cell were looked at.
+
+    :param ago_s: how many seconds ago that began
+    """
+    with database.writer() as session:
+        _upsert(session, _CELL, {'cell_uuid': cell_uuid},
+                {'looked_at': clock.after(-max(0, math.ceil(ago_s)))})
 
 
 def _values(server):

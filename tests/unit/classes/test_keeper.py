@@ -139,6 +139,19 @@ class TestKeeper(unittest.TestCase):
         self.assertEqual(['changes-since'] * 2, [
             *(name for call in pieces.mock_calls for name in call.args[1])])
 
+    def test_when_a_cell_was_looked_at(self):
+        self.look()
+        ago_s, = class_servers.looked_ago_s(self.db).values()
+        self.assertLess(ago_s, 300)
+        class_servers.looked(self.db, CELL.uuid, 4000)
+        # Nobody writes that of a cell that cannot be read.
+        with mock.patch.object(
+                keeper.servers, 'pieces', side_effect=OSError('away')), (
+                self.assertLogs(keeper.readings.__name__)):
+            self.look()
+        ago_s, = class_servers.looked_ago_s(self.db).values()
+        self.assertGreaterEqual(ago_s, 4000)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -11,6 +11,7 @@
 # under the License.
 """What is known of promises, and for how long."""
 
+import dataclasses
 import datetime
 import fractions
 import unittest
@@ -51,11 +52,13 @@ class TestPromised(unittest.TestCase):
         self.seconds = 0
         self.rows = {uuid: row(uuid) for uuid in 'ab'}
         self.requests = {}
+        self.looked_ago_s = {'cell': 0}
         self.away = False
         for name, answer in (
                 ('find', lambda _, uuids=None: {
                     uuid: found for uuid, found in self.rows.items()
                     if uuids is None or uuid in uuids}),
+                ('looked_ago_s', lambda _: dict(self.looked_ago_s)),
                 ('overheads', lambda _: {('flavor', False): 7 * SECOND}),
                 ('of_requests', lambda _, uuids=None: dict(self.requests))):
             patch = mock.patch.object(class_servers, name,
@@ -116,6 +119,44 @@ class TestPromised(unittest.TestCase):
             world.server('a'), 0))
         self.promised.refresh()
         self.assertTrue(self.may_preempt('a'))
+
+    def test_what_nobody_has_looked_at(self):
+        """Our database answers, but no engine is there to write."""
+        self.rows['c'] = dataclasses.replace(row('c'), cell_uuid='other')
+        self.looked_ago_s = {'cell': promised.MAX_AGE_S, 'other': 0}
+        self.promised.refresh()
+        self.assertTrue(self.may_preempt('a'))
+        known = self.promised.promises().cost(world.server('a'), 0)
+        self.seconds += 1
+        self.assertEqual([False, True], [
+            self.may_preempt(uuid) for uuid in 'ac'])
+        self.assertLess(known, self.promised.promises().cost(
+            world.server('a'), 0))
+        self.assertTrue(self.promised.is_recent)
+        source = self.promised.promises().source
+        self.looked_ago_s['cell'] += 1
+        with self.assertLogs(promised.LOG.name, 'WARNING') as logs:
+            self.promised.refresh()
+            self.promised.refresh()
+        self.assertEqual(1, len(logs.output))
+        # So that floors of hosts hold.
+        self.assertIs(source, self.promised.promises().source)
+        # Nor was the other one ever looked into.
+        del self.looked_ago_s['other']
+        with self.assertLogs(promised.LOG.name, 'WARNING'):
+            self.promised.refresh()
+        self.assertFalse(self.may_preempt('c'))
+        self.assertFalse(self.promised.is_recent)
+        self.looked_ago_s = {'cell': 9, 'other': 9}
+        self.promised.refresh()
+        self.assertEqual([True, True], [
+            self.may_preempt(uuid) for uuid in 'ac'])
+
+    def test_who_comes_back_and_nobody_has_looked(self):
+        self.rows['c'] = row('c', 'bronze', Kind.EVICTED, 3000)
+        self.looked_ago_s = {'cell': promised.MAX_AGE_S + 1}
+        self.assertEqual(policy.PREEMPTIBLE,
+                         self.claim('gold', 'unshelve', 'c'))
 
     def test_nothing_is_known_before_it_is_read(self):
         found = promised.Promised(None, TABLE, lambda: NOW)

@@ -58,7 +58,9 @@ class TestReturning(unittest.TestCase):
             self.paused if what == pauses.PREEMPTION else '')
         process.decisions.get_decisions.side_effect = (
             lambda statuses: self.open)
-        self.promised = types.SimpleNamespace(is_recent=True, claimants={})
+        self.promised = types.SimpleNamespace(
+            is_recent=True, claimants={},
+            current=lambda: self.promised.claimants)
         self.known = known = mock.Mock(promised=self.promised,
                                        headroom=self.headroom)
         known.servers.by_node.side_effect = lambda: self.hosts

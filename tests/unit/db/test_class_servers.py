@@ -110,6 +110,16 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual({image: 2 ** 40, volume: 7},
                          class_servers.overheads(self.db))
 
+    def test_when_cells_were_looked_at(self):
+        self.assertEqual({}, class_servers.looked_ago_s(self.db))
+        class_servers.looked(self.db, CELL, 7200)
+        class_servers.looked(self.db, OTHER, 7200)
+        class_servers.looked(self.db, OTHER, 0.5)
+        found = class_servers.looked_ago_s(self.db)
+        self.assertEqual({CELL, OTHER}, set(found))
+        self.assertGreaterEqual(found[CELL], 7200)
+        self.assertTrue(0 <= found[OTHER] < 3600, found)
+
     def test_servers_of_requests(self):
         for uuid, name, state in (
                 ('1', 'gold', model.RUNNING), ('2', '', model.RUNNING),
