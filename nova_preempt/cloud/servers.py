@@ -18,7 +18,6 @@ computes, which an operator may have switched off
 scheduler where cells have message queues of their own.
 """
 
-import dataclasses
 import sys
 import threading
 import time
@@ -208,8 +207,8 @@ class ServerCache:
                     del self._by_node[old.node]
             if server is not None:
                 self._by_flavor[uuid] = server
-                server = _of_class(server, self._class_of(
-                    uuid, server.class_name))
+                server = core_actions.of_class(server, _shared(self._class_of(
+                    uuid, server.class_name)))
                 self._servers[uuid] = server
                 self._by_node[server.node] = {
                     **self._by_node.get(server.node, {}), uuid: server}
@@ -293,17 +292,6 @@ def _server(instance, cell_uuid, by_hint):
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         class_name=_shared(specs.class_name(extra_specs)),
         numa_topology=instance.numa_topology)
-
-
-def _of_class(server, name):
-    """One of a class comes back: whatever its flavor says, it is shelved."""
-    if name:
-        return dataclasses.replace(
-            server, class_name=_shared(name), action=core_actions.SHELVE,
-            restore=True)
-    # Its flavor may name one that is none of the operator's any more.
-    return dataclasses.replace(
-        server, class_name='') if server.class_name else server
 
 
 def _locked_by(instance):

@@ -18,9 +18,10 @@ One rule for whoever chooses victims and for whoever ends them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+import dataclasses
 
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import Resources
+from nova_preempt.core.model import Resources, Server
 
 DELETE = "delete"
 SHELVE = "shelve"
@@ -65,6 +66,21 @@ def choose(
             (a for a in _following(STOP, actions) if a != MIGRATE), STOP
         )
     return action
+
+
+def of_class(server: Server, name: str) -> Server:
+    """Return a server as one of this class, "" if it has none.
+
+    Who is of a class comes back: it is shelved, whatever its flavor says.
+    """
+    if name:
+        return dataclasses.replace(
+            server, class_name=name, action=SHELVE, restore=True
+        )
+    # Its flavor may name one that is none of the operator's any more.
+    if server.class_name:
+        return dataclasses.replace(server, class_name="")
+    return server
 
 
 def _following(action: str, actions: Sequence[str]) -> list[str]:

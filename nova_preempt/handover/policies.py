@@ -14,7 +14,6 @@
 from nova import exception
 import stevedore
 
-from nova_preempt.core import actions
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import policy
 from nova_preempt.handover import eviction_policy
@@ -53,15 +52,9 @@ class Policies:
             self._cost, self._cost_options,
             eviction_policy.notice_rule(options, self._notice_limit_s),
             self._preemptions, always=options.consider == 'always',
-            shortlist=options.shortlist_size, classes=self._classes(),
+            shortlist=options.shortlist_size, classes=(
+                None if self._promised is None else self._promised.promises()),
             exact=self._promised is None or self._promised.exact)
-
-    def _classes(self):
-        if self._promised is None or (
-                actions.SHELVE not in self._options.actions):
-            # Whoever is promised to come back must not be deleted.
-            return None
-        return self._promised.promises()
 
     def refresh(self):
         """Learn who has given way before."""

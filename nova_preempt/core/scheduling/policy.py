@@ -144,9 +144,12 @@ class Policy:
         """Tell the same of one that has run for long enough.
 
         One that keeps parts of its host while it is stopped makes no room,
-        where nothing but stopping is allowed.
+        where nothing but stopping is allowed. One of a class is promised to
+        come back, and does only if it is shelved.
         """
         action = self.action(server)
+        if server.class_name and action != actions.SHELVE:
+            return False
         if server.pinned and action == actions.STOP:
             return False
         return not self.rules.why_not(server, action)

@@ -121,6 +121,20 @@ class TestClasses(unittest.TestCase):
         self.assertFalse(self.world.policy.may_preempt_any(rank))
         self.assertTrue(self.world.policy.may_preempt_any(policies.NORMAL))
 
+    def test_who_is_promised_to_come_back_is_never_deleted(self) -> None:
+        """Not even where an operator does not let shelve any more."""
+        known = world.server("s", action="shelve", class_name="silver")
+        for allowed, able in (
+            (("delete",), False),
+            (("stop", "delete"), False),
+            (("delete", "shelve"), True),
+        ):
+            self.world.set(actions=allowed)
+            policy = self.world.policy
+            self.assertIs(able, policy.is_able(known), allowed)
+            self.assertIs(able, policy.may_give_way(known, world.NOW))
+            self.assertTrue(policy.is_able(world.server("x")))
+
     def test_who_is_not_known_is_left_to_normal_requests(self) -> None:
         self.world.promise(
             *(each for each in self.claimants if each.uuid in "g")
