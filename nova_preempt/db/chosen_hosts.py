@@ -82,7 +82,8 @@ def forget(database, before):
 
 
 def _digest(secret):
-    return hashlib.sha256(secret.encode()).hexdigest()
+    # JSON can have what UTF-8 has not; that is nobody's secret.
+    return hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()
 
 
 def _choice(row):

@@ -22,6 +22,7 @@ import nova.conf
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core.backlog import chosen
 from nova_preempt.db import chosen_hosts as db
@@ -101,13 +102,17 @@ class ChosenHosts:
                 len(requests) < CONF.scheduler.max_placement_results):
             return offered
         requests, summaries = list(requests), dict(summaries)
-        for name in sorted(self._hosts):
-            for provider in find_providers([('name', name)]):
-                if provider.uuid in summaries:
-                    continue
-                narrow = copy.deepcopy(resources)
-                narrow.get_request_group(None).in_tree = provider.uuid
-                more, known, _version = ask(narrow)
-                requests += more or ()
-                summaries.update(known or {})
+        try:
+            for name in sorted(self._hosts):
+                for provider in find_providers([('name', name)]):
+                    if provider.uuid in summaries:
+                        continue
+                    narrow = copy.deepcopy(resources)
+                    narrow.get_request_group(None).in_tree = provider.uuid
+                    # Nova's client says None where Placement is away.
+                    more, known, _ = ask(narrow) or (None, None, None)
+                    requests += more or ()
+                    summaries.update(known or {})
+        except placement_api.PlacementError as exc:
+            LOG.warning('Cannot look for hosts that were chosen: %s', exc)
         return requests, summaries, version

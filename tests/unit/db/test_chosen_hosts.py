@@ -42,7 +42,7 @@ class TestSQLite(test_backlog.TestSQLite):
         # Asked twice, as where a connection was lost.
         chosen_hosts.keep(self.db, 's', choice(number=2))
         self.assertEqual(choice(number=2), chosen_hosts.get(self.db, 's'))
-        for secret in ('', 'S', 't', 'é' * 10_000):
+        for secret in ('', 'S', 't', 'é' * 10_000, '\ud800'):
             self.assertIsNone(chosen_hosts.get(self.db, secret))
             self.assertFalse(chosen_hosts.use(self.db, secret))
 

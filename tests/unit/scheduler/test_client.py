@@ -15,6 +15,8 @@ import threading
 import unittest
 from unittest import mock
 
+from nova_preempt.cloud import placement
+from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler.request_context import RequestContext
@@ -29,6 +31,39 @@ class Headroom:
 
     def claim(self, allocations, real_claim):
         return self.is_open and real_claim()
+
+
+class Resources:
+    """What one server of a request asks for, anywhere."""
+
+    in_tree = None
+
+    def get_request_group(self, suffix):
+        return self
+
+
+class TestChosenHosts(unittest.TestCase):
+    """Where Placement has more hosts than it tells."""
+
+    offered = [REQUEST] * 1000, {'rp': 'known'}, '1.36'
+
+    def offer(self, answer, find=lambda query: [
+            placement.Provider(query[0][1], 'host', 0, '')]):
+        return chosen_hosts.ChosenHosts({'a': 1, 'b': 2}).offer(
+            self.offered, lambda resources: answer(resources.in_tree),
+            Resources(), find)
+
+    def test_they_are_asked_for(self):
+        requests, summaries, _ = self.offer(
+            lambda uuid: ([uuid], {uuid: 'new'}, '1.36'))
+        self.assertEqual(['a', 'b'], requests[1000:])
+        self.assertEqual({'rp': 'known', 'a': 'new', 'b': 'new'}, summaries)
+
+    def test_placement_is_away(self):
+        """It is as if none were chosen."""
+        self.assertEqual(self.offered, self.offer(lambda uuid: None))
+        self.assertEqual(self.offered, self.offer(None, mock.Mock(
+            side_effect=placement.PlacementError('away'))))
 
 
 class TestPlacementClient(unittest.TestCase):
