@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+import itertools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Placement, Request, Slot, SlotAmounts
@@ -44,7 +45,7 @@ def placements(
         return []
     return [
         _placement(tree, chosen)
-        for chosen, _ in zip(ways(tree, freed), range(most), strict=False)
+        for chosen in itertools.islice(ways(tree, freed), most)
     ]
 
 

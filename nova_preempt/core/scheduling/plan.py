@@ -83,8 +83,12 @@ class Plan:
     def taking(self, amounts: SlotAmounts) -> Plan | None:
         """Return the plan for a server that takes so much, by slot.
 
-        None if what its victims free is not enough for that.
+        None if what its victims free is not enough for that, or one of these
+        providers is not there any more.
         """
+        there = {each.uuid for each in self.host.providers}
+        if not there.issuperset(uuid for uuid, _ in amounts):
+            return None
         lack = fitting.missing(self.host, amounts)
         freed = capacity.total(
             each.resources for each in self.victim_set.victims

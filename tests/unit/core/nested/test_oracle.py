@@ -10,12 +10,20 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Iterator
 import dataclasses
 import random
 import unittest
+from unittest import mock
 
 from nova_preempt.core import capacity
-from nova_preempt.core.model import Refusal
+from nova_preempt.core.model import (
+    Host,
+    Inventory,
+    Provider,
+    Refusal,
+    Request,
+)
 from nova_preempt.core.nested import placements
 from nova_preempt.core.nested import victims
 from tests.unit.core.nested import trees
@@ -62,6 +70,26 @@ def check(case: unittest.TestCase, seed: int) -> bool:
             seed,
         )
     return bool(found.victims)
+
+
+class PlacementsTest(unittest.TestCase):
+
+    def test_no_more_ways_are_looked_for_than_asked_for(self) -> None:
+        host = Host("h", (Provider("h", 0, {"VCPU": Inventory(1)}, {}),))
+
+        def ways(*_: object) -> Iterator[tuple[int, ...]]:
+            yield (0,)
+            self.fail("another one was looked for")
+
+        with mock.patch.object(placements, "ways", ways):
+            self.assertEqual(
+                [{("h", "VCPU"): 1}],
+                [
+                    each.amounts for each in placements.placements(
+                        Request.of({"VCPU": 1}), host
+                    )
+                ],
+            )
 
 
 class OracleTest(unittest.TestCase):

@@ -82,5 +82,8 @@ class TestPlan(unittest.TestCase):
         assert other is not None
         self.assertEqual({("g0", "GPU"): 1}, other.missing)
 
+    def test_a_provider_that_is_gone(self) -> None:
+        self.assertIsNone(plan().taking({("g0", "GPU"): 1, ("g2", "GPU"): 1}))
+
     def test_more_is_taken_than_becomes_free(self) -> None:
         self.assertIsNone(plan().taking({("h", "VCPU"): 5}))
