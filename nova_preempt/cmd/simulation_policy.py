@@ -23,6 +23,7 @@ from nova_preempt.conf import energy
 from nova_preempt.conf import energy_control
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
+from nova_preempt.core import actions
 from nova_preempt.core import headroom
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import waiting
@@ -88,7 +89,7 @@ def _unknown(path):
 def _options(conf, workers):
     ours = conf[preemption.GROUP]
     later = conf[engine.GROUP]
-    promised = _classes(conf[classes.GROUP])
+    promised = _classes(conf[classes.GROUP], ours.actions)
     # Each value is read once: oslo.config is slow to read from.
     return setting.Options(
         policies.Policy(
@@ -125,16 +126,19 @@ def _headroom(text):
         raise PolicyError(f'[preemption]headroom: {exc}') from None
 
 
-def _classes(ours):
+def _classes(ours, allowed):
     """What the simulator knows of [classes], None if it is off."""
     if not ours.enabled:
         return None
     try:
-        return simulated_classes.parse(
+        found = simulated_classes.parse(
             ours.qos_class or (), ours.overhead_s, ours.pass_period_s,
             exact=ours.victim_search == classes.EXACT)
     except ValueError as exc:
         raise PolicyError(f'[{classes.GROUP}]qos_class: {exc}') from None
+    if why := actions.why_no_classes(allowed):
+        raise PolicyError(why)
+    return found
 
 
 def _backlog(ours, promised):

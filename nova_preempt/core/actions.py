@@ -19,9 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
+from typing import Any, TypeVar
 
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import Resources, Server
+from nova_preempt.core.model import Resources
+
+# A Server, or another dataclass with the same fields.
+Promised = TypeVar("Promised", bound=Any)
 
 DELETE = "delete"
 SHELVE = "shelve"
@@ -68,8 +72,8 @@ def choose(
     return action
 
 
-def of_class(server: Server, name: str) -> Server:
-    """Return a server as one of this class, "" if it has none.
+def of_class(server: Promised, name: str) -> Promised:
+    """Return a server, or its terms, as of this class, "" if it has none.
 
     Who is of a class comes back: it is shelved, whatever its flavor says.
     """
@@ -81,6 +85,20 @@ def of_class(server: Server, name: str) -> Server:
     if server.class_name:
         return dataclasses.replace(server, class_name="")
     return server
+
+
+def why_no_classes(actions: Sequence[str]) -> str:
+    """Tell why there can be no classes with these actions, "" if they can.
+
+    :param actions: those that the operator allows, [preemption]actions
+    """
+    return (
+        ""
+        if SHELVE in actions
+        else f"[preemption]actions is {', '.join(actions)}, with "
+        f"[classes]enabled it must have {SHELVE}: servers of a class come "
+        "back"
+    )
 
 
 def _following(action: str, actions: Sequence[str]) -> list[str]:

@@ -77,11 +77,8 @@ class Knowledge:
 
 
 def _check_actions(actions):
-    if core_actions.SHELVE not in actions:
-        raise exception.InvalidConfiguration(
-            f'[preemption]actions is {", ".join(actions)}, with '
-            f'[classes]enabled it must have {core_actions.SHELVE}: servers of '
-            'a class come back')
+    if why := core_actions.why_no_classes(actions):
+        raise exception.InvalidConfiguration(why)
 
 
 def _make_headroom(options, placement, provider_cache, tree_cache):

@@ -23,6 +23,7 @@ import functools
 import math
 from typing import Any
 
+from nova_preempt.core import actions
 from nova_preempt.core import expiry
 from nova_preempt.core import retrying
 from nova_preempt.core.classes.clocks import Kind
@@ -42,6 +43,7 @@ from nova_preempt.simulator import power
 from nova_preempt.simulator import report
 from nova_preempt.simulator import returning
 from nova_preempt.simulator import servers
+from nova_preempt.simulator import setting
 from nova_preempt.simulator import waiting
 from nova_preempt.simulator.answers import Answers
 from nova_preempt.simulator.events import Turn
@@ -178,9 +180,18 @@ class Simulation:
                     f'server {boot.id} has the flavor {boot.flavor!r}, which '
                     f'is not known; there are: {known}')
             resources, terms = flavor.resources, flavor.terms or terms
-        kind = servers.Kind(resources, Request.of(resources), terms)
+        kind = servers.Kind(resources, Request.of(resources),
+                            self._of_class(terms))
         self._kinds[key] = kind
         return kind
+
+    def _of_class(self, terms: setting.Terms | None) -> setting.Terms | None:
+        """Who is of a class that there is comes back, as in a cloud."""
+        classes_ = self._parts.options.classes
+        known = classes_ is not None and terms is not None and (
+            classes_.table.classes.find(terms.class_name) is not None)
+        return terms and actions.of_class(
+            terms, terms.class_name if known else '')
 
     def _delete(self, event: traces.End) -> None:
         server = self._parts.servers.get(event.id)

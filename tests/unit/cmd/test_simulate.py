@@ -416,6 +416,13 @@ order = qos
                                  '--policy', path)
         self.assertEqual(1, code)
         self.assertIn('qos_class: class gold: availability is missing', err)
+        self.write('nova.conf', '[preemption]\nactions = delete\n'
+                   '[classes]\nenabled = true\nqos_class = '
+                   'name:gold,importance:1,availability:1\n')
+        code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
+                                 '--policy', path)
+        self.assertEqual(1, code)
+        self.assertIn('[preemption]actions is delete, with', err)
 
     def test_no_such_forecast(self):
         path = self.write('nova.conf', '[energy]\nenabled = true\n'
