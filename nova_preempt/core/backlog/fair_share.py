@@ -188,7 +188,8 @@ def _sorted(columns: tuple[_Array, ...]) -> _Array:
         # Hardly ever does the first one not tell all.
         if (same & (column[places[1:]] != column[places[:-1]])).any():
             # The last of them counts first.
-            return np.lexsort(columns[::-1])
+            places = np.lexsort(columns[::-1])
+            break
     return places
 
 
