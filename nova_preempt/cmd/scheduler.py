@@ -25,6 +25,8 @@ from nova import service
 import nova.conf
 from oslo_messaging import opts
 
+from nova_preempt import rpc
+
 # Requests that wait for the notice of their victims each hold a thread of the
 # RPC server; others must still find one.
 THREADS = 500
@@ -46,6 +48,7 @@ def main():
     # by the binary's name, which stays nova-scheduler.
     service.SERVICE_MANAGERS['nova-scheduler'] = MANAGER
     allow_waiting(nova.conf.CONF)
+    rpc.share_threads_of_nova()
     return scheduler.main()
 
 
