@@ -56,5 +56,5 @@ class Ladders:
         return self._options.copies(priorities.redundancy)
 
     def choosing(self, rooms, waiting, **values):
-        """What chooses in a pass, see core.backlog.passing.Ladders."""
+        """What chooses in a pass, see core.backlog.flavors.Ladders."""
         return self._core.Ladders(rooms, waiting, **values)

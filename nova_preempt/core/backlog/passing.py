@@ -22,22 +22,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import Pace
+from nova_preempt.core.backlog.estimate import estimate_s
 from nova_preempt.core.backlog.estimate import to_s
+from nova_preempt.core.backlog.flavors import AsAsked
+from nova_preempt.core.backlog.flavors import Ladders
+from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.backlog.places import Places
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.backlog.planning import Plans
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
-from nova_preempt.core.backlog.room import Ledger
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
 from nova_preempt.core.backlog.servers import OnTheirWay
-from nova_preempt.core.model import Resources
 
 # Why a request waits.
 ROOM = "room"  # no host has room now
@@ -48,6 +51,7 @@ WINDOW = "window"  # it is not to start yet
 LADDER = "ladder"  # its share of the idle cores is less than any flavor has
 RETRY = "retry"  # Nova has refused; it is tried again later
 TURN = "turn"  # others are started first
+GROUP = "group"  # of its server group, which leaves it no host
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,12 +76,14 @@ class Start:
 
     :param hosts: where, {host: how many of them}, if that was planned;
         otherwise it is for Nova to choose
+    :param reason: why it was not, where others are planned
     """
 
     uuid: str
     flavor_id: str
     count: int
     hosts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    reason: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,38 +114,6 @@ class Pass:
     held: tuple[str, ...] = ()
 
 
-class Ladders(Protocol):
-    """Which flavors come into question, see ``ladders.py``."""
-
-    def alternatives(
-        self, request: model.Request
-    ) -> tuple[model.Alternative, ...]:
-        """Return them in order of preference."""
-
-    def start(
-        self,
-        request: model.Request,
-        alternative: model.Alternative,
-        count: int,
-    ) -> None:
-        """Servers of a request start."""
-
-
-class _AsAsked:
-    def alternatives(
-        self, request: model.Request
-    ) -> tuple[model.Alternative, ...]:
-        return request.alternatives
-
-    def start(
-        self,
-        request: model.Request,
-        alternative: model.Alternative,
-        count: int,
-    ) -> None:
-        pass
-
-
 def decide(
     ranked: Sequence[model.Request],
     rooms: Iterable[Room],
@@ -150,6 +124,7 @@ def decide(
     planner: Planner | None = None,
     on_their_way: Iterable[OnTheirWay] = (),
     places: Places | None = None,
+    known_groups: Mapping[str, groups.Group] | None = None,
 ) -> Pass:
     """Decide who starts.
 
@@ -163,11 +138,14 @@ def decide(
     :param on_their_way: the servers that still take their part of the rooms,
         see servers.without_room()
     :param places: what reservations say; without it there are none
+    :param known_groups: by groups.key(); who is in another one is left to
+        Nova, as far as that is concerned
     """
     ledger = Ledger(rooms, places.lead_s) if places else Ledger(rooms)
-    for each in on_their_way:
-        ledger.expect(*each)
-    one = _Pass(ledger, ladders or _AsAsked(), now, options, places)
+    known = known_groups or {}
+    for alternative, count, hosts, key in on_their_way:
+        ledger.expect(alternative, count, hosts, known.get(key))
+    one = _Pass(ledger, ladders or AsAsked(), now, options, places, known)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
@@ -181,26 +159,10 @@ def decide(
         notes[request.uuid] = Note(
             len(notes) + 1,
             waits_for,
-            _estimate_s(request, waits_for, ahead, now, pace),
+            None if waits_for["code"] in (NO_HOST, TOO_LARGE)
+            else estimate_s(request, ahead, now, pace),
         )
     return Pass(tuple(one.starts), notes, tuple(one.held))
-
-
-def _estimate_s(
-    request: model.Request,
-    waits_for: Mapping[str, Any],
-    ahead: Resources,
-    now: datetime.datetime,
-    pace: Pace | None,
-) -> int | None:
-    if pace is None or waits_for["code"] in (NO_HOST, TOO_LARGE):
-        return None
-    wait_s = pace.wait_s(
-        {name: ahead[name] for name in request.alternatives[0].resources}
-    )
-    if wait_s is None:
-        return None
-    return max(wait_s, to_s(request.not_before, now))
 
 
 class _Pass:
@@ -213,8 +175,10 @@ class _Pass:
         now: datetime.datetime,
         options: Options,
         places: Places | None,
+        known_groups: Mapping[str, groups.Group],
     ) -> None:
         self._places = places
+        self._known_groups = known_groups
         self.starts: list[Start] = []
         self.held: list[str] = []
         self._ledger = ledger
@@ -242,16 +206,23 @@ class _Pass:
                     if not request.ladder and self._not_yet(request) is None
                 ],
                 self._options.most_starts,
+                self._group,
             )
+
+    def _group(self, request: model.Request) -> groups.Group | None:
+        return groups.of(request, self._known_groups)
 
     def look(self, request: model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""
         waits_for = self._not_yet(request)
         if waits_for is not None:
             return waits_for
-        start = self._find(request)
+        group = self._group(request)
+        if group is not None and self._ledger.is_astray(group):
+            return {"code": GROUP, "text": groups.ASTRAY}
+        start = self._find(request, group)
         if start is None:
-            return self._has_no_room(request)
+            return self._has_no_room(request, group)
         started = self._of_project.get(request.project_id, 0)
         if (
             len(self.starts) >= self._options.most_starts
@@ -295,24 +266,30 @@ class _Pass:
             dataclasses.replace(item, hosts=answer.hosts) for item in found
         )
 
-    def _find(self, request: model.Request) -> Start | None:
+    def _find(
+        self, request: model.Request, group: groups.Group | None
+    ) -> Start | None:
         """Take room for as many of its servers as there is room for."""
         place = self._plans.place(request)
         if place is not None:
-            self._ledger.take_at(place.alternative, place.hosts)
+            self._ledger.take_at(place.alternative, place.hosts, group)
             count = sum(place.hosts.values())
             self._ladders.start(request, place.alternative, count)
             return Start(request.uuid, place.alternative.flavor_id, count,
                          place.hosts)
         for alternative in self._alternatives(request):
-            count = self._take(request, alternative)
+            count = self._take(request, alternative, group)
             if count:
                 self._ladders.start(request, alternative, count)
-                return Start(request.uuid, alternative.flavor_id, count)
+                return Start(request.uuid, alternative.flavor_id, count,
+                             reason=self._plans.why(request))
         return None
 
     def _take(
-        self, request: model.Request, alternative: model.Alternative
+        self,
+        request: model.Request,
+        alternative: model.Alternative,
+        group: groups.Group | None,
     ) -> int:
         """Take room for servers of a flavor, and say for how many.
 
@@ -320,28 +297,36 @@ class _Pass:
         that: it comes first.
         """
         missing, least = model.missing(request), model.least(request)
-        count = self._ledger.count(alternative, missing, request.apart)
+        count = self._ledger.count(alternative, missing, group)
         if count < least:
             return 0
         behind = self._plans.behind
         if (
             behind is None
-            or behind.count(alternative, missing, request.apart) < count
+            or behind.count(alternative, missing, group) < count
         ):
-            self._ledger.take(alternative, count, request.apart)
+            self._ledger.take(alternative, count, group)
             self._plans.upset()
         else:
-            hosts = behind.take(alternative, count, request.apart)
-            self._ledger.take_at(alternative, hosts)
+            hosts = behind.take(alternative, count, group)
+            self._ledger.take_at(alternative, hosts, group, is_sure=False)
         return count
 
-    def _has_no_room(self, request: model.Request) -> Mapping[str, Any]:
+    def _has_no_room(
+        self, request: model.Request, group: groups.Group | None
+    ) -> Mapping[str, Any]:
         if not self._alternatives(request):
             return {
                 "code": LADDER,
                 "text": f"Each flavor of the ladder {request.ladder} has more "
                 "cores than it may have now.",
             }
+        if group is not None and not request.apart and any(
+            self._ledger.count(item, model.missing(request))
+            >= model.least(request)
+            for item in self._alternatives(request)
+        ):
+            return self._is_kept_off(request, group)
         lack = self._lack(request)
         if not lack.suited:
             return {
@@ -360,19 +345,35 @@ class _Pass:
             text = "There is not room for enough of its servers now."
         if lack.reserved:
             text += f" Reserved for others are {lack.reserved} hosts."
-        if self._is_to_hold(request):
-            self.held.append(request.uuid)
-            first = self._alternatives(request)[0]
-            in_s = self._ledger.hold(first, model.least(request))
-            self._plans.upset()
-            text += " Hosts are kept free for it"
-            text += "." if in_s is None else f": it can start in {in_s} s."
         return {
             "code": ROOM,
-            "text": text,
+            "text": text + self._hold(request, group),
             "lacks": dict(lack.amounts),
             "hosts": {name: n for name, n in lack.hosts.items() if n},
         }
+
+    def _is_kept_off(
+        self, request: model.Request, group: groups.Group
+    ) -> Mapping[str, Any]:
+        """Say why it waits where there is room, which others may have."""
+        is_settled = self._ledger.is_settled(group)
+        text = groups.why(group, is_settled)
+        if is_settled and group.policy == groups.AFFINITY:
+            text += self._hold(request, group)
+        return {"code": GROUP, "text": text}
+
+    def _hold(
+        self, request: model.Request, group: groups.Group | None
+    ) -> str:
+        """Keep hosts for it, if it has waited for long, and say so."""
+        if not self._is_to_hold(request):
+            return ""
+        self.held.append(request.uuid)
+        first = self._alternatives(request)[0]
+        in_s = self._ledger.hold(first, model.least(request), group)
+        self._plans.upset()
+        text = " Hosts are kept free for it"
+        return text + ("." if in_s is None else f": it can start in {in_s} s.")
 
     def _lack(self, request: model.Request) -> Lack:
         """As it was when the first of its kind was looked at."""

@@ -13,17 +13,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from typing import Protocol
 
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog.room import Ledger
+from nova_preempt.core.backlog.groups import Group
+from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
 
 #: A pass plans no more often; who comes then is looked for one by one.
 _MOST_PLANS = 16
+
+# Why Nova chooses the hosts of one that starts.
+LADDER = "Which flavor of its ladder it gets depends on who starts before it."
+UPSET = "What was planned for it went to others."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,13 +53,13 @@ class Planner(Protocol):
 
     def plan(
         self, requests: Sequence[model.Request], rooms: Sequence[Room]
-    ) -> Mapping[str, Place]:
+    ) -> Mapping[str, Place | str]:
         """Return where servers start.
 
         :param requests: in order
         :param rooms: of which ``free`` may be given away
         :returns: {uuid: Place}, of each at least as many as have to start
-            together and at most as many as are missing
+            together and at most as many as are missing; or why it has none
         """
 
 
@@ -64,6 +69,7 @@ class Plans:
     :param ledger: the room without regard to plans
     :param requests: those that may be planned, in order
     :param window: so many are planned at once
+    :param group_of: returns the server group of a request, None for none
     """
 
     def __init__(
@@ -72,16 +78,19 @@ class Plans:
         ledger: Ledger,
         requests: Sequence[model.Request],
         window: int,
+        group_of: Callable[[model.Request], Group | None] = lambda _: None,
     ) -> None:
         self._planner = planner
         self._ledger = ledger
         self._requests = requests if planner is not None else ()
         self._window = window
+        self._group_of = group_of
         self._at = {
             request.uuid: number
             for number, request in enumerate(self._requests)
         }
         self._places: dict[str, Place] = {}
+        self._why: dict[str, str] = {}
         # Up to which request it is planned, and what is left beside that.
         self._planned = 0
         self._behind: Ledger | None = None
@@ -101,6 +110,14 @@ class Plans:
             self._plan(number)
         return self._places.pop(request.uuid, None)
 
+    def why(self, request: model.Request) -> str:
+        """Return why it has no place, '' if nothing was to be planned."""
+        if self._planner is None:
+            return ""
+        if request.uuid not in self._at:
+            return LADDER
+        return self._why.get(request.uuid, UPSET)
+
     def upset(self) -> None:
         """Forget all plans: what they are about has been taken, or kept."""
         self._places.clear()
@@ -113,15 +130,19 @@ class Plans:
         self._plans += 1
         some = self._requests[number: number + self._window]
         self._planned = number + len(some)
-        self._places = dict(self._planner.plan(
+        found = self._planner.plan(
             some,
             self._ledger.left({
                 kind(item): item
                 for request in some for item in request.alternatives
             }.values()),
-        ))
+        )
         self._behind = self._ledger.copy()
         for request in some:
-            place = self._places.get(request.uuid)
-            if place is not None:
-                self._behind.take_at(place.alternative, place.hosts)
+            place = found.get(request.uuid)
+            if isinstance(place, Place):
+                self._places[request.uuid] = place
+                self._behind.take_at(
+                    place.alternative, place.hosts, self._group_of(request))
+            elif place:
+                self._why[request.uuid] = place

@@ -24,6 +24,7 @@ import dataclasses
 import datetime
 
 from nova_preempt.core import victim_status
+from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 
 #: How long servers are looked for that nobody expects any more, in seconds.
@@ -113,7 +114,7 @@ def forgotten_boots(
     ]
 
 
-OnTheirWay = tuple[model.Alternative, int, Mapping[str, int]]
+OnTheirWay = tuple[model.Alternative, int, Mapping[str, int], str]
 
 _ANYWHERE: Mapping[str, int] = {}
 
@@ -132,7 +133,8 @@ def without_room(
     :param consumers: the uuids of who has allocations
     :param chosen: {(uuid of the request, number of the boot): {host: how
         many}}, where that was planned
-    :returns: (flavor, how many, the hosts that were chosen for the boot)
+    :returns: (flavor, how many, the hosts that were chosen for the boot,
+        groups.key())
     """
     found = []
     for request in requests:
@@ -151,6 +153,7 @@ def without_room(
                     of[boot.flavor_id], count,
                     (chosen or {}).get((request.uuid, boot.number),
                                        _ANYWHERE),
+                    groups.key(request),
                 ))
     return found
 

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 import importlib
 from typing import Protocol
 
@@ -39,8 +39,9 @@ class Placer(Protocol):
         self,
         requests: Iterable[model.Request],
         hosts: Iterable[model.HostState],
+        members: Mapping[str, Mapping[str, int]] | None = None,
     ) -> model.Result:
-        """Say which request gets which host."""
+        """Say which request gets which host, see placing.Batch."""
 
 
 def make(

@@ -92,11 +92,10 @@ class Request:
     :param zone: the availability zone, '' any
     :param traits: what its host must have
     :param forbidden: traits that its host must not have
-    :param together: groups (affinity) whose members are all on one host; all
-        members are in the batch, otherwise ``hosts`` has the host of those
-        that run
-    :param apart: groups whose members are not; hosts of members that run
-        are not among ``hosts``
+    :param together: groups (affinity) whose members are all on one host; if
+        some run already, ``hosts`` has theirs
+    :param apart: groups whose members are not; of those that run the batch
+        is told beside its requests
     :raises ValueError: counts that make no sense
     """
 

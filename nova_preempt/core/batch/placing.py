@@ -13,7 +13,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 import dataclasses
 
 from nova_preempt.core import capacity
@@ -49,17 +55,20 @@ class Batch:
         self,
         requests: Iterable[model.Request],
         hosts: Iterable[model.HostState],
+        members: Mapping[str, Mapping[str, int]] | None = None,
     ) -> model.Result:
         """Say which request gets which host.
 
         Equal input gives equal output in whatever order it comes, unless the
         time limit ends a search: ``Part.optimal`` is False then.
 
+        :param members: of groups that requests are ``apart`` by, those that
+            run: {group: {host: how many}}
         :raises ValueError: something is there twice, or amounts are negative
             or too large to be added up
         """
         bundles, refused = grouping.bundles(requests)
-        return _Run(bundles, tuple(hosts), self._options).run(
+        return _Run(bundles, tuple(hosts), self._options, members or {}).run(
             self._budget(), refused
         )
 
@@ -81,6 +90,7 @@ class _Run:
         bundles: Sequence[Bundle],
         hosts: tuple[model.HostState, ...],
         options: model.Options,
+        members: Mapping[str, Mapping[str, int]],
     ) -> None:
         self._bundles = bundles
         self._options = options
@@ -91,8 +101,9 @@ class _Run:
                 msg = f"host {host.name} is there twice"
                 raise ValueError(msg)
             self._left[host.name] = host
-        # {group: {host: members that were placed there}}
-        self._there: dict[str, dict[str, int]] = {}
+        # {group: {host: members that run, or were placed, there}}
+        self._there = {group: dict(there) for group, there in members.items()}
+        self._members = members
         self._placed: dict[str, dict[str, int]] = {}
         self._parts: list[model.Part] = []
         self._score = 0
@@ -150,7 +161,7 @@ class _Run:
             for number in part
         }
         wanted = {kind: counts[key] for key, kind in classes.items()}
-        table = self._table(wanted, tuple(self._left.values()))
+        table = self._table(wanted, tuple(self._left.values()), self._there)
         class_of = {
             id(kind): f for f, kind in enumerate(table.problem.classes)}
         kinds = {
@@ -171,8 +182,7 @@ class _Run:
             ))
         late = [number for number in part if number not in given]
         if late and len(self._parts) > 1:
-            before = Table(*make_problem(
-                wanted, self._before, self._options.score))
+            before = self._table(wanted, self._before, self._members)
         return {
             member.uuid: reasons.explain(
                 self._bundles[number], kinds[number], before, table,
@@ -183,16 +193,19 @@ class _Run:
         }
 
     def _table(
-        self, wanted: dict[Class, int], hosts: Sequence[model.HostState]
+        self,
+        wanted: dict[Class, int],
+        hosts: Sequence[model.HostState],
+        members: Mapping[str, Mapping[str, int]],
     ) -> Table:
         problem, free = make_problem(wanted, hosts, self._options.score)
         table = Table(problem, free)
         table.add_members({
             (number, j): there
             for number, limit in enumerate(problem.limits)
-            if limit.group in self._there
+            if limit.group in members
             for j, host in enumerate(problem.hosts)
-            if (there := self._there[limit.group].get(host.name, 0))
+            if (there := members[limit.group].get(host.name, 0))
         })
         return table
 

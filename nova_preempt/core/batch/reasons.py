@@ -25,6 +25,10 @@ from nova_preempt.core.batch.table import Table
 _ROUND = Reason(
     model.ROUND, "There is room, but the rounds of this batch were over."
 )
+_FULL = Reason(
+    model.NO_ROOM,
+    "Each host that has room has as many servers of a group as it takes.",
+)
 
 
 def explain(
@@ -40,6 +44,10 @@ def explain(
     if not problem.allowed[f].any():
         return _no_host(bundle.kind, problem.hosts)
     if not (before.scores[f] > NO).any():
+        if bundle.kind.apart and (problem.allowed[f] & (
+            problem.demand[f] <= before.free
+        ).all(axis=1)).any():
+            return _FULL
         return _no_room(bundle, problem.hosts, problem.allowed[f].tolist())
     if bundle.least > 1 and not _has(after, f, bundle.least):
         fits = int(after.times(f, bundle.least).sum())

@@ -14,14 +14,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
 
 from nova_preempt.core import capacity
 from nova_preempt.core import model as core_model
+from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model as backlog_model
+from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.planning import Place
 from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.batch import joint
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch.choice import Placer
+
+# Why one is left to the search one by one.
+BOUND = (
+    "Its scheduler hints, availability zone or host say where it may be, "
+    "which Nova alone knows."
+)
+TIME = "The time for placing requests together was over."
+NO_ROOM = "What is free has no room for it."
 
 
 class Planner:
@@ -29,75 +41,218 @@ class Planner:
 
     Everybody by the first of its alternatives, then who is left by the second
     into what is left then, and so on; all into what is free. Left to the
-    search one by one are: room that preemptible servers have to leave, and
-    whom Nova places by more than amounts and traits, by a hint or an
-    availability zone, which nobody here looks into.
+    search one by one are: room that preemptible servers have to leave, what
+    hosts have in parts, and whom Nova places by more than amounts, traits
+    and strict server groups: by another hint or an availability zone, which
+    nobody here looks into.
 
     :param next_placer: returns what places the next batch, None if there is
         no time left for one
+    :param known: the server groups of requests, by groups.key()
     """
 
-    def __init__(self, next_placer: Callable[[], Placer | None]) -> None:
+    def __init__(
+        self,
+        next_placer: Callable[[], Placer | None],
+        known: Mapping[str, Group] | None = None,
+    ) -> None:
         self._next_placer = next_placer
+        self._known = known or {}
 
     def plan(
         self,
         requests: Sequence[backlog_model.Request],
         rooms: Sequence[Room],
-    ) -> Mapping[str, Place]:
-        """Return {uuid: where, and in which flavor}."""
-        # Those that ask for the same are mostly of the same flavor.
-        servers: dict[int, core_model.Request] = {}
-        most = _most(rooms)
-        free = {room.host: room.free for room in rooms}
+    ) -> Mapping[str, Place | str]:
+        """Return {uuid: where, and in which flavor, or why nowhere}."""
         parts = frozenset[str]().union(*(room.parts for room in rooms))
-        left = [
-            item for item in requests
-            if not _is_bound(item)
-            and not any(
-                parts.intersection(alternative.resources)
-                for alternative in item.alternatives
-            )
-        ]
-        planned: dict[str, Place] = {}
+        planned: dict[str, Place | str] = {
+            request.uuid: self._why_alone(request, parts)
+            for request in requests
+        }
+        left = [item for item in requests if not planned[item.uuid]]
+        planned.update(dict.fromkeys((item.uuid for item in left), NO_ROOM))
+        batch = _Batch(self._known, rooms)
         number = 0
         while left:
-            batch = {
-                request.uuid: request
-                for request in left
-                # What no host has room for is not worth a solver's time, and
-                # may be more than one can count.
-                if capacity.fits(
-                    request.alternatives[number].resources, most)
-            }
-            placer = self._next_placer() if batch else None
-            if batch and placer is None:
+            wanted = batch.wanted(left, number)
+            placer = self._next_placer() if wanted else None
+            if wanted and placer is None:
+                planned.update(
+                    dict.fromkeys((item.uuid for item in left), TIME))
                 break
             if placer is not None:
-                found = placer.place(
-                    [
-                        _request(order, request, number, servers)
-                        for order, request in enumerate(batch.values())
-                    ],
-                    [
-                        model.HostState(
-                            room.host, free[room.host], room.capacity,
-                            traits=room.traits,
-                        )
-                        for room in rooms
-                    ],
-                )
-                for uuid, hosts in found.placed.items():
-                    alternative = batch[uuid].alternatives[number]
-                    planned[uuid] = Place(alternative, hosts)
-                    _take(free, alternative, hosts)
+                planned.update(batch.place(placer, wanted, number))
             number += 1
             left = [
                 request for request in left
-                if request.uuid not in planned
+                if isinstance(planned[request.uuid], str)
                 and len(request.alternatives) > number
             ]
         return planned
+
+    def _why_alone(
+        self, request: backlog_model.Request, parts: frozenset[str]
+    ) -> str:
+        """Say why it is not for a batch, '' if it is."""
+        server = request.body.get("server", {})
+        hints = set(groups.hints(request))
+        if groups.of(request, self._known) is not None:
+            hints.discard("group")
+        if hints or any(
+            server.get(name)
+            for name in ("availability_zone", "host", "hypervisor_hostname")
+        ):
+            return BOUND
+        found = parts.intersection(
+            name for item in request.alternatives for name in item.resources)
+        if found:
+            return (
+                f"It asks for {', '.join(sorted(found))}, which hosts have "
+                "in several parts: Nova looks which of them has how much."
+            )
+        return ""
+
+
+class _Batch:
+    """What is left of the rooms, and where servers of groups are."""
+
+    def __init__(
+        self, known: Mapping[str, Group], rooms: Sequence[Room]
+    ) -> None:
+        self._known = known
+        self._rooms = {room.host: room for room in rooms}
+        # {uuid of a group: {host: how many}}
+        self._members: dict[str, dict[str, int]] = {}
+        for room in rooms:
+            for uuid, count in room.members.items():
+                self._members.setdefault(uuid, {})[room.host] = count
+        # Those that ask for the same are mostly of the same flavor.
+        self._servers: dict[int, core_model.Request] = {}
+
+    def wanted(
+        self, requests: Sequence[backlog_model.Request], number: int
+    ) -> dict[str, tuple[backlog_model.Request, int]]:
+        """Return those for which there may be room, and for how many.
+
+        What no host has room for is not worth a solver's time, and may be
+        more than one can count.
+
+        :param number: of the alternative
+        """
+        most = _most(self._rooms.values())
+        found = {
+            request.uuid: (request, backlog_model.missing(request))
+            for request in requests
+            if capacity.fits(request.alternatives[number].resources, most)
+        }
+        near: dict[str, list[backlog_model.Request]] = {}
+        for request, _count in found.values():
+            group = self._group(request)
+            if group is not None and group.policy == groups.AFFINITY:
+                near.setdefault(group.uuid, []).append(request)
+        for uuid, some in near.items():
+            counts = joint.fitting(
+                [
+                    joint.Wish(
+                        request.alternatives[number],
+                        backlog_model.missing(request),
+                        backlog_model.least(request),
+                    )
+                    for request in some
+                ],
+                self._near(self._known[uuid]),
+            )
+            for request, count in zip(some, counts, strict=True):
+                found[request.uuid] = request, count
+        return {uuid: item for uuid, item in found.items() if item[1]}
+
+    def place(
+        self,
+        placer: Placer,
+        wanted: Mapping[str, tuple[backlog_model.Request, int]],
+        number: int,
+    ) -> dict[str, Place]:
+        """Place them by one of their alternatives."""
+        found = placer.place(
+            [
+                self._request(order, request, count, number)
+                for order, (request, count) in enumerate(wanted.values())
+            ],
+            [
+                model.HostState(
+                    room.host, room.free, room.capacity, traits=room.traits)
+                for room in self._rooms.values()
+            ],
+            self._members,
+        )
+        planned = {}
+        for uuid, hosts in found.placed.items():
+            request, _count = wanted[uuid]
+            alternative = request.alternatives[number]
+            planned[uuid] = Place(alternative, hosts)
+            self._take(alternative, hosts)
+            group = self._group(request)
+            if group is not None:
+                there = self._members.setdefault(group.uuid, {})
+                for host, some in hosts.items():
+                    there[host] = there.get(host, 0) + some
+        return planned
+
+    def _group(self, request: backlog_model.Request) -> Group | None:
+        return groups.of(request, self._known)
+
+    def _near(self, group: Group) -> list[Room]:
+        """Return the rooms that an affinity group may be in."""
+        there = self._members.get(group.uuid)
+        if there:
+            return [self._rooms[host] for host in sorted(there)
+                    if host in self._rooms]
+        return [] if group.elsewhere else list(self._rooms.values())
+
+    def _take(
+        self, alternative: backlog_model.Alternative, hosts: Mapping[str, int]
+    ) -> None:
+        for host, count in hosts.items():
+            room = self._rooms[host]
+            self._rooms[host] = dataclasses.replace(
+                room, free=capacity.less(room.free, {
+                    name: amount * count
+                    for name, amount in alternative.resources.items()
+                }))
+
+    def _request(
+        self,
+        order: int,
+        request: backlog_model.Request,
+        count: int,
+        number: int,
+    ) -> model.Request:
+        asked = request.alternatives[number]
+        if id(asked) not in self._servers:
+            self._servers[id(asked)] = core_model.Request.of(asked.resources)
+        near: tuple[str, ...] = ()
+        apart: tuple[model.Apart, ...] = ()
+        hosts: frozenset[str] | None = None
+        group = self._group(request)
+        if group is not None and group.policy == groups.ANTI_AFFINITY:
+            apart = (model.Apart(group.uuid, group.most),)
+        elif group is not None:
+            near = (group.uuid,)
+            if self._members.get(group.uuid):
+                hosts = frozenset(self._members[group.uuid])
+        return model.Request(
+            request.uuid,
+            order,
+            self._servers[id(asked)],
+            count,
+            count if near else backlog_model.least(request),
+            hosts=hosts,
+            traits=frozenset(asked.required),
+            forbidden=frozenset(asked.forbidden),
+            together=near,
+            apart=apart,
+        )
 
 
 def _most(rooms: Iterable[Room]) -> dict[str, int]:
@@ -107,48 +262,3 @@ def _most(rooms: Iterable[Room]) -> dict[str, int]:
         for name, amount in room.free.items():
             most[name] = max(amount, most.get(name, 0))
     return most
-
-
-def _take(
-    free: dict[str, core_model.Resources],
-    alternative: backlog_model.Alternative,
-    hosts: Mapping[str, int],
-) -> None:
-    for host, count in hosts.items():
-        free[host] = capacity.less(free[host], {
-            name: amount * count
-            for name, amount in alternative.resources.items()
-        })
-
-
-def _request(
-    order: int,
-    request: backlog_model.Request,
-    number: int,
-    servers: dict[int, core_model.Request],
-) -> model.Request:
-    wanted = request.alternatives[number]
-    if id(wanted) not in servers:
-        servers[id(wanted)] = core_model.Request.of(wanted.resources)
-    return model.Request(
-        request.uuid,
-        order,
-        servers[id(wanted)],
-        backlog_model.missing(request),
-        backlog_model.least(request),
-        traits=frozenset(wanted.required),
-        forbidden=frozenset(wanted.forbidden),
-        apart=(model.Apart(request.uuid),) if request.apart else (),
-    )
-
-
-def _is_bound(request: backlog_model.Request) -> bool:
-    server = request.body.get("server", {})
-    return bool(
-        request.body.get("os:scheduler_hints")
-        or request.body.get("OS-SCH-HNT:scheduler_hints")
-        or any(
-            server.get(name)
-            for name in ("availability_zone", "host", "hypervisor_hostname")
-        )
-    )

@@ -21,6 +21,7 @@ from nova_preempt.backlog import batch
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.batch import model
+from nova_preempt.core.batch import waiting
 from tests.unit.backlog import test_orders
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
@@ -86,7 +87,8 @@ class TestBatch(test_orders.OrdersTestCase):
         self.assertEqual({'a': 1}, planner.plan(
             requests, [host('a', 4)])['x'].hosts)
         self.now_s = 2.0
-        self.assertEqual({}, planner.plan(requests, [host('a', 4)]))
+        self.assertEqual({'x': waiting.TIME},
+                         planner.plan(requests, [host('a', 4)]))
 
     def test_numbers_that_cannot_be_added_up(self):
         """Sizes of hosts that nobody has, by a mistake of somebody."""

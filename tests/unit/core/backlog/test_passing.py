@@ -23,6 +23,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog.ledger import Ledger
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -133,13 +134,14 @@ class TestOnTheirWay(unittest.TestCase):
     def test_their_room_is_theirs(self):
         found = passing.decide(
             [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
-            passing.Options(), on_their_way=[(vcpus(2), 1, {})])
+            passing.Options(), on_their_way=[(vcpus(2), 1, {}, '')])
         self.assertEqual(['a'], [start.uuid for start in found.starts])
 
     def test_more_than_there_is_room_for(self):
         self.assertEqual((), passing.decide(
             [base.request('a')], [host('h', 1)], base.NOW, passing.Options(),
-            on_their_way=[(vcpus(1), 9, {}), (vcpus(2), 1, {})]).starts)
+            on_their_way=[(vcpus(1), 9, {}, ''),
+                          (vcpus(2), 1, {}, '')]).starts)
 
     def test_where_they_are_to_be(self):
         """One that is not there any more, or is full, is not waited for."""
@@ -148,7 +150,7 @@ class TestOnTheirWay(unittest.TestCase):
             found = passing.decide(
                 [base.request('a', vcpus(4))], [host('h', 4), host('i', 4)],
                 base.NOW, passing.Options(), planner=One(),
-                on_their_way=[(vcpus(2), 2, hosts)])
+                on_their_way=[(vcpus(2), 2, hosts, '')])
             self.assertEqual(
                 {'i': ['h'], '': [], 'h': ['i']}[rest],
                 [name for start in found.starts for name in start.hosts],
@@ -289,7 +291,7 @@ class TestLaws(unittest.TestCase):
         rooms = [host(f'h{number}', free, capacity=9)
                  for number, (free, _more) in enumerate(hosts)]
         found = decide(requests, rooms, most_holds=0)
-        ledger = room.Ledger(rooms)
+        ledger = Ledger(rooms)
         for start in found.starts:
             ledger.take(vcpus(int(start.flavor_id)), 1)
         for request in requests:

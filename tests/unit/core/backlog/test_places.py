@@ -20,7 +20,7 @@ from nova_preempt.core.backlog import ladders
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places
-from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.reservation import leases
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_passing import codes
@@ -161,7 +161,7 @@ class TestPlanned(unittest.TestCase):
         """The others are looked for one by one."""
         normal, spot = vcpus(1), vcpus(1, preemptible=True)
         of = known(support.lease('r1', 100, 1000, 'A'))
-        ledger = room.Ledger(
+        ledger = Ledger(
             [dataclasses.replace(item, free_s=of.free_s(item.host))
              for item in (host('A', 1), host('B', 1))], of.lead_s)
         self.assertEqual(['A', 'B'], [

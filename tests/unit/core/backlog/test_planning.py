@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import planning
-from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog.ledger import Ledger
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -163,7 +163,7 @@ class TestPlans(unittest.TestCase):
         rooms = [host(f'h{number}', amount, amount + more)
                  for number, (amount, more) in enumerate(free)]
         found = decide(requests, rooms, Careless(chance))
-        ledger = room.Ledger(rooms)
+        ledger = Ledger(rooms)
         started = starts(found)
         # Where those are that were looked for is not said: with room for the
         # planned ones beside them, all of them fit one after another.
@@ -179,5 +179,5 @@ class TestPlans(unittest.TestCase):
         for each in ledger.left(()):
             self.assertGreaterEqual(each.free['VCPU'], 0)
         if requests and requests[0].uuid not in started:
-            self.assertEqual(0, room.Ledger(rooms).count(
+            self.assertEqual(0, Ledger(rooms).count(
                 requests[0].alternatives[0], 1))

@@ -14,10 +14,13 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog.ledger import Ledger
 from tests.unit.core.backlog import base
 
 CAPACITY = {'VCPU': 8}
+APART = groups.Group('g', groups.ANTI_AFFINITY)
 
 
 def host(name, free, reclaimable=None, capacity=8, ends=()):
@@ -35,7 +38,7 @@ def vcpus(number, **kwargs):
 class TestTake(unittest.TestCase):
 
     def test_several_on_several_hosts(self):
-        ledger = room.Ledger([host('b', 3), host('a', 4)])
+        ledger = Ledger([host('b', 3), host('a', 4)])
         self.assertEqual(3, ledger.count(vcpus(2), 9))
         self.assertEqual(2, ledger.count(vcpus(2), 2))
         ledger.take(vcpus(2), 2)      # on a
@@ -45,7 +48,7 @@ class TestTake(unittest.TestCase):
             ledger.take(vcpus(2), 2)
 
     def test_who_may_preempt_sees_more(self):
-        ledger = room.Ledger([host('a', 1, reclaimable=4)])
+        ledger = Ledger([host('a', 1, reclaimable=4)])
         spot, normal = vcpus(1, preemptible=True), vcpus(3)
         self.assertEqual((1, 1), (ledger.count(spot, 9),
                                   ledger.count(normal, 9)))
@@ -54,17 +57,17 @@ class TestTake(unittest.TestCase):
                                   ledger.count(vcpus(1), 9)))
 
     def test_what_preemptible_servers_take_can_be_reclaimed(self):
-        ledger = room.Ledger([host('a', 2)])
+        ledger = Ledger([host('a', 2)])
         ledger.take(vcpus(1, preemptible=True), 2)
         self.assertEqual(2, ledger.count(vcpus(1), 9))
 
     def test_a_host_that_is_used_beyond_its_capacity(self):
-        self.assertEqual(0, room.Ledger([host('a', -1)]).count(vcpus(1), 1))
+        self.assertEqual(0, Ledger([host('a', -1)]).count(vcpus(1), 1))
 
     def test_nothing_is_asked_for(self):
         """A flavor whose resources are all 0 fits anywhere."""
         nothing = base.alternative('none', VCPU=0)
-        ledger = room.Ledger([host('a', 0)])
+        ledger = Ledger([host('a', 0)])
         self.assertEqual(5, ledger.count(nothing, 5))
         ledger.take(nothing, 5)
 
@@ -72,19 +75,19 @@ class TestTake(unittest.TestCase):
 class TestLack(unittest.TestCase):
 
     def test_nearest_host(self):
-        ledger = room.Ledger([host('a', 1), host('b', 2), host('c', 3),
+        ledger = Ledger([host('a', 1), host('b', 2), host('c', 3),
                               host('d', 3, capacity=3)])
         found = ledger.lack(vcpus(4))
         self.assertEqual(room.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
 
     def test_no_host_is_large_enough(self):
-        found = room.Ledger([host('a', 1)]).lack(vcpus(9))
+        found = Ledger([host('a', 1)]).lack(vcpus(9))
         self.assertEqual(room.Lack({}, {'VCPU': 1}, False, 1), found)
         self.assertEqual(room.Lack({}, {'VCPU': 0}, False, 0),
-                         room.Ledger([]).lack(vcpus(1)))
+                         Ledger([]).lack(vcpus(1)))
 
     def test_a_class_that_no_host_has(self):
-        found = room.Ledger([host('a', 1)]).lack(
+        found = Ledger([host('a', 1)]).lack(
             base.alternative(VCPU=1, VGPU=1))
         self.assertEqual(
             room.Lack({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
@@ -104,11 +107,11 @@ class TestTraits(unittest.TestCase):
         for wanted, expected in ((('XY',), 4), (('X',), 8), (('X', 'Y'), 4),
                                  (('', 'X'), 8), (('Z',), 0)):
             with self.subTest(wanted):
-                self.assertEqual(expected, room.Ledger(self.ROOMS).count(
+                self.assertEqual(expected, Ledger(self.ROOMS).count(
                     self.alternative(*wanted), 99))
 
     def test_lack_and_hold(self):
-        ledger = room.Ledger(self.ROOMS)
+        ledger = Ledger(self.ROOMS)
         large = dataclasses.replace(vcpus(8), required=('X',))
         self.assertEqual(room.Lack({'VCPU': 4}, {'VCPU': 2}, True, 2),
                          ledger.lack(large))
@@ -121,46 +124,46 @@ class TestTraits(unittest.TestCase):
 class TestApart(unittest.TestCase):
 
     def test_one_a_host(self):
-        ledger = room.Ledger([host('a', 4), host('b', 4), host('c', 0)])
-        self.assertEqual(2, ledger.count(vcpus(2), 9, apart=True))
-        ledger.take(vcpus(3), 2, apart=True)
+        ledger = Ledger([host('a', 4), host('b', 4), host('c', 0)])
+        self.assertEqual(2, ledger.count(vcpus(2), 9, APART))
+        ledger.take(vcpus(3), 2, APART)
         self.assertEqual(2, ledger.count(vcpus(1), 9))
         with self.assertRaises(ValueError):
-            ledger.take(vcpus(1), 3, apart=True)
+            ledger.take(vcpus(1), 3, APART)
 
 
 class TestHold(unittest.TestCase):
 
     def test_others_keep_off(self):
-        ledger = room.Ledger([host('a', 4), host('b', 7)])
+        ledger = Ledger([host('a', 4), host('b', 7)])
         self.assertIsNone(ledger.hold(vcpus(8), 1))      # on b
         self.assertEqual(4, ledger.count(vcpus(1), 99))
         self.assertIsNone(ledger.hold(vcpus(8), 1))      # on a
         self.assertEqual(0, ledger.count(vcpus(1), 99))
 
     def test_who_ends_in_time_may_start_there(self):
-        ledger = room.Ledger([host('a', 2, ends=[(600, 4), (60, 2)])])
+        ledger = Ledger([host('a', 2, ends=[(600, 4), (60, 2)])])
         self.assertEqual(600, ledger.hold(vcpus(8), 1))
         self.assertEqual(2, ledger.count(vcpus(1, run_s=600), 99))
         for other in (vcpus(1, run_s=601), vcpus(1)):
             self.assertEqual(0, ledger.count(other, 99))
 
     def test_what_is_left_over_is_for_others(self):
-        ledger = room.Ledger([host('a', 4, ends=[(60, 2)])])
+        ledger = Ledger([host('a', 4, ends=[(60, 2)])])
         self.assertEqual(60, ledger.hold(vcpus(6), 1))
         self.assertEqual(0, ledger.count(vcpus(1), 99))
-        ledger = room.Ledger([host('a', 4)])
+        ledger = Ledger([host('a', 4)])
         self.assertEqual(0, ledger.hold(vcpus(3), 1))
         self.assertEqual(1, ledger.count(vcpus(1), 99))
 
     def test_of_fewer_hosts_than_are_wanted(self):
-        ledger = room.Ledger([host('a', 8), host('b', 2, capacity=2)])
+        ledger = Ledger([host('a', 8), host('b', 2, capacity=2)])
         self.assertIsNone(ledger.hold(vcpus(4), 2))
         self.assertEqual(2, ledger.count(vcpus(2), 99) - 1)
 
     def test_a_host_that_was_found_full_is_not_forgotten(self):
         """What was known before the hold is looked at anew."""
-        ledger = room.Ledger([host('a', 2), host('b', 2)])
+        ledger = Ledger([host('a', 2), host('b', 2)])
         self.assertEqual(1, ledger.count(vcpus(2), 1))
         ledger.hold(vcpus(3), 1)                         # on a
         self.assertEqual(1, ledger.count(vcpus(2), 2))

@@ -11,6 +11,7 @@
 # under the License.
 """The servers of a request: what those on their way still need."""
 
+import dataclasses
 import unittest
 
 from nova_preempt.core.backlog import model
@@ -70,7 +71,7 @@ class TestForgottenBoots(unittest.TestCase):
 class TestWithoutRoom(unittest.TestCase):
 
     def count(self, consumers=(), **values):
-        return sum(number for _, number, _ in servers.without_room(
+        return sum(number for _, number, *_ in servers.without_room(
             [request(**values)], consumers))
 
     def test_nothing_is_known_of_them_yet(self):
@@ -90,15 +91,22 @@ class TestWithoutRoom(unittest.TestCase):
             self.assertEqual(0, self.count(state=state))
 
     def test_of_which_flavor(self):
-        self.assertEqual([(base.alternative(), 3, {})],
+        self.assertEqual([(base.alternative(), 3, {}, '')],
                          servers.without_room([request()], ()))
         self.assertEqual([], servers.without_room(
             [base.request(boots=(model.Boot(
                 1, 'tag', 'gone', 1, base.NOW, model.ASKED),))], ()))
 
+    def test_of_which_group(self):
+        hinted = {'server': {}, 'os:scheduler_hints': {'group': 'g'}}
+        for values, key in (({'body': hinted}, 'g'),
+                            ({'body': hinted, 'apart': True}, 'r1')):
+            self.assertEqual(key, servers.without_room(
+                [dataclasses.replace(request(), **values)], ())[0][3])
+
     def test_where_they_are_to_be(self):
         self.assertEqual(
-            [(base.alternative(), 3, {'h': 3})],
+            [(base.alternative(), 3, {'h': 3}, '')],
             servers.without_room([request()], (), {
                 ('r1', 1): {'h': 3}, ('r1', 2): {'i': 3},
                 ('r2', 1): {'i': 3}}))

@@ -1,0 +1,201 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Server groups: where the servers of several requests may be together.
+
+A request names one by a scheduler hint, or has one of its own. What Nova's
+filters refuse is not planned: all servers of an affinity group are on one
+host, and of an anti-affinity group a host has no more than the group allows.
+Soft policies are for Nova's weighers, and nothing is said of them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import places
+
+AFFINITY = "affinity"
+ANTI_AFFINITY = "anti-affinity"
+#: The policies that filters enforce.
+STRICT = (AFFINITY, ANTI_AFFINITY)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """A server group with a strict policy.
+
+    :param uuid: of the group; of the request whose own it is
+    :param policy: one of STRICT
+    :param most: of anti-affinity: servers on a host
+    :param members: the uuids of its servers, of those that are gone too
+    :param elsewhere: whether some are on hosts that are not in use
+    """
+
+    uuid: str
+    policy: str
+    most: int = 1
+    members: frozenset[str] = frozenset()
+    elsewhere: bool = False
+
+
+def hints(request: model.Request) -> Mapping[str, object]:
+    """Return the scheduler hints that the user gave."""
+    for name in places.HINTS:
+        found = request.body.get(name)
+        if isinstance(found, Mapping) and found:
+            return found
+    return {}
+
+
+def named(request: model.Request) -> str:
+    """Return the uuid of the group that it names, '' if it names none."""
+    found = hints(request).get("group")
+    return found if isinstance(found, str) else ""
+
+
+def key(request: model.Request) -> str:
+    """Return by what its group is found among others, '' if it has none."""
+    return request.uuid if request.apart else named(request)
+
+
+def of(request: model.Request, known: Mapping[str, Group]) -> Group | None:
+    """Return the group of its servers, None if none is known.
+
+    :param known: by key()
+    """
+    found = known.get(key(request))
+    if found is None and request.apart:
+        return own(request)
+    return found
+
+
+def own(request: model.Request) -> Group:
+    """Return the group of a request whose servers are to be apart."""
+    return Group(
+        request.uuid, ANTI_AFFINITY,
+        members=frozenset(server.uuid for server in request.servers),
+    )
+
+
+#: Why others of an affinity group wait until it has a host.
+ASTRAY = (
+    "Others of its server group are started first: it has to be on the same "
+    "host, and nobody knows yet which one that is."
+)
+
+
+def why(group: Group, is_settled: bool) -> str:
+    """Say why there is no host for servers of a group, though there is room.
+
+    :param is_settled: whether it has servers on a host that is in use
+    """
+    if group.policy == ANTI_AFFINITY:
+        return (
+            "There is room only on hosts that have as many servers of its "
+            "server group as they may have."
+        )
+    if is_settled:
+        return "The host of its server group has no room for it now."
+    if group.elsewhere:
+        return "The host of its server group is not in use."
+    return (
+        "No host has room for all of its servers that have to be on the same "
+        "one, as its server group has it."
+    )
+
+
+def on_hosts(
+    known: Iterable[Group], consumers: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, int]]:
+    """Return {host: {uuid of a group: how many of its servers}}.
+
+    :param consumers: {host: the uuids of who uses something of it}
+    """
+    of_member: dict[str, list[str]] = {}
+    for group in known:
+        for uuid in group.members:
+            of_member.setdefault(uuid, []).append(group.uuid)
+    found: dict[str, dict[str, int]] = {}
+    for host, uuids in consumers.items() if of_member else ():
+        for uuid in of_member.keys() & uuids:
+            there = found.setdefault(host, {})
+            for name in of_member[uuid]:
+                there[name] = there.get(name, 0) + 1
+    return found
+
+
+class Seats:
+    """Where the servers of groups are, while a pass gives room away.
+
+    :param members: of each host, {uuid of a group: how many}
+    """
+
+    def __init__(self, members: Sequence[Mapping[str, int]]) -> None:
+        # {uuid of a group: {number of the host: how many}}
+        self._there: dict[str, dict[int, int]] = {}
+        self._astray: set[str] = set()
+        for number, some in enumerate(members):
+            for uuid, count in some.items():
+                self._there.setdefault(uuid, {})[number] = count
+
+    def copy(self) -> Seats:
+        """Return another with the same."""
+        other = Seats(())
+        other._there = {
+            uuid: dict(hosts) for uuid, hosts in self._there.items()}
+        other._astray = set(self._astray)
+        return other
+
+    def by_host(self) -> dict[int, dict[str, int]]:
+        """Return {number of a host: {uuid of a group: how many}}."""
+        found: dict[int, dict[str, int]] = {}
+        for uuid, hosts in self._there.items():
+            for number, count in hosts.items():
+                found.setdefault(number, {})[uuid] = count
+        return found
+
+    def most(self, group: Group, number: int, most: int) -> int:
+        """Return how many more of a group a host takes, of so many."""
+        there: Mapping[int, int] = self._there.get(group.uuid, {})
+        if group.policy == ANTI_AFFINITY:
+            return min(most, max(0, group.most - there.get(number, 0)))
+        may = number in there if there else not group.elsewhere
+        return most if may else 0
+
+    def is_settled(self, group: Group) -> bool:
+        """Whether the group has servers on a host that is in use."""
+        return bool(self._there.get(group.uuid))
+
+    def is_astray(self, group: Group) -> bool:
+        """Whether its host is being chosen, and nobody knows it yet."""
+        return group.uuid in self._astray and not self.is_settled(group)
+
+    def add(
+        self, group: Group, hosts: Mapping[int, int], is_sure: bool
+    ) -> None:
+        """Put servers there.
+
+        :param hosts: {number: how many}
+        :param is_sure: otherwise Nova may choose others
+        """
+        if (
+            group.policy == AFFINITY
+            and not is_sure
+            and not self.is_settled(group)
+        ):
+            self._astray.add(group.uuid)
+            return
+        there = self._there.setdefault(group.uuid, {})
+        for number, count in hosts.items():
+            there[number] = there.get(number, 0) + count

@@ -1,0 +1,373 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is left of the rooms of hosts while a pass gives them away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import dataclasses
+import math
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.groups import Group
+from nova_preempt.core.backlog.room import Kind
+from nova_preempt.core.backlog.room import Lack
+from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.model import Resources
+from nova_preempt.core.reservation import leases
+
+
+class Ledger:
+    """What is left of the rooms; each start takes its part.
+
+    Room only shrinks while a pass lasts, so a host that has none for one kind
+    of server is not looked at again for that kind.
+
+    :param rooms: those of all hosts
+    :param lead_s: for how long a server of a flavor has to have its host
+        before that is reserved for others
+    """
+
+    def __init__(
+        self,
+        rooms: Iterable[Room],
+        lead_s: Callable[[model.Alternative], float] = lambda _: 0,
+    ) -> None:
+        self._lead_s = lead_s
+        self._rooms = sorted(rooms, key=lambda room: room.host)
+        self._number = {
+            room.host: number for number, room in enumerate(self._rooms)
+        }
+        self._free = [dict(room.free) for room in self._rooms]
+        self._reclaimable = [dict(room.reclaimable) for room in self._rooms]
+        # Held for one that is to start there once that is possible: when that
+        # is, None if nobody knows, and how much.
+        self._held: dict[int, tuple[int | None, Resources]] = {}
+        self._next: dict[Kind, int] = {}
+        self._seats = groups.Seats([room.members for room in self._rooms])
+
+    def copy(self) -> Ledger:
+        """Return another that has the same left."""
+        other = Ledger(self._rooms, self._lead_s)
+        # Amounts of a host are replaced, and never changed.
+        other._free = list(self._free)
+        other._reclaimable = list(self._reclaimable)
+        other._held = dict(self._held)
+        other._seats = self._seats.copy()
+        return other
+
+    def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
+        """Return the rooms, with what is free and not held of each.
+
+        Nothing is of those that some of these may not have, which are there
+        only for the groups that have servers in them.
+        """
+        lead_s = max(map(self._lead_s, wanted), default=0)
+        members = self._seats.by_host()
+        found = []
+        for number, room in enumerate(self._rooms):
+            free: Resources = {}
+            if leases.is_long_enough(room.free_s, lead_s):
+                free = capacity.less(
+                    self._free[number], self._held.get(number, (None, {}))[1])
+            elif number not in members:
+                continue
+            found.append(dataclasses.replace(
+                room, free=free, members=members.get(number, {})))
+        return found
+
+    def count(
+        self,
+        alternative: model.Alternative,
+        most: int,
+        group: Group | None = None,
+    ) -> int:
+        """Return how many such servers find room, no more than ``most``.
+
+        :param group: they are of it
+        """
+        return sum(self._find(alternative, most, group).values())
+
+    def is_settled(self, group: Group) -> bool:
+        """Whether the group has servers on a host that is in use."""
+        return self._seats.is_settled(group)
+
+    def is_astray(self, group: Group) -> bool:
+        """Whether its host is being chosen, and nobody knows it yet."""
+        return self._seats.is_astray(group)
+
+    def take_at(
+        self,
+        alternative: model.Alternative,
+        hosts: Mapping[str, int],
+        group: Group | None = None,
+        is_sure: bool = True,
+    ) -> None:
+        """Give room on these hosts away: {host: for how many servers}.
+
+        :param is_sure: otherwise Nova may choose others
+        """
+        numbers = {self._number[host]: n for host, n in hosts.items()}
+        for number, times in numbers.items():
+            self._take(number, alternative, times)
+        if group is not None:
+            self._seats.add(group, numbers, is_sure)
+
+    def take(
+        self,
+        alternative: model.Alternative,
+        count: int,
+        group: Group | None = None,
+    ) -> dict[str, int]:
+        """Give their room away, on the first hosts that have it.
+
+        :returns: {host: for how many servers}; Nova may choose others
+        :raises ValueError: there is none
+        """
+        found = self._find(alternative, count, group)
+        left = count - sum(found.values())
+        if left:
+            msg = f"there is no room for {left} of {alternative.name}"
+            raise ValueError(msg)
+        taken = {self._rooms[number].host: n for number, n in found.items()}
+        self.take_at(alternative, taken, group, is_sure=False)
+        return taken
+
+    def expect(
+        self,
+        alternative: model.Alternative,
+        count: int,
+        hosts: Mapping[str, int],
+        group: Group | None = None,
+    ) -> None:
+        """Give room away to servers that Nova will find some for.
+
+        :param hosts: where they are likely to be, {host: how many}; for the
+            others there, or for all, it is the first room that is found, and
+            where there is none Nova will find that out
+        """
+        for host, times in sorted(hosts.items()):
+            number = self._number.get(host)
+            if number is not None:
+                some = self._times(number, alternative, min(count, times))
+                self._take(number, alternative, some)
+                count -= some
+                if group is not None:
+                    self._seats.add(group, {number: times}, is_sure=True)
+        self.take(alternative, self.count(alternative, count))
+        if group is not None and count:
+            self._seats.add(group, {}, is_sure=False)
+
+    def hold(
+        self,
+        alternative: model.Alternative,
+        count: int,
+        group: Group | None = None,
+    ) -> int | None:
+        """Keep hosts for servers that will start there; others keep off.
+
+        Those that are nearest to having room for one. Who is known to have
+        ended by then may still start there.
+
+        :returns: in how many seconds all can start, None if nobody knows
+        """
+        if group is not None and group.policy == groups.AFFINITY:
+            # One host for all of them.
+            alternative = dataclasses.replace(alternative, resources={
+                name: amount * count
+                for name, amount in alternative.resources.items()
+            })
+            count = 1
+        wanted = alternative.resources
+        large = [
+            number
+            for number, room in enumerate(self._rooms)
+            if room.is_large_enough(alternative)
+            and number not in self._held
+            and self._is_open(number, alternative)
+            and (group is None or self._seats.most(group, number, 1))
+        ]
+        large.sort(key=lambda number: self._far(number, alternative))
+        times = []
+        for number in large[:count]:
+            in_s = self._settled_s(number, alternative)
+            self._held[number] = in_s, wanted
+            times.append(in_s)
+        # What was found to have room may be what is held now.
+        self._next.clear()
+        known = [in_s for in_s in times if in_s is not None]
+        return max(known, default=0) if len(known) == count else None
+
+    def lack(self, alternative: model.Alternative) -> Lack:
+        """Say why no host has room for a server."""
+        hosts = dict.fromkeys(sorted(alternative.resources), 0)
+        nearest: tuple[tuple[int, str], Resources] | None = None
+        ever, suited, reserved = False, 0, 0
+        for number, room in enumerate(self._rooms):
+            if not room.is_for(alternative):
+                continue
+            suited += 1
+            if room.is_large_enough(alternative):
+                ever = True
+            if not self._is_open(number, alternative):
+                reserved += 1
+                continue
+            lack = self._lack(number, alternative)
+            for name in lack:
+                hosts[name] += 1
+            if lack and room.is_large_enough(alternative):
+                here = self._far(number, alternative), lack
+                nearest = min(nearest or here, here, key=lambda item: item[0])
+        return Lack(
+            nearest[1] if nearest else {}, hosts, ever, suited, reserved
+        )
+
+    # -- one host ----------------------------------------------------------
+
+    def _is_open(self, number: int, alternative: model.Alternative) -> bool:
+        room = self._rooms[number]
+        # Most hosts are never reserved.
+        return (
+            room.free_s == math.inf and alternative.hosts is None
+        ) or room.is_open(alternative, self._lead_s(alternative))
+
+    def _view(
+        self, number: int, alternative: model.Alternative
+    ) -> dict[str, int]:
+        """What it may have there: who preempts takes what may be freed."""
+        free = self._free if alternative.preemptible else self._reclaimable
+        return free[number]
+
+    def _find(
+        self,
+        alternative: model.Alternative,
+        most: int,
+        group: Group | None,
+    ) -> dict[int, int]:
+        """Return {number: how many find room there}, on the first hosts.
+
+        Of an affinity group on one, the first that has room for the most.
+        """
+        if group is not None and group.policy == groups.AFFINITY:
+            return self._find_one(alternative, most, group)
+        found: dict[int, int] = {}
+        number = self._first(alternative)
+        while most and number < len(self._rooms):
+            left = most
+            if group is not None:
+                left = self._seats.most(group, number, most)
+            times = self._times(number, alternative, left)
+            if times:
+                found[number] = times
+            most -= times
+            number += 1
+        return found
+
+    def _find_one(
+        self, alternative: model.Alternative, most: int, group: Group
+    ) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for number in range(self._first(alternative), len(self._rooms)):
+            left = self._seats.most(group, number, most)
+            times = self._times(number, alternative, left)
+            if times > sum(found.values()):
+                found = {number: times}
+            if times == most:
+                break
+        return found
+
+    def _times(
+        self, number: int, alternative: model.Alternative, most: int
+    ) -> int:
+        if not self._rooms[number].is_for(
+            alternative
+        ) or not self._is_open(number, alternative):
+            return 0
+        left = self._view(number, alternative)
+        if number in self._held:
+            in_s, kept = self._held[number]
+            run_s = alternative.run_s
+            if run_s is None or in_s is None or run_s > in_s:
+                left = capacity.less(left, kept)
+        times = min(
+            (
+                max(0, left.get(name, 0)) // amount
+                for name, amount in alternative.resources.items()
+                if amount > 0
+            ),
+            default=most,
+        )
+        return min(times, most)
+
+    def _take(
+        self, number: int, alternative: model.Alternative, times: int
+    ) -> None:
+        taken = {
+            name: amount * times
+            for name, amount in alternative.resources.items()
+        }
+        free = capacity.less(self._free[number], taken)
+        self._free[number] = {name: max(0, n) for name, n in free.items()}
+        if not alternative.preemptible:
+            self._reclaimable[number] = capacity.less(
+                self._reclaimable[number], taken
+            )
+
+    def _lack(
+        self, number: int, alternative: model.Alternative
+    ) -> dict[str, int]:
+        left = self._view(number, alternative)
+        return {
+            name: amount - left.get(name, 0)
+            for name, amount in sorted(alternative.resources.items())
+            if amount > left.get(name, 0)
+        }
+
+    def _far(
+        self, number: int, alternative: model.Alternative
+    ) -> tuple[int, str]:
+        """How far it is from having room: millionths of what it has."""
+        room = self._rooms[number]
+        return max(
+            (
+                amount * 10**6 // max(1, room.capacity.get(name, 0))
+                for name, amount in self._lack(number, alternative).items()
+            ),
+            default=0,
+        ), room.host
+
+    def _settled_s(
+        self, number: int, alternative: model.Alternative
+    ) -> int | None:
+        """In how many seconds enough will have ended, if that is known."""
+        left = dict(self._view(number, alternative))
+        if capacity.fits(alternative.resources, left):
+            return 0
+        for end in sorted(self._rooms[number].ends, key=lambda e: e.in_s):
+            left = capacity.total((left, end.resources))
+            if capacity.fits(alternative.resources, left):
+                return end.in_s
+        return None
+
+    def _first(self, alternative: model.Alternative) -> int:
+        """The first host that may have room for such a server."""
+        key = kind(alternative)
+        number = self._next.get(key, 0)
+        while number < len(self._rooms) and not self._times(
+            number, alternative, 1
+        ):
+            number += 1
+        self._next[key] = number
+        return number

@@ -1,0 +1,246 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Server groups in a pass that places one by one."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog.ledger import Ledger
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+
+NEAR = groups.Group('near', groups.AFFINITY)
+FAR = groups.Group('far', groups.ANTI_AFFINITY)
+
+
+def in_group(name, uuid, *alternatives, **values):
+    return base.request(uuid, *alternatives, body={
+        'server': {}, 'os:scheduler_hints': {'group': name}}, **values)
+
+
+def near(uuid, *alternatives, **values):
+    return in_group('near', uuid, *alternatives, **values)
+
+
+def far(uuid, *alternatives, **values):
+    return in_group('far', uuid, *alternatives, **values)
+
+
+def with_group(place, **members):
+    return dataclasses.replace(place, members=members)
+
+
+def decide(requests, rooms, *known, planner=None, options=None, **kwargs):
+    return passing.decide(
+        requests, rooms, base.NOW, options or passing.Options(),
+        planner=planner,
+        known_groups={group.uuid: group for group in known or (NEAR, FAR)},
+        **kwargs)
+
+
+def started(found):
+    return {start.uuid: start.count for start in found.starts}
+
+
+def waits(found):
+    return {uuid: note.waits_for['code']
+            for uuid, note in found.notes.items()}
+
+
+class TestWhich(unittest.TestCase):
+
+    def test_named(self):
+        self.assertEqual('', groups.named(base.request()))
+        for name in ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'):
+            for value, found in (('g', 'g'), (['g'], ''), (None, ''),
+                                 (7, '')):
+                self.assertEqual(found, groups.named(base.request(
+                    body={'server': {}, name: {'group': value}})))
+        for odd in (None, [], 'g'):
+            self.assertEqual('', groups.named(base.request(
+                body={'server': {}, 'os:scheduler_hints': odd})))
+
+    def test_of(self):
+        known = {'near': NEAR}
+        self.assertIsNone(groups.of(base.request(), known))
+        self.assertIsNone(groups.of(far('x'), known))
+        self.assertEqual(NEAR, groups.of(near('x'), known))
+        # Its own goes before one that it names.
+        apart = near('x', apart=True, count=2, servers=base.servers(
+            model.RUNNING))
+        self.assertEqual(
+            groups.Group('x', groups.ANTI_AFFINITY,
+                         members=frozenset(['s0'])),
+            groups.of(apart, known))
+
+    def test_on_hosts(self):
+        known = [dataclasses.replace(NEAR, members=frozenset('abz')),
+                 dataclasses.replace(FAR, members=frozenset('b'))]
+        self.assertEqual(
+            {'h': {'near': 2, 'far': 1}},
+            groups.on_hosts(known, {'h': frozenset('abc'),
+                                    'i': frozenset('c')}))
+        self.assertEqual({}, groups.on_hosts([FAR], {'h': frozenset('a')}))
+        rooms = [dataclasses.replace(host('h', 1), consumers=frozenset('b')),
+                 host('i', 1)]
+        self.assertEqual([{'near': 1, 'far': 1}, {}], [
+            each.members for each in room.with_members(rooms, known)])
+
+
+class TestAffinity(unittest.TestCase):
+
+    def test_all_on_one(self):
+        rooms = [host('a', 2), host('b', 3)]
+        self.assertEqual({'x': 3}, started(decide(
+            [near('x', count=3)], rooms)))
+        found = decide([near('x', count=4)], rooms)
+        self.assertEqual({'x': 'group'}, waits(found))
+        self.assertIn('on the same one', found.notes['x'].waits_for['text'])
+        self.assertEqual({'x': 3}, started(decide(
+            [near('x', count=4, least_count=2)], rooms)))
+
+    def test_where_it_is(self):
+        rooms = [host('a', 9), with_group(host('b', 1), near=1)]
+        found = decide([near('x'), near('y'), base.request('z')], rooms)
+        self.assertEqual({'x': 1, 'z': 1}, started(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+        self.assertIn('has no room', found.notes['y'].waits_for['text'])
+
+    def test_on_several_hosts(self):
+        """Somebody has moved one: the others may be with either."""
+        rooms = [host('a', 9), with_group(host('b', 1), near=1),
+                 with_group(host('c', 1), near=1)]
+        self.assertEqual({'x': 1, 'y': 1}, started(decide(
+            [near('x'), near('y'), near('z')], rooms)))
+
+    def test_where_nobody_can_be(self):
+        """Its host is down, or disabled: Nova would find none either."""
+        found = decide([near('x')], [host('a', 9)], dataclasses.replace(
+            NEAR, elsewhere=True))
+        self.assertEqual({'x': 'group'}, waits(found))
+        self.assertIn('not in use', found.notes['x'].waits_for['text'])
+
+    def test_no_room_anywhere(self):
+        """That is not the fault of the group."""
+        found = decide([near('x', vcpus(9))], [host('a', 8)])
+        self.assertEqual({'x': 'too_large'}, waits(found))
+        found = decide([near('x')], [host('a', 0)])
+        self.assertEqual({'x': 'room'}, waits(found))
+
+    def test_nobody_knows_where_the_first_is(self):
+        """Nova chooses its host, so that others wait for that."""
+        rooms = [host('a', 9), host('b', 9)]
+        found = decide([near('x'), near('y'), base.request('z')], rooms)
+        self.assertEqual({'x': 1, 'z': 1}, started(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+        self.assertIn('nobody knows', found.notes['y'].waits_for['text'])
+        for hosts, code in (({}, {'y': 'group'}), ({'gone': 1},
+                                                   {'y': 'group'}),
+                            ({'b': 1}, {})):
+            found = decide([near('y')], rooms, on_their_way=[
+                (vcpus(1), 1, hosts, 'near')])
+            self.assertEqual(code, waits(found), hosts)
+
+    def test_its_host_is_kept(self):
+        """For who has waited for long; others keep off."""
+        rooms = [with_group(host('a', 1), near=1), host('b', 2)]
+        found = decide([near('x', vcpus(2), created_at=base.ago(7200)),
+                        base.request('y')], rooms)
+        self.assertEqual((('x',), {'x': 'group'}),
+                         (found.held, waits(found)))
+        ledger = Ledger(rooms)
+        ledger.hold(vcpus(2), 1, NEAR)
+        self.assertEqual({'b': 1}, ledger.take(vcpus(1), 1))
+        # All of them on one host.
+        ledger = Ledger([host('a', 7), host('b', 3)])
+        ledger.hold(vcpus(4), 2, NEAR)
+        self.assertEqual([-1, 3], [
+            each.free['VCPU'] for each in ledger.left([])])
+
+
+class TestAntiAffinity(unittest.TestCase):
+
+    def test_one_a_host(self):
+        rooms = [host('a', 9), host('b', 9)]
+        found = decide([far('x'), far('y'), far('z')], rooms)
+        self.assertEqual({'x': 1, 'y': 1}, started(found))
+        self.assertEqual({'z': 'group'}, waits(found))
+        self.assertIn('as many servers',
+                      found.notes['z'].waits_for['text'])
+        self.assertEqual({'x': 2}, started(decide([far('x', count=2)],
+                                                  rooms)))
+        self.assertEqual({'x': 2}, started(decide(
+            [far('x', count=3, least_count=2)], rooms)))
+
+    def test_members_count(self):
+        rooms = [with_group(host('a', 9), far=1), host('b', 9)]
+        self.assertEqual({'x': 1}, started(decide([far('x'), far('y')],
+                                                  rooms)))
+        # More than one, as its rule has it; and more than it allows now.
+        three = dataclasses.replace(FAR, most=3)
+        for there, rest in ((0, 6), (2, 4), (3, 3), (5, 3)):
+            rooms = [with_group(host('a', 9), far=there), host('b', 9)]
+            self.assertEqual({'x': rest}, started(decide(
+                [far('x', count=9, least_count=1)], rooms, three)), there)
+
+    def test_those_on_their_way(self):
+        rooms = [host('a', 9), host('b', 9)]
+        self.assertEqual({'x': 1}, started(decide(
+            [far('x'), far('y')], rooms,
+            on_their_way=[(vcpus(1), 1, {'b': 1}, 'far')])))
+
+    def test_others_do_not_count(self):
+        other = dataclasses.replace(FAR, uuid='other')
+        self.assertEqual({'x': 1, 'y': 1}, started(decide(
+            [far('x'), in_group('other', 'y')], [host('a', 2)], FAR, other)))
+
+    def test_own_group_of_one_that_runs_in_part(self):
+        """Its servers are where nobody else of it may be."""
+        request = base.request('x', count=3, least_count=1, apart=True,
+                               servers=base.servers(model.RUNNING))
+        rooms = room.with_members(
+            [dataclasses.replace(host('a', 9), consumers=frozenset(['s0'])),
+             host('b', 9)], [groups.own(request)])
+        self.assertEqual({'x': 1}, started(decide([request], rooms)))
+
+
+class TestUnknown(unittest.TestCase):
+
+    def test_is_left_to_nova(self):
+        """One of others, one that is gone, one with a soft policy."""
+        rooms = [host('a', 9)]
+        self.assertEqual({'x': 1, 'y': 1}, started(passing.decide(
+            [far('x'), far('y')], rooms, base.NOW, passing.Options())))
+
+
+class TestLeft(unittest.TestCase):
+
+    def test_hosts_with_members_are_told(self):
+        """Nothing is free of one that is soon reserved, yet it counts."""
+        rooms = [dataclasses.replace(host(name, 4), free_s=60,
+                                     members=members)
+                 for name, members in (('a', {'near': 1}), ('b', {}))]
+        left = Ledger([*rooms, host('c', 4)], lambda _: 600).left([vcpus(1)])
+        self.assertEqual([('a', {}), ('c', {'VCPU': 4})],
+                         [(each.host, each.free) for each in left])
+
+    def test_copies_are_independent(self):
+        ledger = Ledger([host('a', 4)])
+        other = ledger.copy()
+        other.take_at(vcpus(1), {'a': 1}, FAR)
+        self.assertEqual((1, 0), (ledger.count(vcpus(1), 9, FAR),
+                                  other.count(vcpus(1), 9, FAR)))

@@ -1,0 +1,373 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Server groups across the requests that are placed together."""
+
+import collections
+import dataclasses
+import random
+import unittest
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import model as backlog_model
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import room
+from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import joint
+from nova_preempt.core.batch import model
+from nova_preempt.core.batch import waiting
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_groups import FAR
+from tests.unit.core.backlog.test_groups import NEAR
+from tests.unit.core.backlog.test_groups import decide
+from tests.unit.core.backlog.test_groups import far
+from tests.unit.core.backlog.test_groups import in_group
+from tests.unit.core.backlog.test_groups import near
+from tests.unit.core.backlog.test_groups import waits
+from tests.unit.core.backlog.test_groups import with_group
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.batch import base as batch_base
+
+
+def plan(requests, rooms, *known, **options):
+    known = known or (NEAR, FAR)
+    options.setdefault('time_limit_s', 60)
+    placer = choice.make(model.Options(**options))
+    return decide(requests, rooms, *known, planner=waiting.Planner(
+        lambda: placer, {group.uuid: group for group in known}))
+
+
+def hosts(found):
+    return {start.uuid: dict(start.hosts) for start in found.starts}
+
+
+class TestAffinity(unittest.TestCase):
+
+    def test_where_all_have_room(self):
+        """One by one the first would be where the others cannot be."""
+        for mode in model.MODES:
+            self.assertEqual(
+                {'x': {'b': 1}, 'y': {'b': 2}, 'z': {'a': 1}},
+                hosts(plan([near('x', vcpus(2)), near('y', count=2),
+                            base.request('z', vcpus(2))],
+                           [host('a', 3), host('b', 4)], mode=mode)), mode)
+
+    def test_who_comes_first_where_not_all_have(self):
+        rooms = [host('a', 4), host('b', 3)]
+        found = plan([near('x', vcpus(3)), near('y', vcpus(2)), near('z')],
+                     rooms)
+        self.assertEqual({'x': {'a': 1}, 'z': {'a': 1}}, hosts(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+        # A part of the second is enough for it.
+        self.assertEqual(
+            {'x': {'a': 1}, 'y': {'a': 1}},
+            hosts(plan([near('x', vcpus(3)),
+                        near('y', count=5, least_count=1)], rooms)))
+
+    def test_where_it_is(self):
+        rooms = [host('a', 9), with_group(host('b', 2), near=7)]
+        found = plan([near('x'), near('y', count=2), near('z')], rooms)
+        self.assertEqual({'x': {'b': 1}, 'z': {'b': 1}}, hosts(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+
+    def test_where_nobody_can_be(self):
+        self.assertEqual({'y': {'a': 1}}, hosts(plan(
+            [near('x'), base.request('y')], [host('a', 9)],
+            dataclasses.replace(NEAR, elsewhere=True))))
+
+    def test_host_that_is_about_to_be_reserved(self):
+        """It counts as the one where the group is."""
+        rooms = [host('a', 9), with_group(host('b', 9), near=1)]
+        shown = [dataclasses.replace(each, free={})
+                 if each.members else each for each in rooms]
+        planner = waiting.Planner(
+            lambda: choice.make(model.Options()), {'near': NEAR})
+        self.assertEqual({'x': waiting.NO_ROOM},
+                         planner.plan([near('x')], shown))
+
+    def test_traits_of_all(self):
+        rooms = [room.Room(name, *3 * ({'VCPU': 4},),
+                           traits=frozenset(traits))
+                 for name, traits in (('a', ()), ('b', 'S'), ('c', 'ST'))]
+        fast = backlog_model.Alternative('f', 'f', {'VCPU': 1},
+                                         required=('T',))
+        plain = backlog_model.Alternative('s', 's', {'VCPU': 1},
+                                          required=('S',))
+        self.assertEqual(
+            {'x': {'c': 1}, 'y': {'c': 1}},
+            hosts(plan([near('x', plain), near('y', fast)], rooms)))
+
+    def test_by_further_alternatives(self):
+        """Those come after, to the host where the group is then."""
+        self.assertEqual(
+            {'x': {'b': 1}, 'y': {'b': 1}},
+            hosts(plan([near('x', vcpus(9), vcpus(2)), near('y', vcpus(4))],
+                       [host('a', 3), host('b', 6)])))
+
+    def test_two_groups_and_others(self):
+        other = dataclasses.replace(NEAR, uuid='other')
+        self.assertEqual(
+            {'x': {'b': 1}, 'y': {'a': 1}, 'x2': {'b': 1}, 'y2': {'a': 1}},
+            hosts(plan([near('x', vcpus(2)), in_group('other', 'y'),
+                        near('x2', vcpus(2)), in_group('other', 'y2')],
+                       [host('a', 2), host('b', 4)], NEAR, other)))
+
+
+class TestAntiAffinity(unittest.TestCase):
+
+    def test_across_requests(self):
+        rooms = [host('a', 9), host('b', 9), host('c', 9)]
+        for mode in model.MODES:
+            found = hosts(plan([far('x'), far('y', count=2), far('z')],
+                               rooms, mode=mode))
+            self.assertEqual({'x', 'y'}, found.keys(), mode)
+            self.assertEqual(['a', 'b', 'c'],
+                             sorted([*found['x'], *found['y']]))
+
+    def test_members_count(self):
+        two = dataclasses.replace(FAR, most=2)
+        rooms = [with_group(host('a', 9), far=1),
+                 with_group(host('b', 9), far=2),
+                 with_group(host('c', 9), far=5), host('d', 1)]
+        for mode in model.MODES:
+            found = plan([far('x', count=2), far('y')], rooms, two,
+                         mode=mode)
+            self.assertEqual({'x': {'a': 1, 'd': 1}}, hosts(found), mode)
+            self.assertEqual({'y': 'group'}, waits(found))
+
+    def test_a_very_large_rule(self):
+        self.assertEqual({'x': {'a': 9}}, hosts(plan(
+            [far('x', count=9)], [host('a', 9)],
+            dataclasses.replace(FAR, most=2**31 - 1))))
+
+    def test_own_group_of_one_that_runs_in_part(self):
+        request = base.request('x', count=3, apart=True, least_count=1,
+                               servers=base.servers(backlog_model.RUNNING))
+        own = groups.own(request)
+        rooms = room.with_members(
+            [dataclasses.replace(host('a', 9), consumers=frozenset(['s0'])),
+             host('b', 9)], [own])
+        self.assertEqual({'x': {'b': 1}}, hosts(plan([request], rooms, own)))
+
+
+class TestWhyAlone(unittest.TestCase):
+
+    def why(self, *requests, rooms=(), known=(NEAR, FAR), **options):
+        return {start.uuid: start.reason for start in plan(
+            requests, rooms or [host('a', 9)], *known, **options).starts}
+
+    def test_planned(self):
+        self.assertEqual({'x': ''}, self.why(base.request('x')))
+
+    def test_bound(self):
+        for body in ({'server': {}, 'os:scheduler_hints': {'group': 'soft'}},
+                     {'server': {}, 'os:scheduler_hints': {
+                         'group': 'near', 'same_host': 'u'}},
+                     {'server': {'availability_zone': 'z'}}):
+            self.assertEqual({'x': waiting.BOUND},
+                             self.why(base.request('x', body=body)))
+
+    def test_devices(self):
+        rooms = [room.Room('a', *3 * ({'VCPU': 4, 'VGPU': 2, 'X': 2},),
+                           parts=frozenset(['VGPU', 'X']))]
+        device = backlog_model.Alternative('d', 'd', {'VCPU': 1, 'VGPU': 1})
+        found = self.why(base.request('x', device), base.request('y'),
+                         rooms=rooms)
+        self.assertEqual('', found['y'])
+        self.assertIn('asks for VGPU, which', found['x'])
+
+    def test_victims(self):
+        self.assertEqual({'x': waiting.NO_ROOM}, self.why(
+            base.request('x'), rooms=[host('a', 0, reclaimable=1)]))
+
+    def test_time(self):
+        found = decide([base.request('x')], [host('a', 1)],
+                       planner=waiting.Planner(lambda: None))
+        self.assertEqual([waiting.TIME],
+                         [start.reason for start in found.starts])
+
+    def test_nobody_is_planned(self):
+        self.assertEqual([''], [start.reason for start in decide(
+            [base.request('x')], [host('a', 1)]).starts])
+
+
+class TestMany(unittest.TestCase):
+
+    def test_a_group_of_a_thousand(self):
+        rooms = [host(f'h{number:03}', number % 7, capacity=8)
+                 for number in range(300)]
+        for one in (near, far):
+            requests = [one(f'r{number:04}') for number in range(1000)]
+            placer = choice.make(model.Options(time_limit_s=60))
+            found = decide(
+                requests, rooms, options=passing.Options(1000, 1000),
+                planner=waiting.Planner(
+                    lambda placer=placer: placer, {'near': NEAR, 'far': FAR}))
+            if one is near:
+                self.assertEqual(6, len(found.starts))
+                self.assertEqual(1, len({
+                    name for start in found.starts for name in start.hosts}))
+            else:
+                free = sum(each.free['VCPU'] > 0 for each in rooms)
+                self.assertEqual(free, len(found.starts))
+
+    def test_who_comes_first_is_best_off(self):
+        chance = random.Random(15)
+        for _ in range(50):
+            rooms = [host(f'h{number}', chance.randint(0, 9))
+                     for number in range(4)]
+            wishes = [joint.Wish(vcpus(chance.randint(1, 4)), count,
+                                 chance.randint(1, count))
+                      for count in chance.choices((1, 2, 3), k=4)]
+            self.assertEqual(
+                max(one_host(wishes, each.free['VCPU']) for each in rooms),
+                joint.fitting(wishes, rooms))
+
+
+def one_host(wishes, free):
+    """How many of each, of the first as many as possible."""
+    found = []
+    for wish in wishes:
+        size = wish.alternative.resources['VCPU']
+        count = min(wish.count, free // size)
+        found.append(count if count >= wish.least else 0)
+        free -= size * found[-1]
+    return found
+
+
+POLICIES = {
+    'near0': groups.AFFINITY, 'near1': groups.AFFINITY,
+    'far0': groups.ANTI_AFFINITY, 'far1': groups.ANTI_AFFINITY}
+
+
+@st.composite
+def batches(draw):
+    """(Requests, rooms, groups), with members that run."""
+    names = [f'h{number}' for number in range(draw(st.integers(1, 4)))]
+    known = [groups.Group(name, policy, draw(st.integers(1, 3)),
+                          elsewhere=draw(st.integers(0, 9)) == 9)
+             for name, policy in POLICIES.items()]
+    rooms = []
+    for number, name in enumerate(names):
+        members = {'far0': draw(st.integers(0, 2))}
+        # Where it is it is whole.
+        if number == draw(st.integers(0, 5)):
+            members |= {'near0': 1}
+        rooms.append(with_group(
+            host(name, draw(st.integers(-1, 8))),
+            **{key: n for key, n in members.items() if n}))
+    if sum('near0' in each.members for each in rooms) > 1:
+        rooms = [with_group(each) for each in rooms]
+    requests = []
+    for number in range(draw(st.integers(0, 7))):
+        group = draw(st.sampled_from(['', *POLICIES]))
+        size = vcpus(draw(st.integers(1, 4)))
+        count = draw(st.integers(1, 3))
+        values = {'count': count,
+                  'least_count': draw(st.integers(1, count))}
+        requests.append(
+            in_group(group, f'r{number}', size, **values) if group
+            else base.request(f'r{number}', size, **values))
+    return requests, rooms, known
+
+
+modes = st.sampled_from(model.MODES)
+
+
+class TestLaws(unittest.TestCase):
+
+    @settings(max_examples=80, deadline=None)
+    @given(batches(), modes)
+    def test_groups_are_as_they_have_to_be(self, batch, mode):
+        requests, rooms, known = batch
+        found = plan(requests, rooms, *known, mode=mode)
+        named = {each.uuid: groups.named(each) for each in requests}
+        there = collections.defaultdict(collections.Counter)
+        for each in rooms:
+            for name, count in each.members.items():
+                there[name][each.host] += count
+        before = {name: dict(count) for name, count in there.items()}
+        for start in found.starts:
+            for name, count in start.hosts.items():
+                there[named[start.uuid]][name] += count
+        for group in known:
+            if group.policy == groups.AFFINITY:
+                self.assertLessEqual(len(there[group.uuid]), 1)
+                if group.elsewhere and not before.get(group.uuid):
+                    self.assertEqual({}, there[group.uuid])
+                continue
+            for name, count in there[group.uuid].items():
+                self.assertLessEqual(count, max(
+                    group.most, before.get(group.uuid, {}).get(name, 0)))
+
+    @settings(max_examples=80, deadline=None)
+    @given(batches(), modes)
+    def test_nothing_is_overdrawn(self, batch, mode):
+        requests, rooms, known = batch
+        found = plan(requests, rooms, *known, mode=mode)
+        by_uuid = {each.uuid: each for each in requests}
+        free = {each.host: each.free['VCPU'] for each in rooms}
+        for start in found.starts:
+            asked = by_uuid[start.uuid]
+            self.assertLessEqual(asked.least_count, start.count)
+            self.assertLessEqual(start.count, asked.count)
+            if start.hosts:
+                self.assertEqual(start.count, sum(start.hosts.values()))
+            for name, count in start.hosts.items():
+                free[name] -= count * asked.alternatives[0].resources['VCPU']
+                self.assertGreaterEqual(free[name], 0)
+
+    @settings(max_examples=80, deadline=None)
+    @given(batches(), modes, st.randoms(use_true_random=False))
+    def test_order_of_input(self, batch, mode, chance):
+        requests, rooms, known = batch
+        self.assertEqual(
+            plan(requests, rooms, *known, mode=mode),
+            plan(requests, chance.sample(rooms, len(rooms)),
+                 *chance.sample(known, len(known)), mode=mode))
+
+    @settings(max_examples=60, deadline=None)
+    @given(batches(), modes, st.sampled_from((1, 3, 100)),
+           st.randoms(use_true_random=False))
+    def test_of_the_batch_itself(self, batch, mode, at_once, chance):
+        """Requests in any order, in parts; members of groups count."""
+        _requests, rooms, known = batch
+        states = [batch_base.host(each.host, each.free['VCPU'],
+                                  capacity=(8,)) for each in rooms]
+        members = {group.uuid: {
+            each.host: each.members[group.uuid] for each in rooms
+            if group.uuid in each.members} for group in known}
+        wanted = [
+            model.Request(
+                f'r{number}', number,
+                batch_base.request(0, chance.randint(1, 3)).server,
+                apart=(model.Apart(group.uuid, group.most),))
+            for number, group in enumerate(
+                chance.choices(known[2:], k=6))]
+        placer = choice.make(model.Options(
+            mode=mode, most_at_once=at_once, time_limit_s=60))
+        found = placer.place(wanted, states, members)
+        self.assertEqual(found, placer.place(
+            chance.sample(wanted, len(wanted)), states,
+            dict(chance.sample(list(members.items()), len(members)))))
+        for group in known[2:]:
+            there = collections.Counter()
+            for each in wanted:
+                if each.apart[0].group == group.uuid:
+                    there.update(found.placed.get(each.uuid, {}))
+            for name, count in there.items():
+                self.assertLessEqual(
+                    count + members[group.uuid].get(name, 0), group.most)
