@@ -19,6 +19,7 @@ import time
 from nova_preempt.cloud import request
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core.scheduling import policy
+from nova_preempt.scheduler import request_context
 
 
 @dataclasses.dataclass
@@ -51,19 +52,27 @@ def may_preempt(options, context, spec_obj, server_uuids):
 
     :param options: [preemption] of the configuration
     """
-    if not options.enabled or not options.preempting_operations:
-        return False
-    if set(options.preempting_operations) >= set(OPERATIONS):
-        return True
-    return request.get_operation(
-        context, spec_obj, server_uuids[0]) in options.preempting_operations
+    return not why_not_allowed(options, lambda: request.get_operation(
+        context, spec_obj, server_uuids[0]))
 
 
-def claimed_rank(preemption, context, spec_obj, server_uuids):
-    """The rank of a preemptible request, with a claim where it may preempt.
+def why_not_allowed(options, get_operation):
+    """Why the operator lets no such request end servers, '' if they may.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param get_operation: returns which one it is, called where that matters
     """
+    if not options.enabled:
+        return '[preemption]enabled is off'
+    allowed = options.preempting_operations
+    if set(allowed) >= set(OPERATIONS) or (
+            allowed and get_operation() in allowed):
+        return ''
+    return ('[preemption]preempting_operations does not name what is asked '
+            'for')
+
+
+def _claimed_rank(preemption, context, spec_obj, server_uuids):
+    """The rank of a preemptible request, with a claim where it may preempt."""
     promised = preemption.known.promised
     if promised is None or not may_preempt(
             preemption.process.options, context, spec_obj, server_uuids):
@@ -71,6 +80,34 @@ def claimed_rank(preemption, context, spec_obj, server_uuids):
     return request.rank(
         spec_obj, server_uuids[0], promised,
         lambda: request.get_operation(context, spec_obj, server_uuids[0]))
+
+
+def read_headroom(preemption):
+    """Know what has to stay free of preemptible servers."""
+    max_age_s = preemption.process.options.max_age_s
+    known = preemption.known
+    if known.headroom:
+        # It tells where space was freed, which Placement does not.
+        known.servers.refresh(max_age_s)
+    known.headroom.refresh(max_age_s)
+
+
+def terms(preemption, context, spec_obj, server_uuids, project_id=''):
+    """On which terms a request is placed: (its Rank, its RequestContext).
+
+    Whoever only asks how it would be asks here, too. For a preemptible one
+    read_headroom() comes before.
+
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param project_id: the project that preemptible ones claim for, '' for
+        the server's own
+    """
+    if not request.is_preemptible(spec_obj):
+        return policy.NORMAL, request_context.current()
+    return (_claimed_rank(preemption, context, spec_obj, server_uuids),
+            request_context.current_with(
+                headroom=preemption.known.headroom or None,
+                project_id=project_id))
 
 
 class AskedHow(Asked):

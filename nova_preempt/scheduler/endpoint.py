@@ -11,6 +11,7 @@
 # under the License.
 """Questions that the API asks of the scheduler; nobody ends by an answer."""
 
+import dataclasses
 import uuid
 
 from nova import exception
@@ -90,18 +91,20 @@ class QueryEndpoint:
         """See nova_preempt.rpc.SchedulerClient."""
         spec_obj = self._spec(context, flavor, project_id, user_id,
                               availability_zone, host)
-        server_uuid = spec_obj.instance_uuid
+        server_uuids = [spec_obj.instance_uuid]
+        if request.is_preemptible(spec_obj):
+            asked.read_headroom(self._preemption)
+        rank, terms = asked.terms(self._preemption, context, spec_obj,
+                                  server_uuids)
         cycle = cycles.SchedulingCycle(
             self._preemption, self._manager.host_manager, asked.AskedHow(
-                context, spec_obj, [server_uuid],
-                self._preemption.handover.stuck(), request.rank(
-                    spec_obj, server_uuid, self._preemption.known.promised,
-                    lambda: 'create')),
+                context, spec_obj, server_uuids,
+                self._preemption.handover.stuck(), rank),
             _Answering(self._preemption.patience(waits=False)))
         try:
             with cycle, request_context.working_on(
-                    request_context.RequestContext(cycle)):
-                self._manager.dry_run(context, spec_obj, [server_uuid])
+                    dataclasses.replace(terms, cycle=cycle)):
+                self._manager.dry_run(context, spec_obj, server_uuids)
         except _Answer as answer:
             return self._chosen(cycle, answer.state)
         except exception.NoValidHost as exc:

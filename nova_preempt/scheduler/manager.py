@@ -235,7 +235,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
         It never preempts, unless it is of a class.
         """
-        self._read_headroom()
+        asked.read_headroom(self.preemption)
         hinted = request.is_hinted(spec_obj)
         rank = policy.PREEMPTIBLE
         if hinted:
@@ -243,19 +243,17 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             # preemptible would never give way.
             hints.add(self.preemption.process.db, instance_uuids)
         try:
-            with self.quotas.admitted(
-                    context, spec_obj, instance_uuids, preemptible=True
-            ), request_context.working_on(request_context.current_with(
-                headroom=self.preemption.known.headroom or None,
-                project_id=CONF.preemption_quota.allocation_project_id)):
-                rank = asked.claimed_rank(self.preemption, context, spec_obj,
-                                          instance_uuids)
-                if rank.claim is not None:
-                    with self.preemption.patience(self.monotonic) as patience:
-                        return self.placing.place(
-                            context, select, spec_obj, instance_uuids,
-                            patience, rank)
-                selections = select(spec_obj)
+            with self.quotas.admitted(context, spec_obj, instance_uuids,
+                                      preemptible=True):
+                rank, terms = asked.terms(
+                    self.preemption, context, spec_obj, instance_uuids,
+                    CONF.preemption_quota.allocation_project_id)
+                with request_context.working_on(terms):
+                    if rank.claim is None:
+                        selections = select(spec_obj)
+                    else:
+                        return self._place_of_class(
+                            context, select, spec_obj, instance_uuids, rank)
         except exception.NoValidHost as exc:
             if hinted:
                 self._forget_hint(context, spec_obj, instance_uuids)
@@ -265,13 +263,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self._observe(context, instance_uuids, None, selections)
         return selections
 
-    def _read_headroom(self):
-        max_age_s = self.preemption.process.options.max_age_s
-        known = self.preemption.known
-        if known.headroom:
-            # It tells where space was freed, which Placement does not.
-            known.servers.refresh(max_age_s)
-        known.headroom.refresh(max_age_s)
+    def _place_of_class(self, context, select, spec_obj, instance_uuids,
+                        rank):
+        with self.preemption.patience(self.monotonic) as patience:
+            return self.placing.place(context, select, spec_obj,
+                                      instance_uuids, patience, rank)
 
     def _forget_hint(self, context, spec_obj, instance_uuids):
         """A server that was never placed needs no remembering."""

@@ -28,6 +28,7 @@ from nova_preempt.core.scheduling import port
 from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
+from nova_preempt.scheduler import asked as asked_for
 from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler.host_trees import HostTrees
@@ -107,6 +108,9 @@ class NovaCloud:
         class, which its rank tells.
         """
         reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
+                  or asked_for.why_not_allowed(
+                      self._preemption.process.options,
+                      lambda: self._asked.operation)
                   or request.why_not_served(
                       self._asked.spec_obj,
                       CONF.filter_scheduler.pci_in_placement,

@@ -230,6 +230,33 @@ class TestPreempting(ClassesTestCase):
         self.assertEqual('no_valid_host',
                          self.explain(self.spot)['outcome'])
 
+    def test_explain_as_a_boot_would_be(self):
+        self.full()
+        self.flags(preempting_operations=['resize'], group='preemption')
+        for flavor in (self.flavors['gold'], self.small):
+            answer = self.explain(flavor)
+            self.assertEqual(('no_valid_host', []), (
+                answer['outcome'], answer['victims']))
+            self.boot_in_vain(flavor=flavor)
+        self.assertIn('preempting_operations',
+                      self.explain(self.small)['reason'])
+
+    def test_explain_leaves_the_headroom_free(self):
+        self.boot_of('bronze')
+        self.look()
+        two = self.create_flavor('two', 2, 2048, 10, preemptible=True,
+                                 **{'preemptible:class': 'gold'})
+        self.assertEqual('preempts', self.explain(two)['outcome'])
+        self.flags(headroom='VCPU:1', group='preemption')
+        self.restart_scheduler()
+        self.look()
+        for flavor in (two, self.spot):
+            self.assertEqual('no_valid_host',
+                             self.explain(flavor)['outcome'])
+            self.boot_in_vain(flavor=flavor)
+        # What is kept free is for normal servers.
+        self.assertEqual('free', self.explain(self.small)['outcome'])
+
     def explain(self, flavor):
         return endpoint.QueryEndpoint(self.scheduler).explain(
             nova_context.get_admin_context(), flavor, 'project', 'user')
