@@ -76,24 +76,32 @@ class Headroom:
             state = self._providers.get(provider)
             if state is not None:
                 nodes[provider.name] = state
-        groups = []
+        found = []
         if self._default:
-            groups.append(self._group('the cloud', self._default, nodes))
+            found.append(('the cloud', self._default, nodes))
         for aggregate in aggregates:
             wanted = _wanted(aggregate)
             if wanted:
                 names = self._names(aggregate)
-                groups.append(self._group(aggregate.name, wanted, {
+                found.append((aggregate.name, wanted, {
                     name: state for name, state in nodes.items()
                     if name in names}))
-        return groups
+        trees = self._read_trees(found)
+        return [self._group(*each, trees) for each in found]
 
-    def _group(self, name, wanted, nodes):
+    def _read_trees(self, groups):
+        """{uuid: the providers of a host} of those whose trees matter."""
+        if self._trees is None:
+            return {}
+        return self._trees.get_all(sorted({
+            state.uuid for _, wanted, nodes in groups
+            if core.needs_tree(wanted) for state in nodes.values()}))
+
+    def _group(self, name, wanted, nodes, trees):
         """A core Group, of trees if some of what is wanted is below hosts."""
         if self._trees is None or not core.needs_tree(wanted):
             return core.Group(name, wanted, nodes)
-        trees = {node: self._trees.get(state.uuid)
-                 for node, state in nodes.items()}
+        trees = {node: trees[state.uuid] for node, state in nodes.items()}
         return core.Group(
             name, wanted,
             {node: core.whole(tree) for node, tree in trees.items() if tree},

@@ -50,9 +50,11 @@ class ProviderCache:
 
     :param placement: a nova_preempt.cloud.placement.Placement
     :param monotonic: the clock by which a listing is recent
+    :ivar left_at: when servers were last known to have left any of them
     """
 
     def __init__(self, placement, monotonic=time.monotonic):
+        self.left_at = float('-inf')
         self._placement = placement
         self._monotonic = monotonic
         self._listings = {}       # by query
@@ -169,6 +171,8 @@ class ProviderCache:
     def left(self, names):
         """Servers have left these: what is remembered of them is too much."""
         with self._lock:
+            if names:
+                self.left_at = self._monotonic()
             for name in names:
                 self._read_at.pop(self._uuids.get(name), None)
 

@@ -177,15 +177,20 @@ class QueryEndpoint:
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         cloud.asked_for(resources, wanted, search, 0)
-        counts = {}
+        roots = {}
         for provider in known.providers.list(
                 request.provider_query(resources)):
             state = known.providers.get(provider)
-            tree = () if state is None else cloud.tree(state)
+            if state is not None:
+                roots[provider.name] = state
+        trees = cloud.trees(roots.values())
+        counts = {}
+        for name, state in roots.items():
+            tree = trees[state.uuid]
             if not tree:
                 continue
-            free, more = search.count(provider.name, tree)
-            zone = self._zone(provider.name)
+            free, more = search.count(name, tree)
+            zone = self._zone(name)
             before = counts.get(zone, (0, 0))
             counts[zone] = before[0] + free, before[1] + more
         return counts

@@ -11,6 +11,8 @@
 # under the License.
 """Hosts as trees, for one request: what is read, and what is claimed there."""
 
+import functools
+
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -21,6 +23,8 @@ from nova_preempt.core.nested import tree
 from nova_preempt.core.scheduling import port
 
 LOG = logging.getLogger(__name__)
+
+_UNKNOWN = (), False
 
 
 class HostTrees:
@@ -49,26 +53,37 @@ class HostTrees:
 
     # -- what is known ---------------------------------------------------
 
-    def listed(self, found):
+    def listed(self, found, max_age_s):
         """The core's Listings of hosts.
 
         :param found: [(Provider, core Provider or None, whether that holds)]
+        :param max_age_s: how old the list of trees may be, in seconds
         """
-        trees = None
-        listings = []
-        for provider, known, holds in found:
-            providers = () if known is None else (known,)
-            if known is None:
-                holds = False
-            elif tree.needs_tree(self._wanted, known):
-                if trees is None:
-                    trees = self._preemption.known.trees.look()
-                providers, still = trees.get(provider.uuid, ((), False))
-                holds = holds and still
-            self._providers[provider.uuid] = providers
-            listings.append(port.Listing(provider.uuid, provider.name,
-                                         providers, holds))
-        return listings
+        look = functools.cache(functools.partial(
+            self._preemption.known.trees.look, max_age_s))
+        return [self._listed(each, lambda uuid: look().get(uuid, _UNKNOWN))
+                for each in found]
+
+    def listed_again(self, found, max_age_s):
+        """The same of one of them."""
+        return self._listed(
+            found, lambda uuid: self._preemption.known.trees.look_again(
+                uuid, max_age_s))
+
+    def _listed(self, found, look):
+        """The core's Listing of a host.
+
+        :param look: given its uuid, (its tree or (), whether that holds)
+        """
+        provider, known, holds = found
+        providers = () if known is None else (known,)
+        if known is None:
+            holds = False
+        elif tree.needs_tree(self._wanted, known):
+            providers, still = look(provider.uuid)
+            holds = holds and still
+        self._providers[provider.uuid] = providers
+        return port.Listing(provider.uuid, provider.name, providers, holds)
 
     def read(self, uuid):
         """The providers of a host as they are now, () if it is gone."""
@@ -83,11 +98,15 @@ class HostTrees:
         self._providers[uuid] = providers
         return providers
 
-    def around(self, root):
-        """The same, its own one being known; () if it is gone."""
-        if not tree.needs_tree(self._wanted, root):
-            return (root,)
-        return self._preemption.known.trees.get(root.uuid)
+    def around(self, roots):
+        """{uuid: the same}, their own ones being known.
+
+        :param roots: core Providers
+        """
+        trees = self._preemption.known.trees.get_all([
+            root.uuid for root in roots
+            if tree.needs_tree(self._wanted, root)])
+        return {root.uuid: trees.get(root.uuid, (root,)) for root in roots}
 
     # -- what is claimed -------------------------------------------------
 

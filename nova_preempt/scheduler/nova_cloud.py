@@ -137,13 +137,15 @@ class NovaCloud:
         return self._tree.listed([
             found for found in self._preemption.known.providers.look(
                 self._query, max_age_s)
-            if found[0].name in nodes or found[0].uuid in released])
+            if found[0].name in nodes or found[0].uuid in released],
+            max_age_s)
 
     @answers
     def list_again(self, host, max_age_s):
         found = self._preemption.known.providers.look_again(
             self._query, host, max_age_s)
-        return None if found is None else self._tree.listed([found])[0]
+        return None if found is None else self._tree.listed_again(
+            found, max_age_s)
 
     @answers
     def read(self, host):
@@ -230,12 +232,12 @@ class NovaCloud:
         """What claims a host once these are gone, as Placement offers it."""
         return self._tree.allocation_requests(uuid, name, victims)
 
-    def tree(self, root):
-        """The providers of a host that the request is about.
+    def trees(self, roots):
+        """{uuid: the providers of a host that the request is about}.
 
-        :param root: its own one, a core Provider
+        :param roots: the own ones of hosts, core Providers
         """
-        return self._tree.around(root)
+        return self._tree.around(roots)
 
     def devices(self, victims):
         """The PCI devices that these have, if the request asks for some."""

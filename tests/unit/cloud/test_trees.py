@@ -21,23 +21,34 @@ from nova_preempt.core import model
 
 
 class FakePlacement:
-    """A host with a GPU, and storage that it shares."""
+    """Hosts with a GPU each, and storage that they share."""
 
-    def __init__(self):
-        self.generations = {'h': 1, 'g': 1, 's': 1}
+    def __init__(self, hosts=('h',)):
+        self.hosts = {name: name.replace('h', 'g') for name in hosts}
+        self.generations = dict.fromkeys(
+            [*self.hosts, *self.hosts.values(), 's'], 1)
+        self.aggregates = {'s': ['agg']}
         self.used = {}
         self.reads = []
+        self.lists = []
 
     def list_all_providers(self, params):
-        listed = [
-            placement.Provider('h', 'host', self.generations['h'], 'h'),
-            placement.Provider('g', 'gpu', self.generations['g'], 'h', 'h')]
+        self.lists.append(params)
         share = placement.Provider('s', 'share', self.generations['s'], 's')
-        if ('required', trees.SHARES) in params:
+        if params == [('required', trees.SHARES)]:
             return [share]
-        if params == [('in_tree', 'h')]:
-            return listed
-        return [] if params else [*listed, share]
+        found = [share]
+        for host, gpu in self.hosts.items():
+            listed = [
+                placement.Provider(host, 'host', self.generations[host],
+                                   host),
+                placement.Provider(gpu, 'gpu', self.generations[gpu], host,
+                                   host)]
+            if params == [('in_tree', host)]:
+                return listed
+            found += listed
+        assert not params, params
+        return found
 
     def get_provider_state(self, uuid, known=None):
         self.reads.append(uuid)
@@ -46,20 +57,25 @@ class FakePlacement:
                               dict(self.used.get(uuid, {})))
 
     def get_traits(self, uuid):
-        return [f'CUSTOM_{uuid.upper()}']
+        return [trees.SHARES] if uuid == 's' else [f'CUSTOM_{uuid.upper()}']
 
     def get_aggregates(self, uuid):
-        return [] if uuid == 'g' else ['agg']
+        return self.aggregates.get(
+            uuid, ['agg'] if uuid in self.hosts else [])
 
 
 class TestTrees(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.placement = FakePlacement()
+        self.begin()
+
+    def begin(self, *hosts):
+        self.placement = FakePlacement(hosts or ['h'])
         self.clock = mock.Mock(side_effect=range(1, 1000))
         self.providers = providers.ProviderCache(self.placement, self.clock)
-        self.trees = trees.TreeCache(self.placement, self.providers)
+        self.trees = trees.TreeCache(self.placement, self.providers,
+                                     self.clock)
 
     def test_the_root_first_and_what_is_shared_last(self):
         tree = self.trees.read('h')
@@ -87,8 +103,98 @@ class TestTrees(unittest.TestCase):
         self.trees.read('h')
         self.placement.generations['s'] += 1
         self.placement.used['s'] = {'a': {'S': 1}}
+        self.placement.reads.clear()
+        tree, holds = self.trees.look()['h']
+        self.assertTrue(holds)
+        self.assertEqual({'a': {'S': 1}}, tree[2].allocations)
+        self.assertIs(tree, self.trees.get('h'))
+        self.assertEqual(['s'], self.placement.reads)
+
+    def test_a_server_of_another_host_has_left_what_is_shared(self):
+        """Placement does not raise a generation then."""
+        self.placement.used['s'] = {'a': {'S': 1}}
+        self.trees.read('h')
+        self.placement.used['s'] = {}
+        self.placement.reads.clear()
+        self.providers.left([])
+        self.assertEqual({'a': {'S': 1}},
+                         self.trees.look()['h'][0][2].allocations)
+        self.providers.left(['other'])
+        for _ in range(2):
+            tree, holds = self.trees.look()['h']
+            self.assertTrue(holds)
+            self.assertEqual({}, tree[2].allocations)
+        self.assertEqual(['s'], self.placement.reads)
+        self.providers.left(['other'])
+        self.assertEqual((tree, True), self.trees.look_again('h'))
+        self.assertEqual(['s', 's'], self.placement.reads)
+
+    def test_what_is_shared_with_others_from_now_on(self):
+        self.trees.read('h')
+        self.placement.generations['s'] += 1
+        self.placement.aggregates['s'] = ['another']
         self.assertFalse(self.trees.look()['h'][1])
-        self.assertEqual({'a': {'S': 1}}, self.trees.get('h')[2].allocations)
+        self.assertEqual(['h', 'g'],
+                         [each.uuid for each in self.trees.get('h')])
+
+    def test_what_was_shared_is_gone(self):
+        self.trees.read('h')
+        real = self.placement.list_all_providers
+        with mock.patch.object(
+                self.placement, 'list_all_providers',
+                lambda params: [item for item in real(params)
+                                if item.uuid != 's']):
+            self.assertFalse(self.trees.look()['h'][1])
+            self.assertEqual(['h', 'g'],
+                             [each.uuid for each in self.trees.get('h')])
+
+    def test_a_look_at_one_host_does_not_list_all(self):
+        self.begin('h1', 'h2')
+        for uuid in ('h1', 'h2'):
+            self.trees.read(uuid)
+        self.placement.lists.clear()
+        self.assertTrue(self.trees.look_again('h1', 1)[1])
+        self.assertEqual([[('in_tree', 'h1')], [('required', trees.SHARES)]],
+                         self.placement.lists)
+        self.assertEqual(((), False), self.trees.look_again('unknown'))
+
+    def test_a_list_is_as_old_as_it_may_be(self):
+        self.begin('h1', 'h2')
+        for uuid in ('h1', 'h2'):
+            self.trees.read(uuid)
+        self.placement.lists.clear()
+        self.trees.look()
+        self.assertTrue(self.trees.look(max_age_s=100)['h2'][1])
+        self.assertTrue(self.trees.look_again('h1', 100)[1])
+        self.assertEqual([[]], self.placement.lists)
+        # What has changed since is not known, but what was read since is.
+        self.placement.generations['g1'] += 1
+        self.assertTrue(self.trees.look(max_age_s=100)['h1'][1])
+        self.assertFalse(self.trees.look()['h1'][1])
+        self.trees.read('h1')
+        self.placement.lists.clear()
+        self.assertTrue(self.trees.look(max_age_s=1000)['h1'][1])
+        self.assertEqual([], self.placement.lists)
+
+    def test_many_hosts_are_listed_together(self):
+        """And what they share is read once."""
+        hosts = [f'h{number}' for number in range(50)]
+        self.begin(*hosts)
+        found = self.trees.get_all([*hosts, 'unknown'])
+        self.assertEqual((), found.pop('unknown'))
+        self.assertEqual([[], [('required', trees.SHARES)]],
+                         self.placement.lists)
+        self.assertEqual(101, len(self.placement.reads))
+        self.assertTrue(all(len(tree) == 3 for tree in found.values()))
+        self.placement.lists.clear()
+        self.placement.reads.clear()
+        self.placement.generations['g7'] += 1
+        again = self.trees.get_all(hosts)
+        self.assertEqual(['h7', 'g7', 's'], self.placement.reads)
+        self.assertEqual([[], [('required', trees.SHARES)]],
+                         self.placement.lists)
+        self.assertEqual(2, again['h7'][1].generation)
+        self.assertEqual({}, self.trees.get_all([]))
 
     def test_a_root_that_others_read_later(self):
         """What was read before that is not as new."""
