@@ -199,16 +199,8 @@ class Placement:
             'limit': _ROOMS, 'resources': ','.join(
                 f'{name}:{amount}'
                 for name, amount in sorted(resources.items()))})
-        parts = {}
-        summaries = self._call('get', url).json()['provider_summaries']
-        for uuid, summary in summaries.items():
-            has = summary['resources']
-            parts.setdefault(
-                summary.get('root_provider_uuid') or uuid, []).append(
-                capacity.less(
-                    {name: item['capacity'] for name, item in has.items()},
-                    {name: item['used'] for name, item in has.items()}))
-        return {uuid: capacity.total(free) for uuid, free in parts.items()}
+        return capacity.rooms(
+            self._call('get', url).json()['provider_summaries'])
 
     def post_allocations(self, consumers):
         """Make these the allocations of these consumers, all or none.

@@ -22,7 +22,7 @@ This is the only place where amounts are compared with what there is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nova_preempt.core.model import (
     Host,
@@ -73,6 +73,29 @@ def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
 def by_class(amounts: SlotAmounts) -> dict[str, int]:
     """Return amounts by resource class, whichever provider they are of."""
     return total({name: amount} for (_, name), amount in amounts.items())
+
+
+def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return what is free of a provider, below 0 where too much is used.
+
+    :param amounts: {class: {"capacity": amount, "used": amount}}
+    """
+    return {
+        name: each["capacity"] - each["used"]
+        for name, each in amounts.items()
+    }
+
+
+def rooms(summaries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Return {uuid of a root: what is free of all its providers}.
+
+    :param summaries: as Placement sums providers up, by uuid
+    """
+    found: dict[str, dict[str, int]] = {}
+    for uuid, summary in summaries.items():
+        root = summary.get("root_provider_uuid") or uuid
+        found[root] = total((found.get(root, {}), free(summary["resources"])))
+    return found
 
 
 def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:

@@ -105,7 +105,7 @@ class SchedulingCycle:
         requests, summaries, version = offered
         if requests is None:
             return offered
-        room = _room(summaries)
+        room = capacity.rooms(summaries)
         if self.decision is None:
             self._begin(resources, room)
             self.decision.found_room(room)
@@ -301,17 +301,6 @@ def _summary(host):
     }
 
 
-def _room(summaries):
-    """{uuid of a root: what is free of all its providers}."""
-    room = {}
-    for uuid, summary in summaries.items():
-        root = summary.get('root_provider_uuid') or uuid
-        free = _free(summary)
-        room[root] = capacity.total((room[root], free)) if (
-            root in room) else free
-    return room
-
-
 def _with_pcpu(summaries):
     """The uuids of the roots of trees that have inventory of PCPU."""
     return {summary.get('root_provider_uuid') or uuid
@@ -324,9 +313,3 @@ def _amounts(alloc_request):
     return {(uuid, name): amount
             for uuid, item in alloc_request['allocations'].items()
             for name, amount in item['resources'].items()}
-
-
-def _free(summary):
-    """{class: amount} that is free of a provider, by Placement's summary."""
-    return {name: item['capacity'] - item['used']
-            for name, item in summary['resources'].items()}

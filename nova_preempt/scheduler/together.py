@@ -17,6 +17,7 @@ what the engine has chosen (carrying.py).
 
 from nova import exception
 
+from nova_preempt.core import capacity
 from nova_preempt.core.batch import alike
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
@@ -116,7 +117,6 @@ class AlikeHosts:
         resources = self._summaries[state.uuid]['resources']
         return model.HostState(
             state.nodename,
-            {name: item['capacity'] - item['used']
-             for name, item in resources.items()},
+            capacity.free(resources),
             {name: item['capacity'] for name, item in resources.items()},
             weight=weight)

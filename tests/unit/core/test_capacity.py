@@ -264,3 +264,24 @@ class TestAmounts(unittest.TestCase):
         ):
             with self.subTest(wanted=wanted):
                 self.assertIs(expected, capacity.fits(wanted, free))
+
+    def test_rooms(self) -> None:
+        """Of hosts, whatever their trees are, and of what they share."""
+        def summary(root: str | None, **amounts: tuple[int, int]) -> object:
+            return {
+                "root_provider_uuid": root,
+                "resources": {
+                    name: {"capacity": capacity, "used": used}
+                    for name, (capacity, used) in amounts.items()
+                },
+            }
+
+        self.assertEqual(
+            {"h": {"VCPU": 3, "CUSTOM_GPU": 3}, "s": {"DISK_GB": -1}},
+            capacity.rooms({
+                "h": summary("h", VCPU=(4, 1)),
+                "g": summary("h", CUSTOM_GPU=(1, 0)),
+                "k": summary("h", CUSTOM_GPU=(4, 2)),
+                "s": summary(None, DISK_GB=(10, 11)),
+            }),
+        )
