@@ -19,12 +19,16 @@ from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt.cloud import request
+from nova_preempt.cloud import since
 from nova_preempt.core.nested import tree
 from nova_preempt.core.scheduling import port
 
 LOG = logging.getLogger(__name__)
 
 _UNKNOWN = (), False
+
+# So many servers are looked for at once.
+_MANY = 1000
 
 
 class HostTrees:
@@ -115,39 +119,59 @@ class HostTrees:
         return [_allocation_request(placement) for placement in
                 self._search.placements(name, self._providers[uuid], victims)]
 
-    def devices(self, servers):
+    def devices(self, servers, others=()):
         """{uuid: [(PciDevice, spec)]} of what these have.
 
         Nothing where the request asks for no devices. The spec is that of
         the request that each was taken for.
+
+        :param others: servers that are read with them, where any are to be:
+            it will be asked for some of theirs
         """
         if not request.has_pci_requests(self._asked.spec_obj):
             return {}
-        for server in servers:
-            if server.uuid not in self._devices:
-                self._devices[server.uuid] = self._read_devices(server)
+        if any(server.uuid not in self._devices for server in servers):
+            self._read_devices([
+                server for server in {each.uuid: each for each in (
+                    *servers, *others)}.values()
+                if server.uuid not in self._devices])
         return {server.uuid: self._devices[server.uuid]
                 for server in servers}
 
-    def _read_devices(self, server):
-        cell = self._preemption.clients.get_cells().get(server.cell_uuid)
-        if cell is None:
-            return []
-        try:
-            with _target_cell(cell) as context:
-                asked = {
-                    item.request_id: item.spec[0] if item.spec else {}
-                    for item in objects.InstancePCIRequests
-                    .get_by_instance_uuid(context, server.uuid).requests}
-                return [
-                    (device, asked.get(device.request_id, {})) for device in
-                    objects.PciDeviceList.get_by_instance_uuid(
-                        context, server.uuid)]
-        except exception.NovaException as exc:
-            # Nothing is known to become free, so nothing is promised.
-            LOG.warning('Cannot read the PCI devices of server %(server)s: '
-                        '%(exc)s', {'server': server.uuid, 'exc': exc})
-            return []
+    def _read_devices(self, servers):
+        by_cell = {}
+        for server in servers:
+            self._devices[server.uuid] = []
+            by_cell.setdefault(server.cell_uuid, []).append(server.uuid)
+        cells = self._preemption.clients.get_cells()
+        for cell_uuid, uuids in by_cell.items():
+            if cell_uuid not in cells:
+                continue
+            try:
+                for start in range(0, len(uuids), _MANY):
+                    self._devices.update(_read_devices(
+                        cells[cell_uuid], uuids[start:start + _MANY]))
+            except exception.NovaException as exc:
+                # Nothing is known to become free, so nothing is promised.
+                LOG.warning('Cannot read the PCI devices of preemptible '
+                            'servers in cell %(cell)s: %(exc)s',
+                            {'cell': cells[cell_uuid].identity, 'exc': exc})
+
+
+def _read_devices(cell, uuids):
+    """{uuid: [(PciDevice, spec)]} of servers that are still there."""
+    found = {}
+    with _target_cell(cell) as context:
+        for instance in objects.InstanceList.get_by_filters(
+                context, {**since.ALL, 'uuid': uuids},
+                expected_attrs=['pci_devices', 'pci_requests']):
+            asked = {} if instance.pci_requests is None else {
+                item.request_id: item.spec[0] if item.spec else {}
+                for item in instance.pci_requests.requests}
+            found[instance.uuid] = [
+                (device, asked.get(device.request_id, {}))
+                for device in instance.pci_devices]
+    return found
 
 
 def _allocation_request(placement):

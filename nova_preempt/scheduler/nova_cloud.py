@@ -187,6 +187,11 @@ class NovaCloud:
         return [uuid for uuid in hosts if uuid in self.states]
 
     def passing(self, trials):
+        # Whoever else is on one of these hosts may end in a later trial.
+        self._tree.devices(
+            [server for trial in trials for server in trial.without],
+            [server for trial in trials for server in self.servers_on(
+                self.states[trial.host].nodename).values()])
         passed = self._host_manager.get_filtered_hosts(
             [self._on_trial(trial) for trial in trials],
             self._asked.spec_obj, 0)

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The PCI devices of those who may end, read together."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova import exception
+from nova import objects
+
+from nova_preempt.scheduler import host_trees
+
+objects.register_all()
+
+
+def server(uuid, cell_uuid='c1'):
+    return types.SimpleNamespace(uuid=uuid, cell_uuid=cell_uuid)
+
+
+def instance(uuid):
+    """One with a device for a request, and one that nobody asked for."""
+    return types.SimpleNamespace(
+        uuid=uuid,
+        pci_devices=[types.SimpleNamespace(request_id=name, of=uuid)
+                     for name in ('r', 'unknown')],
+        pci_requests=types.SimpleNamespace(requests=[
+            types.SimpleNamespace(request_id='r', spec=[{'a': '1'}])]))
+
+
+class TestDevices(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        preemption = mock.Mock()
+        preemption.clients.get_cells.return_value = {
+            name: mock.Mock(identity=name) for name in ('c1', 'c2')}
+        self.spec = mock.MagicMock(pci_requests=mock.Mock(requests=['some']))
+        self.spec.__contains__.return_value = True
+        self.trees = host_trees.HostTrees(
+            preemption, mock.Mock(spec_obj=self.spec))
+        self.reads = []
+        self.gone = set()
+        for patch in (
+                mock.patch.object(host_trees, '_target_cell'),
+                mock.patch.object(objects.InstanceList, 'get_by_filters',
+                                  self.read)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def read(self, context, filters, expected_attrs):
+        self.reads.append(filters['uuid'])
+        return [instance(uuid) for uuid in filters['uuid']
+                if uuid not in self.gone]
+
+    def test_once_for_all(self):
+        servers = [server(uuid) for uuid in 'abc']
+        found = self.trees.devices(servers[:1], servers)
+        self.assertEqual(['a'], list(found))
+        self.assertEqual([('a', {'a': '1'}), ('a', {})],
+                         [(device.of, spec) for device, spec in found['a']])
+        self.assertEqual(['c', 'b'],
+                         list(self.trees.devices(servers[:0:-1], servers)))
+        self.assertEqual([['a', 'b', 'c']], self.reads)
+
+    def test_once_for_each_cell(self):
+        self.trees.devices([server('a'), server('b', 'c2'),
+                            server('d', 'unknown')])
+        self.assertEqual([['a'], ['b']], self.reads)
+
+    def test_many(self):
+        uuids = [str(number) for number in range(2500)]
+        found = self.trees.devices([server(uuid) for uuid in uuids])
+        self.assertEqual(uuids, list(found))
+        self.assertTrue(all(found.values()))
+        self.assertEqual([1000, 1000, 500], [len(each) for each in
+                                             self.reads])
+
+    def test_who_is_gone_frees_nothing(self):
+        self.gone.add('b')
+        found = self.trees.devices([server('a'), server('b')])
+        self.assertEqual((2, []), (len(found['a']), found['b']))
+
+    def test_a_cell_that_cannot_be_read(self):
+        with mock.patch.object(objects.InstanceList, 'get_by_filters',
+                               side_effect=exception.NovaException('away')), (
+                self.assertLogs(host_trees.__name__, 'WARNING')):
+            self.assertEqual({'a': []}, self.trees.devices([server('a')]))
+
+    def test_who_asks_for_none(self):
+        self.spec.pci_requests.requests = []
+        self.assertEqual({}, self.trees.devices([server('a')]))
+        self.assertEqual([], self.reads)
