@@ -43,7 +43,8 @@ class Qos:
         times = clocks.at(now_us)
         return order.Claim(
             request.uuid, self._rank(request), times.running_us,
-            times.total_us, overhead_us, clocks.admitted_us)
+            times.total_us, overhead_us, clocks.admitted_us,
+            request.serial)
 
     def _rank(self, request):
         classes = self._claims.table.classes

@@ -56,8 +56,10 @@ def create(database, request, begun=False):
                 _REQUEST.uuid == request.uuid,
                 _REQUEST.trust_id == request.trust_id)).first() is not None
         session.execute(sa.insert(_REQUEST).values(**_values(request)))
-        _note(session, request.uuid, request.created_at, request.state,
-              request.reason)
+        serial = _note(session, request.uuid, request.created_at,
+                       request.state, request.reason)
+        session.execute(sa.update(_REQUEST).where(
+            _REQUEST.uuid == request.uuid).values(serial=serial))
     return True
 
 
@@ -72,7 +74,7 @@ def get(database, uuid, project_id=None):
 
 def find(database, states=None, project_id=None, user_id=None, marker=None,
          limit=None, newest_first=False, with_trust=False):
-    """The Requests of which all this is true, in order of their creation.
+    """The Requests of which all this is true, in the order they came in.
 
     :param with_trust: only those whose trust has not been deleted
     :param marker: a Request; those after it in the order
@@ -86,9 +88,10 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
         query = query.where(_REQUEST.user_id == user_id)
     if with_trust:
         query = query.where(_REQUEST.trust_id > '')
-    key = (_REQUEST.created_at, _REQUEST.uuid)
+    key = (_REQUEST.created_at, _REQUEST.serial, _REQUEST.uuid)
     if marker is not None:
-        row, at = sa.tuple_(*key), (marker.created_at, marker.uuid)
+        row, at = sa.tuple_(*key), (marker.created_at, marker.serial,
+                                    marker.uuid)
         query = query.where(row < at if newest_first else row > at)
     query = query.order_by(*(column.desc() if newest_first else column
                              for column in key)).limit(limit)
@@ -325,8 +328,10 @@ def _write_servers(session, uuid, servers):
 
 
 def _note(session, uuid, at, state, reason):
-    session.execute(sa.insert(_CHANGE).values(
-        request_uuid=uuid, at=at, state=state, reason=reason))
+    """Note a change; returns its id."""
+    return session.execute(sa.insert(_CHANGE).values(
+        request_uuid=uuid, at=at, state=state,
+        reason=reason)).inserted_primary_key[0]
 
 
 def _values(request):

@@ -21,9 +21,12 @@ class BacklogRequest(models.Base):
 
     __tablename__ = 'backlog_requests'
     __table_args__ = (
-        sa.Index('backlog_requests_state_idx', 'state'),
+        # Of the closed ones few have a trust still.
+        sa.Index('backlog_requests_state_idx', 'state', 'trust_id'),
         sa.Index('backlog_requests_project_id_idx', 'project_id', 'state'),
-        sa.Index('backlog_requests_created_at_idx', 'created_at', 'uuid'),
+        sa.Index('backlog_requests_created_at_idx', 'created_at', 'serial',
+                 'uuid'),
+        sa.Index('backlog_requests_trust_id_idx', 'trust_id'),
     )
 
     uuid = sa.Column(models.UUID, primary_key=True)
@@ -41,6 +44,10 @@ class BacklogRequest(models.Base):
     alternatives = sa.Column(models.JSON_TEXT, nullable=False)
     created_at = sa.Column(sa.DateTime, nullable=False)
     updated_at = sa.Column(sa.DateTime, nullable=False)
+    # The id of its first change: those of one second are told apart by it. 0
+    # where an older version wrote it.
+    serial = sa.Column(sa.BigInteger, nullable=False, default=0,
+                       server_default='0')
     class_name = sa.Column(sa.String(64), nullable=False, default='')
     # JSON: {time, reputation, cores, redundancy}; NULL where it has none.
     priorities = sa.Column(sa.Text)
@@ -82,6 +89,9 @@ class BacklogBoot(models.Base):
     """One POST /servers for a request, written before Nova is asked."""
 
     __tablename__ = 'backlog_boots'
+    __table_args__ = (
+        sa.Index('backlog_boots_asked_at_idx', 'asked_at'),
+    )
 
     request_uuid = sa.Column(
         models.UUID, sa.ForeignKey('backlog_requests.uuid',

@@ -122,6 +122,7 @@ class Request:
     :ivar least_count: so many start together, or none does
     :ivar alternatives: in order of preference; the rungs of its ladder, where
         it has one
+    :ivar serial: of those of one second the smaller one came in first
     :ivar ladder: the name of flavors of which one is chosen by its priorities
         when its turn comes; '' where the user has chosen
     :ivar apart: whether no two of its servers are on the same host
@@ -146,6 +147,7 @@ class Request:
     alternatives: tuple[Alternative, ...]
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    serial: int = 0
     name: str = ""
     class_name: str = ""
     priorities: Priorities | None = None

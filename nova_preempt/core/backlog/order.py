@@ -69,11 +69,11 @@ class Order(Protocol):
 
 
 _created_at = operator.attrgetter("created_at")
-_uuid = operator.attrgetter("uuid")
+_serial_and_uuid = operator.attrgetter("serial", "uuid")
 
 
 def oldest_first(requests: Iterable[model.Request]) -> list[model.Request]:
-    """Return them by their time, and then by their uuids."""
+    """Return them by their time, serial number, and then their uuids."""
     # Mostly they come by their time, which most have for themselves: to sort
     # by keys of two parts takes as long as the rest of an order.
     found = list(requests)
@@ -88,7 +88,7 @@ def oldest_first(requests: Iterable[model.Request]) -> list[model.Request]:
     for _run in range(sum(map(operator.lt, same, same[1:])) + same[0]):
         start = same.index(True, end)
         end = same.index(False, start) + 1
-        found[start:end] = sorted(found[start:end], key=_uuid)
+        found[start:end] = sorted(found[start:end], key=_serial_and_uuid)
     return found
 
 

@@ -57,6 +57,7 @@ class Promethee:
                     request.uuid,
                     (request.created_at - now) // _US,
                     request.priorities or _NONE,
+                    request.serial,
                 )
                 for request in of.values()
             ),

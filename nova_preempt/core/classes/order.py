@@ -46,7 +46,8 @@ class Claim(NamedTuple):
 
     ``rank``: of its class, see Classes.rank(). ``running_us`` and
     ``total_us``: for how long it has run, and was there at all.
-    ``overhead_us``: how long it takes to get it to a host.
+    ``overhead_us``: how long it takes to get it to a host. ``serial``: of
+    those admitted at one time the smaller one came first.
     """
 
     uuid: str
@@ -55,6 +56,7 @@ class Claim(NamedTuple):
     total_us: int
     overhead_us: int
     admitted_us: int
+    serial: int = 0
 
 
 _NUMBERS = Claim._fields[1:]
@@ -67,7 +69,7 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
     """
     claims = tuple(claims)
     try:
-        rank, *times = (_column(claims, name) for name in _NUMBERS)
+        rank, *times, serial = (_column(claims, name) for name in _NUMBERS)
         band, q, admitted = _columns(classes, rank, *times)
     except OverflowError:
         return [
@@ -76,7 +78,7 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
                 claims, key=lambda claim: _key(classes, claim)
             )
         ]
-    order = np.lexsort((admitted, q, band))
+    order = np.lexsort((serial, admitted, q, band))
     # Uuids first: in this order, claims are all over the memory.
     uuids = [claim.uuid for claim in claims]
     found = [uuids[number] for number in order.tolist()]
@@ -84,6 +86,7 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
         (np.diff(band[order]) == 0)
         & (np.diff(q[order]) == 0)
         & (np.diff(admitted[order]) == 0)
+        & (np.diff(serial[order]) == 0)
     )
     return _by_uuid(found, alike) if alike.any() else found
 
@@ -125,15 +128,17 @@ def _within_limit(classes: Classes, *times: _Array) -> _Array:
     return np.array([*classes.scaled(), (0, 0), (0, 0)]).T
 
 
-def _key(classes: Classes, claim: Claim) -> tuple[int, int, int, str]:
+def _key(
+    classes: Classes, claim: Claim
+) -> tuple[int, int, int, int, str]:
     if claim.rank < 0:
         band = 0 if claim.rank == NORMAL else len(classes) + 2
-        return band, 0, claim.admitted_us, claim.uuid
+        return band, 0, claim.admitted_us, claim.serial, claim.uuid
     factor, margin = classes.scaled()[claim.rank]
     q = claim.running_us * factor - (
         claim.total_us + claim.overhead_us) * classes.scale
     band = claim.rank if q < margin else len(classes)
-    return band + 1, q, claim.admitted_us, claim.uuid
+    return band + 1, q, claim.admitted_us, claim.serial, claim.uuid
 
 
 def _by_uuid(found: list[str], alike: _Array) -> list[str]:

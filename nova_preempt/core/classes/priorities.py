@@ -31,11 +31,15 @@ RESPECTS = ("time", "reputation", "cores", "redundancy")
 
 
 class Waiting(NamedTuple):
-    """A request; ``submitted_us`` by the same clock as now."""
+    """A request; ``submitted_us`` by the same clock as now.
+
+    ``serial``: of those of one time the smaller one came first.
+    """
 
     uuid: str
     submitted_us: int
     priorities: Priorities
+    serial: int = 0
 
 
 class ByPriorities:
@@ -98,6 +102,7 @@ class ByPriorities:
                           for name in self._names),
                         *([waited_s(each.submitted_us, now_us)] * self._ages),
                     ),
+                    each.serial,
                 )
                 for each in waiting
             ),

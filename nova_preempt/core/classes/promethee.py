@@ -124,12 +124,13 @@ class Alternative:
     """What is to be put in order.
 
     ``values``: one of each criterion. ``submitted_us``: when, in microseconds
-    since the epoch.
+    since the epoch; of those of one time the smaller ``serial`` came first.
     """
 
     uuid: str
     submitted_us: int
     values: tuple[int, ...]
+    serial: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -168,8 +169,8 @@ def ordered(
 ) -> list[Alternative]:
     """Return alternatives, the best first.
 
-    By (highest net flow, earliest submission, uuid). O(q n log n) for q
-    criteria: 100,000 alternatives take less than a tenth of a second.
+    By (highest net flow, earliest submission, serial, uuid). O(q n log n) for
+    q criteria: 100,000 alternatives take less than a tenth of a second.
 
     :raises ValueError: see net_flows()
     """
@@ -188,7 +189,7 @@ def ordered(
     for start, end in itertools.pairwise(borders):
         if end - start > 1:
             found[start:end] = sorted(
-                found[start:end], key=operator.attrgetter("uuid")
+                found[start:end], key=operator.attrgetter("serial", "uuid")
             )
     return found
 

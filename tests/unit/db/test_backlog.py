@@ -26,10 +26,12 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import history
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
+from nova_preempt.db import class_servers
 from nova_preempt.db import models
 from tests import tables
 from tests.unit.db import test_decisions
@@ -91,16 +93,17 @@ class TestSQLite(DatabaseTestCase):
             waits_for={'code': 'room', 'lacks': {'VCPU': 2}}, position=7,
             estimate_s=2 ** 40, ends_servers=True, returns=1, tries=2,
             next_try_at=LATER)
-        for item in (request(), full):
+        for serial, item in enumerate((request(), full), 1):
             backlog.create(self.db, item)
-            self.assertEqual(item, backlog.get(self.db, item.uuid))
+            self.assertEqual(dataclasses.replace(item, serial=serial),
+                             backlog.get(self.db, item.uuid))
         self.assertIsNone(backlog.get(self.db, 'r1', project_id='p2'))
         self.assertIsNone(backlog.get(self.db, 'r3'))
 
     def test_find(self):
         items = [request(f'r{number}', created_at=NOW + datetime.timedelta(
                      seconds=number // 2)) for number in range(5)]
-        for item in reversed(items):
+        for item in items:
             backlog.create(self.db, item)
         backlog.change(self.db, 'r3', model.OPEN, LATER,
                        state=model.CANCELLED, reason='enough')
@@ -110,15 +113,62 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(
             ['r2', 'r3'],
             [item.uuid for item in backlog.find(
-                self.db, project_id='p1', marker=items[1], limit=2)])
+                self.db, project_id='p1', limit=2,
+                marker=backlog.get(self.db, 'r1'))])
         self.assertEqual(
             ['r1', 'r0'],
             [item.uuid for item in backlog.find(
-                self.db, user_id='u1', marker=items[2],
+                self.db, user_id='u1', marker=backlog.get(self.db, 'r2'),
                 newest_first=True)])
         self.assertEqual([], backlog.find(self.db, user_id='u2'))
         self.assertEqual(4, backlog.count(self.db, 'p1'))
         self.assertEqual(0, backlog.count(self.db, 'p2'))
+
+    def test_those_of_one_second_are_in_the_order_they_came_in(self):
+        uuids = list('bdace')
+        for uuid in uuids:
+            backlog.create(self.db, request(uuid))
+            backlog.change(self.db, uuid, model.OPEN, LATER,
+                           state=model.EVICTED)
+        found = backlog.find(self.db)
+        self.assertEqual(uuids, [item.uuid for item in found])
+        self.assertEqual(uuids, [item.uuid for item in order.FIFO().rank(
+            reversed(found), NOW, order.Shares({}, {}))])
+        pages, marker = [], None
+        while page := backlog.find(self.db, marker=marker, limit=2):
+            pages += page
+            marker = page[-1]
+        self.assertEqual(uuids, [item.uuid for item in pages])
+
+    def test_what_a_pass_reads_is_found_by_an_index(self):
+        if not self.db.is_sqlite:
+            self.skipTest('what others do depends on how many there are')
+        plans = []
+
+        def note(_connection, cursor, statement, parameters, *_):
+            if statement.startswith('SELECT'):
+                found = cursor.connection.execute(
+                    'EXPLAIN QUERY PLAN ' + statement, parameters)
+                plans.extend(row[3] for row in found)
+
+        sa.event.listen(self.db.engine, 'before_cursor_execute', note)
+        for call, wanted in (
+                (lambda: backlog.find(self.db, model.OPEN),
+                 'backlog_requests_state_idx (state=?'),
+                (lambda: backlog.find(self.db, model.CLOSED,
+                                      with_trust=True),
+                 'backlog_requests_state_idx (state=? AND trust_id>?)'),
+                (lambda: backlog.find(self.db, limit=9),
+                 'backlog_requests_created_at_idx'),
+                (lambda: backlog.trusts(self.db),
+                 'backlog_requests_trust_id_idx (trust_id>?)'),
+                (lambda: backlog.placed(self.db, NOW),
+                 'backlog_boots_asked_at_idx (asked_at>?)'),
+                (lambda: class_servers.unread_of_requests(self.db, ['gold']),
+                 'backlog_requests_trust_id_idx (trust_id>?)')):
+            plans.clear()
+            call()
+            self.assertIn(wanted, ' '.join(plans))
 
     def test_only_the_first_of_two_changes_is_made(self):
         backlog.create(self.db, request())
@@ -249,7 +299,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertFalse(self.record(
             servers=(model.OwnServer('s1', 1, model.BUILDING, LATER),),
             **verdict))
-        self.assertEqual(request(), backlog.get(self.db, 'r1'))
+        self.assertEqual(request(serial=1), backlog.get(self.db, 'r1'))
         self.assertTrue(self.record((model.WAITING,), **verdict))
         self.assertEqual(
             [model.Change(NOW, model.WAITING),

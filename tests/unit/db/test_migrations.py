@@ -16,8 +16,11 @@ import os
 import unittest
 
 import alembic.script
+import sqlalchemy as sa
 
+from nova_preempt.db import backlog
 from nova_preempt.db import schema
+from tests.unit.db import test_decisions
 
 
 class TestMigrations(unittest.TestCase):
@@ -41,6 +44,34 @@ class TestMigrations(unittest.TestCase):
         numbers = [name.partition('_')[0] for name in os.listdir(folder)
                    if name[0].isdigit()]
         self.assertEqual(len(set(numbers)), len(numbers))
+
+    def test_requests_get_the_numbers_of_their_first_changes(self):
+        """Also one of an API of before, which does not name its own."""
+        database = test_decisions.make_database('sqlite://')
+        self.addCleanup(database.engine.dispose)
+        schema.sync(database, '0016')
+        insert = (
+            'INSERT INTO backlog_requests (uuid, project_id, user_id, '
+            'trust_id, name, body, compute_version, count, least_count, '
+            'alternatives, created_at, updated_at, class_name, ladder, apart, '
+            'comes_back, state, reason, waits_for, ends_servers, returns, '
+            "tries) VALUES (:uuid, '', '', '', '', '{}', '2.90', 1, 1, '[]', "
+            "'2026-01-01 12:00:00.000000', '2026-01-01 12:00:00.000000', '', "
+            "'', 0, 0, 'waiting', '', '{}', 0, 0, 0)")
+        with database.engine.begin() as connection:
+            for uuid in 'cab':
+                connection.execute(sa.text(insert), {'uuid': uuid})
+            for uuid in 'caac':
+                connection.execute(sa.text(
+                    'INSERT INTO backlog_changes (request_uuid, at, state, '
+                    "reason) VALUES (:uuid, '2026-01-01 12:00:00.000000', "
+                    "'waiting', '')"), {'uuid': uuid})
+        schema.sync(database)
+        with database.engine.begin() as connection:
+            connection.execute(sa.text(insert), {'uuid': 'd'})
+        self.assertEqual(
+            [('b', 0), ('d', 0), ('c', 1), ('a', 2)],
+            [(item.uuid, item.serial) for item in backlog.find(database)])
 
 
 if __name__ == '__main__':

@@ -34,14 +34,17 @@ class TestFIFO(unittest.TestCase):
         self.assertEqual(['c', 'a', 'b'], uuids(order.FIFO().rank(
             requests, base.NOW, NOBODY)))
 
-    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)),
-                    unique_by=lambda item: item[1]))
-    def test_by_time_and_uuid(self, items):
+    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2),
+                              st.integers(0, 99)),
+                    unique_by=lambda item: item[2]))
+    def test_by_time_number_and_uuid(self, items):
         """However they come, and however many have the same time."""
-        requests = [base.request(f'{number:02}', created_at=base.ago(age_s))
-                    for age_s, number in items]
+        requests = [base.request(f'{number:02}', serial=serial,
+                                 created_at=base.ago(age_s))
+                    for age_s, serial, number in items]
         self.assertEqual(
-            sorted(requests, key=lambda item: (item.created_at, item.uuid)),
+            sorted(requests, key=lambda item: (
+                item.created_at, item.serial, item.uuid)),
             order.FIFO().rank(requests, base.NOW, NOBODY))
 
     def test_nothing(self):

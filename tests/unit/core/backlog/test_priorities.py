@@ -63,6 +63,12 @@ class TestRank(unittest.TestCase):
         self.assertEqual(['a', 'b', 'c'], rank(requests))
         self.assertEqual(['b', 'a', 'c'], rank(requests, linear=True))
 
+    def test_those_alike_in_the_order_they_came_in(self):
+        requests = [request('b', 2, 1, 1, 1, serial=7),
+                    request('a', 1, 2, 1, 1, serial=8),
+                    request('c', 1, 1, 2, 1, serial=6)]
+        self.assertEqual(['c', 'b', 'a'], rank(requests))
+
     def test_none_are_best_effort(self):
         requests = [base.request('b'), request('a', 1, 1, 1, 1),
                     request('c', 2, 1, 1, 1)]

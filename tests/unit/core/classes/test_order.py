@@ -50,7 +50,8 @@ def claims(draw: st.DrawFn, classes: Classes) -> list[Claim]:
         running_us = draw(TIMES)
         found.append(Claim(
             f"{number}", draw(st.integers(-2, len(classes) - 1)), running_us,
-            running_us + draw(TIMES), draw(TIMES), draw(st.integers(0, 2))))
+            running_us + draw(TIMES), draw(TIMES), draw(st.integers(0, 2)),
+            draw(st.integers(0, 2))))
     return draw(st.permutations(found))
 
 
@@ -60,10 +61,11 @@ def one_by_one(classes: Classes, waiting: list[Claim]) -> list[str]:
     def key(claim: Claim) -> tuple[object, ...]:
         if claim.rank < 0:
             return (0 if claim.rank == order.NORMAL else 2,
-                    claim.admitted_us, claim.uuid)
+                    claim.admitted_us, claim.serial, claim.uuid)
         times = Times(claim.running_us, claim.total_us - claim.running_us)
         stands = classes.stand(
-            claim.uuid, list(classes)[claim.rank],
+            # Only where all else is equal they are told apart by it.
+            f"{claim.serial} {claim.uuid}", list(classes)[claim.rank],
             Clocks((), Mark(Kind.QUEUED, times, claim.admitted_us, 0, 0)),
             0, claim.overhead_us)
         return 1, stands.order
