@@ -124,7 +124,8 @@ BACKLOG_STEP = prometheus_client.Histogram(
     buckets=_SECONDS)
 BACKLOG_TRUSTS = prometheus_client.Gauge(
     'nova_preempt_backlog_trusts_left',
-    'Closed requests of the backlog whose trust could not be deleted yet.')
+    'Requests of the backlog that are closed, or were never taken, whose '
+    'trust could not be deleted yet.')
 
 CLASS_SERVERS = prometheus_client.Gauge(
     'nova_preempt_class_servers',

@@ -67,7 +67,10 @@ class Following:
         return followed
 
     def close(self, now):
-        """Clear up what is left of closed ones, their trusts last."""
+        """Clear up what is left of closed ones, their trusts last.
+
+        :returns: of how many the trust is still there
+        """
         requests = db.find(self._database, model.CLOSED, with_trust=True)
         seen = self._eyes.look(requests, now)
         cleared = []
@@ -75,7 +78,7 @@ class Following:
             [item for item in requests if item.uuid in seen],
             lambda item: self._clear(item, seen[item.uuid].sights, now)
             and cleared.append(item))
-        metrics.BACKLOG_TRUSTS.set(len(requests) - len(cleared))
+        return len(requests) - len(cleared)
 
     def _clear(self, request, sights, now):
         """The next step; returns whether it was the last."""

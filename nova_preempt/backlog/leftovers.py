@@ -47,11 +47,16 @@ class Leftovers:
         self._turns = users.Turns()
 
     def clear(self, now):
-        """Clear up after those that were begun long ago, some at a time."""
+        """Clear up after those that were begun long ago, some at a time.
+
+        :returns: of how many a trust may still be there
+        """
         before = now - datetime.timedelta(seconds=LATE_S)
-        self._turns.each(
-            backlog_begun.older(self._database, before, _AT_ONCE),
-            self._clear)
+        # All of them: the oldest may be those that fail.
+        late, cleared = backlog_begun.older(self._database, before), []
+        self._turns.each(late, lambda begun: cleared.append(
+            self._clear(begun)), _AT_ONCE)
+        return len(late) - len(cleared)
 
     def _clear(self, begun):
         # From now on it is not written down any more.

@@ -101,8 +101,8 @@ class Backlog:
         with metrics.BACKLOG_STEP.labels('follow').time():
             requests = self._following.follow(now)
         with metrics.BACKLOG_STEP.labels('close').time():
-            self._following.close(now)
-            self._leftovers.clear(now)
+            metrics.BACKLOG_TRUSTS.set(
+                self._following.close(now) + self._leftovers.clear(now))
             self._choices.clear(now)
         if not self._pauses.why(pauses.BACKLOG):
             self._passes.run(requests, now)

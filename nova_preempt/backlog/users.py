@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 # Each may take as long as an answer is waited for.
 _MOST_FAILURES = 5
+# Who fails again and again has a turn at each so many looks, at last.
+_LONGEST = 64
 
 
 class NotNow(Exception):
@@ -48,27 +50,36 @@ def as_user(trusts):
 class Turns:
     """Goes through what is deleted in the names of many users.
 
-    Whoever fails is behind others the next time, and after some who do the
-    rest is left for then.
+    Whoever fails is behind others the next time, and is left alone for longer
+    each time; after some who do the rest is left for then.
     """
 
     def __init__(self):
         # {uuid: how often it failed}
         self._failures = collections.Counter()
+        self._look = 0
+        self._alone = {}          # uuid: until which look
 
-    def each(self, items, call):
+    def each(self, items, call, most=None):
         """Call with one after the other.
 
         :param items: with a uuid each
         :param call: may raise NotNow or KeystoneError, which is written to
             the log
+        :param most: how many of them have a turn this time, None for all
         """
         uuids = {item.uuid for item in items}
         self._failures = collections.Counter({
             uuid: times for uuid, times in self._failures.items()
             if uuid in uuids})
+        self._look += 1
+        self._alone = {uuid: until for uuid, until in self._alone.items()
+                       if uuid in uuids and until > self._look}
+        turns = sorted((item for item in items
+                        if item.uuid not in self._alone),
+                       key=lambda item: self._failures[item.uuid])
         left = _MOST_FAILURES
-        for item in sorted(items, key=lambda item: self._failures[item.uuid]):
+        for item in turns[:most]:
             try:
                 call(item)
             except (NotNow, api.KeystoneError) as exc:
@@ -76,8 +87,12 @@ class Turns:
                     'What is left of request %(uuid)s cannot be deleted yet: '
                     '%(exc)s', {'uuid': item.uuid, 'exc': exc})
                 self._failures[item.uuid] += 1
+                if isinstance(exc, api.KeystoneError):
+                    return
+                self._alone[item.uuid] = self._look + min(
+                    2 ** (self._failures[item.uuid] - 1), _LONGEST)
                 left -= 1
-                if not left or isinstance(exc, api.KeystoneError):
+                if not left:
                     return
 
 

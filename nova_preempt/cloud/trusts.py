@@ -114,12 +114,13 @@ class Trusts:
     def delete(self, trust_id):
         """Delete a trust, as the user. Fine if it is gone.
 
-        :raises KeystoneError: nobody knows
+        :raises KeystoneError: it stays, or nobody knows
         """
         try:
             session = self.session(trust_id)
         except TrustGone as exc:
-            # Of no use as it is, but with the user's role it would be again.
+            # Of no use as it is, but with the user's role it would be again:
+            # one that we may not delete is not done with.
             LOG.info('Trust %(trust)s is of no use any more: %(exc)s',
                      {'trust': trust_id, 'exc': exc})
             session = self._own()
@@ -129,8 +130,8 @@ class Trusts:
         except ks_exc.NotFound:
             return
         except _NO as exc:
-            LOG.warning('Trust %(trust)s stays in Keystone: %(exc)s',
-                        {'trust': trust_id, 'exc': _words(exc)})
+            raise _unknown(f'Trust {trust_id} stays in Keystone',
+                           exc) from exc
         except ks_exc.ClientException as exc:
             raise _unknown(f'Trust {trust_id} cannot be deleted',
                            exc) from exc

@@ -54,7 +54,7 @@ def _insert(session, begun):
         **dataclasses.asdict(begun), given_up=False))
 
 
-def older(database, before, limit):
+def older(database, before, limit=None):
     """[Begun] from before a time, the oldest first."""
     query = (sa.select(_BEGUN).where(_BEGUN.begun_at < before)
              .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))

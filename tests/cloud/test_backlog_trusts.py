@@ -168,9 +168,13 @@ class TestTrusts(unittest.TestCase):
         trust_id = self.create()
         self.keystone.grant(self.user, self.project, self.member, 'DELETE')
         self.assert_gone(trust_id)
-        self.trusts.delete(trust_id)
         # Here it stays: the service user is no administrator.
+        with self.assertRaisesRegex(trusts.KeystoneError, 'stays'):
+            self.trusts.delete(trust_id)
         self.assertEqual([trust_id], self.left())
+        self.keystone.grant(self.user, self.project, self.member)
+        self.trusts.delete(trust_id)
+        self.assertEqual([], self.left())
 
     def test_the_same_with_an_administrator(self):
         trust_id = self.create()
@@ -191,8 +195,10 @@ class TestTrusts(unittest.TestCase):
             trust_id = self.create()
             self.enable(kind, which, False)
             self.assert_gone(trust_id)
-            self.trusts.delete(trust_id)
+            with self.assertRaisesRegex(trusts.KeystoneError, 'stays'):
+                self.trusts.delete(trust_id)
             self.enable(kind, which, True)
+            self.trusts.delete(trust_id)
         trust_id = self.create()
         self.keystone.admin.delete(f'/users/{self.user}')
         self.assert_gone(trust_id)

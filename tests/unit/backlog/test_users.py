@@ -16,11 +16,14 @@ import unittest
 from unittest import mock
 
 from nova_preempt.backlog import following
+from nova_preempt.backlog import leftovers
 from nova_preempt.backlog import users
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
+from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog as db
+from nova_preempt.db import backlog_begun
 from tests.unit.core.backlog import base
 
 
@@ -105,7 +108,7 @@ class TestClosing(UsersTestCase):
                     db, 'change',
                     side_effect=lambda _db, uuid, *_args, **_values:
                         gone.add(uuid) or True):
-            self.following.close(base.NOW)
+            self.left = self.following.close(base.NOW)
         self.requests = [item for item in self.requests
                          if item.uuid not in gone]
         asked = [*self.keystone.asked]
@@ -131,6 +134,64 @@ class TestClosing(UsersTestCase):
             ['t10', 't11', *(f't{number}' for number in range(12, 20)),
              't0', 't1', 't2'], self.close())
         self.assertEqual(['t3', 't4', 't5', 't6', 't7'], self.close())
+
+    def test_who_fails_again_and_again_is_asked_for_less_often(self):
+        self.keystone.fails.add('t3')
+        looks = [look for look in range(200) if 't3' in self.close()]
+        self.assertEqual([0, 1, 3, 7, 15, 31, 63, 127, 191], looks)
+        self.keystone.fails.clear()
+        self.assertIn(['t3'], [self.close() for _look in range(64)])
+        self.assertEqual([], self.requests)
+
+    def test_nobody_is_left_alone_since_keystone_was_away(self):
+        self.keystone.away = True
+        for _look in range(50):
+            self.close()
+        self.keystone.away = False
+        self.assertEqual(20, len(self.close()))
+
+    def test_how_many_are_left_is_told(self):
+        self.keystone.fails.update(('t3', 't7'))
+        self.close()
+        self.assertEqual(2, self.left)
+        self.keystone.fails.clear()
+        self.close()
+        self.assertEqual(0, self.left)
+
+
+class TestLeftovers(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.begun = [backlog_begun.Begun(f'b{number:02}', 'p', 'u', base.NOW)
+                      for number in range(30)]
+        self.keystone = Keystone()
+        self.keystone.find = lambda user_id, mark: [next(
+            item.uuid for item in self.begun
+            if marks.expiry(item.uuid) == mark)]
+        self.leftovers = leftovers.Leftovers(None, self.keystone)
+
+    def clear(self):
+        """How many are left, as it is told."""
+        gone = set()
+        with mock.patch.multiple(
+                backlog_begun,
+                older=lambda _db, _at, limit=None: self.begun[:limit],
+                give_up=mock.Mock(return_value=True),
+                forget=lambda _db, uuid: gone.add(uuid)):
+            told = self.leftovers.clear(base.NOW)
+        self.begun = [item for item in self.begun if item.uuid not in gone]
+        return told
+
+    def test_those_behind_ten_that_fail_have_their_turn(self):
+        self.keystone.fails.update(item.uuid for item in self.begun[:15])
+        told = [self.clear() for _look in range(6)]
+        self.assertEqual(sorted(self.keystone.fails),
+                         [item.uuid for item in self.begun])
+        self.assertEqual(15, told[-1])
+
+    def test_some_at_a_time(self):
+        self.assertEqual([20, 10, 0, 0], [self.clear() for _ in range(4)])
 
 
 if __name__ == '__main__':
