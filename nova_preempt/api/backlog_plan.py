@@ -13,12 +13,16 @@
 
 from oslo_utils import timeutils
 
+from nova_preempt.api import microversion
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.api import views
 
 _described = schemas.described
 _object = schemas.make_object
+
+#: The microversion that tells why hosts are for Nova to choose.
+_REASON = '1.6'
 
 ANSWER = _object({'backlog_plan': _object({
     'at': schemas.TIME,
@@ -38,7 +42,11 @@ ANSWER = _object({'backlog_plan': _object({
         'hosts': {'type': 'array', 'description':
                   'Empty where Nova is to choose.',
                   'items': _object({'name': schemas.STRING,
-                                    'count': schemas.COUNT})}})},
+                                    'count': schemas.COUNT})}}, {
+        'reason': _described(
+            schemas.STRING, 'Why its hosts are for Nova to choose; empty '
+                            'where they are chosen, and in the mode "off" '
+                            '(microversion 1.6).')})},
     'hosts': {'type': 'array', 'items': _object({
         'name': schemas.STRING,
         'resources': {'type': 'object', 'description': 'By resource class.',
@@ -54,6 +62,7 @@ def show(call):
     """The starts of the next pass, and hosts before and after it."""
     call.require(policy.BACKLOG_PLAN)
     found = call.services.engine.plan_backlog(call.context)
+    tells_why = microversion.has(call.request.environ, _REASON)
     return {'backlog_plan': {
         'at': views.time(timeutils.utcnow().replace(microsecond=0)),
         'mode': found['mode'],
@@ -64,7 +73,9 @@ def show(call):
              **{name: item[name]
                 for name in ('name', 'project_id', 'flavor', 'count')},
              'hosts': [{'name': name, 'count': count}
-                       for name, count in sorted(item['hosts'].items())]}
+                       for name, count in sorted(item['hosts'].items())],
+             # An engine of before does not say it.
+             **({'reason': item.get('reason', '')} if tells_why else {})}
             for item in found['starts']],
         'hosts': [{'name': item['name'], 'resources': {
             name: {key: max(0, value) for key, value in use.items()}

@@ -58,8 +58,11 @@ class Batch:
         self._options = options
         self._monotonic = monotonic
 
-    def planner(self):
-        """A core.backlog.planning.Planner for one pass."""
+    def planner(self, groups=None):
+        """A core.backlog.planning.Planner for one pass.
+
+        :param groups: {core groups.key(): core Group} of who waits
+        """
         end = self._monotonic() + self._options.time_limit_s
 
         def next_placer():
@@ -69,7 +72,7 @@ class Batch:
             return choice.make(dataclasses.replace(
                 self._options, time_limit_s=left_s), self._monotonic)
 
-        return _Careful(waiting.Planner(next_placer))
+        return _Careful(waiting.Planner(next_placer, groups))
 
 
 class _Careful:
@@ -77,15 +80,14 @@ class _Careful:
 
     def __init__(self, planner):
         self._planner = planner
-        self._is_wrong = False
+        self._why = ''
 
     def plan(self, requests, rooms):
-        if self._is_wrong:
-            return {}
-        try:
-            return self._planner.plan(requests, rooms)
-        except ValueError as exc:
-            self._is_wrong = True
-            LOG.warning('Requests are placed one by one in this pass: '
-                        '%(exc)s', {'exc': exc})
-            return {}
+        if not self._why:
+            try:
+                return self._planner.plan(requests, rooms)
+            except ValueError as exc:
+                self._why = f'What is asked for cannot be computed: {exc}'
+                LOG.warning('Requests are placed one by one in this pass: '
+                            '%(exc)s', {'exc': exc})
+        return {request.uuid: self._why for request in requests}

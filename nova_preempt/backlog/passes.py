@@ -26,6 +26,7 @@ from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import preview
+from nova_preempt.core.backlog import room as core_room
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import unseen
 from nova_preempt.db import backlog as db
@@ -47,17 +48,20 @@ class Passes:
     :param choices: a nova_preempt.backlog.choices.Choices
     :param ladders: a nova_preempt.backlog.ladders.Ladders, or None
     :param batch: a nova_preempt.backlog.batch.Batch, or None
+    :param groups: a nova_preempt.backlog.groups.Groups
     :param places: returns the core.backlog.places.Places of now, or None
     """
 
     def __init__(self, options, database, rooms, starting, ranking,
-                 choices, ladders=None, batch=None, places=lambda: None):
+                 choices, groups, ladders=None, batch=None,
+                 places=lambda: None):
         self._options = options
         self._database = database
         self._rooms = rooms
         self._starting = starting
         self.ranking = ranking
         self._choices = choices
+        self._groups = groups
         self._ladders = ladders
         self._batch = batch
         self._places = places
@@ -104,6 +108,9 @@ class Passes:
         places = self._places()
         rooms = self._rooms.all(places)
         waiting = list(waiting)
+        # One by one hosts are for Nova to choose, whoever is together.
+        groups = self._groups.known(waiting, rooms) if self._batch else {}
+        rooms = core_room.with_members(rooms, groups.values())
         ranked = self.ranking().rank(
             waiting, now, backlog_rooms.shares(requests, rooms))
         return passing.decide(
@@ -112,12 +119,12 @@ class Passes:
             self._ladders and self._ladders.choosing(
                 rooms, waiting,
                 **({'lead_s': places.lead_s} if places else {})),
-            self._batch and self._batch.planner(),
+            self._batch and self._batch.planner(groups),
             servers.without_room(
                 requests, frozenset().union(*(
                     room.consumers for room in rooms)),
                 self._choices.of_boots() if self._batch else {}),
-            places), rooms
+            places, groups), rooms
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)

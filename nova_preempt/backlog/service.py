@@ -21,6 +21,7 @@ from nova_preempt.backlog import batch
 from nova_preempt.backlog import choices
 from nova_preempt.backlog import endpoint
 from nova_preempt.backlog import following
+from nova_preempt.backlog import groups
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import leftovers
 from nova_preempt.backlog import notifications
@@ -78,7 +79,8 @@ class Backlog:
                               self._choices),
             functools.cache(lambda: _load_order(
                 options, classes and classes.claims(process.db))),
-            self._choices, ladders.load(options), batch.load(options),
+            self._choices, groups.Groups(inventory.occupancy.get),
+            ladders.load(options), batch.load(options),
             rooms.load_places(conf))
         if options.enabled:
             # What is wrong is to be known at once.
@@ -135,7 +137,7 @@ def _start(start, request):
     return {'request': request.uuid, 'name': request.name,
             'project_id': request.project_id,
             'flavor': names[start.flavor_id], 'count': start.count,
-            'hosts': dict(start.hosts)}
+            'hosts': dict(start.hosts), 'reason': start.reason}
 
 
 def _host(use):

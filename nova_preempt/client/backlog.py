@@ -367,8 +367,10 @@ class ShowPlan(command.Lister):
                  use['used_after'])
                 for host in found.hosts
                 for name, use in sorted(host['resources'].items())]
-        return ('Request', 'Name', 'Project', 'Flavor', 'Count', 'Hosts'), [
+        return ('Request', 'Name', 'Project', 'Flavor', 'Count', 'Hosts',
+                'Why Nova Chooses'), [
             (item['request_id'], item['name'], item['project_id'],
              item['flavor'], item['count'], format_columns.DictColumn({
-                 host['name']: host['count'] for host in item['hosts']}))
+                 host['name']: host['count'] for host in item['hosts']}),
+             item.get('reason', ''))
             for item in found.starts]

@@ -16,23 +16,60 @@ same group as any of many servers takes one query of its table.
 """
 
 import collections
+import dataclasses
 
 from nova import context as nova_context
 from nova.db.api import api as api_db_api
 from nova.db.api import models
+from oslo_serialization import jsonutils
 
-# Servers asked for in one query.
+# Servers, or groups, asked for in one query.
 _AT_ONCE = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerGroup:
+    """A server group.
+
+    :ivar max_server_per_host: its rule; 1, as Nova has it, if there is none
+    :ivar members: uuids of its servers, also of those now deleted
+    """
+
+    uuid: str
+    project_id: str
+    policy: str
+    max_server_per_host: int
+    members: frozenset
+
+
+def find(uuids, policies):
+    """{uuid: ServerGroup} of those of these that have one of the policies."""
+    found = {}
+    for some in _pieces(uuids):
+        for group_id, uuid, project_id, policy, rules in _query_named(
+                nova_context.get_admin_context(), some):
+            # Groups of old have several policies, of which the first counts.
+            found.setdefault(uuid, (group_id, project_id, policy, rules))
+    found = {uuid: row for uuid, row in found.items() if row[2] in policies}
+    members = get_members({row[0] for row in found.values()})
+    return {
+        uuid: ServerGroup(uuid, project_id, policy, _most(rules),
+                          frozenset(members.get(group_id, ())))
+        for uuid, (group_id, project_id, policy, rules) in found.items()}
+
+
+def _most(rules):
+    """The max_server_per_host of some rules, which are JSON or None."""
+    return int((jsonutils.loads(rules) if rules else {}).get(
+        'max_server_per_host', 1))
 
 
 def get_groups(uuids):
     """{uuid of a server: ids of its groups} for each of these servers."""
     groups = {uuid: set() for uuid in uuids}
     member = models.InstanceGroupMember
-    ordered = sorted(groups)
-    for start in range(0, len(ordered), _AT_ONCE):
-        for uuid, group_id in _read(member.instance_uuid.in_(
-                ordered[start:start + _AT_ONCE])):
+    for some in _pieces(groups):
+        for uuid, group_id in _read(member.instance_uuid.in_(some)):
             groups[uuid].add(group_id)
     return groups
 
@@ -40,11 +77,17 @@ def get_groups(uuids):
 def get_members(group_ids):
     """{id of a group: uuids of its servers, also of those now deleted}."""
     members = collections.defaultdict(set)
-    if group_ids:
+    for some in _pieces(group_ids):
         for uuid, group_id in _read(
-                models.InstanceGroupMember.group_id.in_(sorted(group_ids))):
+                models.InstanceGroupMember.group_id.in_(some)):
             members[group_id].add(uuid)
     return members
+
+
+def _pieces(items):
+    items = sorted(items)
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start:start + _AT_ONCE]
 
 
 def _read(condition):
@@ -56,3 +99,12 @@ def _query(context, condition):
     member = models.InstanceGroupMember
     return [tuple(row) for row in context.session.query(
         member.instance_uuid, member.group_id).filter(condition)]
+
+
+@api_db_api.context_manager.reader
+def _query_named(context, uuids):
+    group, policy = models.InstanceGroup, models.InstanceGroupPolicy
+    return [tuple(row) for row in context.session.query(
+        group.id, group.uuid, group.project_id, policy.policy, policy.rules
+    ).join(policy, policy.group_id == group.id).filter(
+        group.uuid.in_(uuids)).order_by(policy.id)]

@@ -40,6 +40,7 @@ class Group:
     :param most: of anti-affinity: servers on a host
     :param members: the uuids of its servers, of those that are gone too
     :param elsewhere: whether some are on hosts that are not in use
+    :param project_id: whose it is, '' for anybody's
     """
 
     uuid: str
@@ -47,6 +48,7 @@ class Group:
     most: int = 1
     members: frozenset[str] = frozenset()
     elsewhere: bool = False
+    project_id: str = ""
 
 
 def hints(request: model.Request) -> Mapping[str, object]:
@@ -72,12 +74,14 @@ def key(request: model.Request) -> str:
 def of(request: model.Request, known: Mapping[str, Group]) -> Group | None:
     """Return the group of its servers, None if none is known.
 
+    Nor is one of another project, whether Nova lets it in or not.
+
     :param known: by key()
     """
     found = known.get(key(request))
-    if found is None and request.apart:
-        return own(request)
-    return found
+    if found is None:
+        return own(request) if request.apart else None
+    return found if found.project_id in ("", request.project_id) else None
 
 
 def own(request: model.Request) -> Group:

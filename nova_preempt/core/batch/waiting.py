@@ -33,7 +33,7 @@ BOUND = (
     "which Nova alone knows."
 )
 TIME = "The time for placing requests together was over."
-NO_ROOM = "What is free has no room for it."
+NO_ROOM = "What is free has no room for it beside those that come first."
 
 
 class Planner:

@@ -130,7 +130,7 @@ class BacklogPlan(_base.Single):
 
     resource_key = 'backlog_plan'
     base_path = '/backlog-plan'
-    _max_microversion = '1.4'
+    _max_microversion = '1.6'
 
     at = resource.Body('at')
     #: off, greedy, exact or ecsched; off is one by one.
@@ -138,7 +138,8 @@ class BacklogPlan(_base.Single):
     #: Why nothing is started, '' if it is.
     stopped = resource.Body('stopped')
     requests_waiting = resource.Body('requests_waiting')
-    #: A dict for each request, with "hosts", [] where Nova is to choose.
+    #: A dict for each request, with "hosts", [] where Nova is to choose, and
+    #: from services with 1.6 "reason": why it is.
     starts = resource.Body('starts', type=list)
     #: A dict for each host, by name, with what is used of it before and after.
     hosts = resource.Body('hosts', type=list)

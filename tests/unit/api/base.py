@@ -192,9 +192,11 @@ class BacklogEndpoint:
             'starts': [
                 {'request': make_uuid('r1'), 'name': 'batch',
                  'project_id': 'p', 'flavor': 'big', 'count': 3,
-                 'hosts': {'host2': 1, 'host1': 2} if planned else {}},
+                 'hosts': {'host2': 1, 'host1': 2} if planned else {},
+                 'reason': ''},
                 {'request': make_uuid('r2'), 'name': '', 'project_id': 'q',
-                 'flavor': 'spot', 'count': 1, 'hosts': {}}],
+                 'flavor': 'spot', 'count': 1, 'hosts': {},
+                 'reason': 'It asks for VGPU.' if planned else ''}],
             'hosts': [
                 {'name': f'host{number}', 'resources': {
                     'VCPU': {'capacity': 16, 'used': number,

@@ -45,6 +45,20 @@ class TestPlan(base.AnsweringTestCase):
             'MEMORY_MB': {'capacity': 0, 'used': 0, 'used_after': 0}}},
             found['hosts'][0])
 
+    def test_why_nova_chooses(self):
+        """From 1.6 on, and as far as the engine says it."""
+        self.microversion = '1.6'
+        self.assertEqual(['', 'It asks for VGPU.'], self.reasons())
+        found = self.backlog.plan({})
+        for item in found['starts']:
+            del item['reason']
+        with mock.patch.object(self.backlog, 'plan', return_value=found):
+            self.assertEqual(['', ''], self.reasons())
+
+    def reasons(self):
+        return [item['reason'] for item
+                in self.get(PLAN, ADMIN)['backlog_plan']['starts']]
+
     def test_for_administrators(self):
         self.assertIn('preemption:request:plan',
                       self.get(PLAN, code=403)['error']['message'])

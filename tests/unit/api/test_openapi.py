@@ -54,7 +54,7 @@ OPERATIONS = (
 
 class TestDocument(base.AnsweringTestCase):
 
-    microversion = '1.5'
+    microversion = '1.6'
 
     def test_all_operations_are_there(self):
         document = self.get('/v1/openapi.json', None)
@@ -67,7 +67,7 @@ class TestDocument(base.AnsweringTestCase):
 class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
-    microversion = '1.5'
+    microversion = '1.6'
     #: Of each of the three kinds of requests; tests.slow has more.
     examples = 3
 
@@ -96,7 +96,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.5'}
+                   'OpenStack-API-Version': 'preemption 1.6'}
 
         @hypothesis.settings(
             max_examples=self.examples, print_blob=False,

@@ -289,8 +289,10 @@ class TestPlan(BacklogTestCase):
     def test_table(self):
         found = self.json('backlog', 'plan', token=ADMIN)
         self.assertEqual(
-            [('big', 3, {'host1': 2, 'host2': 1}), ('spot', 1, {})],
-            [(item['Flavor'], item['Count'], item['Hosts'])
+            [('big', 3, {'host1': 2, 'host2': 1}, ''),
+             ('spot', 1, {}, 'It asks for VGPU.')],
+            [(item['Flavor'], item['Count'], item['Hosts'],
+              item['Why Nova Chooses'])
              for item in found])
         self.assertIn("host1='2', host2='1'", self.plan())
         self.assertIn('403', self.openstack('backlog', 'plan', code=1))

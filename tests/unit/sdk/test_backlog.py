@@ -126,5 +126,7 @@ class TestRequests(base.SdkTestCase):
              len(found.starts), len(found.hosts)))
         self.assertEqual({'host1', 'host2'}, {
             host['name'] for host in found.starts[0]['hosts']})
+        self.assertEqual(['', 'It asks for VGPU.'],
+                         [item['reason'] for item in found.starts])
         self.raised(exceptions.ForbiddenException,
                     self.member.get_backlog_plan)

@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is read of server groups for a pass."""
+
+import unittest
+
+from nova_preempt.backlog import groups
+from nova_preempt.cloud import groups as cloud_groups
+from nova_preempt.core.backlog import groups as core
+from nova_preempt.core.backlog import model
+from nova_preempt.reservation import occupancy
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_groups import in_group
+from tests.unit.core.backlog.test_room import host
+
+
+class TestGroups(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.asked = []
+        self.found = {}
+        self.nodes = {}
+        self.groups = groups.Groups(self.resident, self.find)
+
+    def resident(self, uuid):
+        node = self.nodes.get(uuid)
+        return node and occupancy.Resident(uuid, node, node, 'active', None)
+
+    def find(self, uuids, policies):
+        self.asked.append((set(uuids), tuple(policies)))
+        return {uuid: group for uuid, group in self.found.items()
+                if uuid in uuids}
+
+    def has(self, uuid, policy, most=1, members=(), project_id='p1'):
+        self.found[uuid] = cloud_groups.ServerGroup(
+            uuid, project_id, policy, most, frozenset(members))
+
+    def known(self, *requests, rooms=('a', 'b')):
+        return self.groups.known(requests, [host(name, 1) for name in rooms])
+
+    def test_nobody_has_one(self):
+        self.assertEqual({}, self.known())
+        self.assertEqual({}, self.known(base.request(),
+                                        base.request(apart=True, count=2)))
+        self.assertEqual([], self.asked)
+
+    def test_all_at_once(self):
+        """However many name them."""
+        self.has('n', 'affinity', members='xy')
+        self.has('f', 'anti-affinity', 2, 'z')
+        found = self.known(*(
+            in_group(name, f'{name}{number}')
+            for name in ('n', 'f', 'gone') for number in range(100)))
+        self.assertEqual({
+            'n': core.Group('n', core.AFFINITY, 1, frozenset('xy'),
+                            project_id='p1'),
+            'f': core.Group('f', core.ANTI_AFFINITY, 2, frozenset('z'),
+                            project_id='p1')}, found)
+        self.assertEqual([({'n', 'f', 'gone'}, core.STRICT)], self.asked)
+
+    def test_members_elsewhere(self):
+        for policy, nodes, elsewhere in (
+                ('affinity', {}, False), ('affinity', {'x': 'a'}, False),
+                ('affinity', {'x': 'a', 'y': 'down'}, True),
+                ('anti-affinity', {'y': 'down'}, False)):
+            self.has('g', policy, members='xy')
+            self.nodes = nodes
+            self.assertIs(elsewhere, self.known(
+                in_group('g', 'r'))['g'].elsewhere, nodes)
+
+    def test_one_of_others(self):
+        self.has('g', 'affinity', project_id='p2')
+        known = self.known(in_group('g', 'r'))
+        self.assertIsNone(core.of(in_group('g', 'r'), known))
+        self.assertIsNotNone(core.of(
+            in_group('g', 'r', project_id='p2'), known))
+
+    def test_a_rule_that_is_none(self):
+        self.has('g', 'anti-affinity', 10**30)
+        self.assertEqual(2**31 - 1, self.known(in_group('g', 'r'))['g'].most)
+
+    def test_its_own(self):
+        """It goes before one that is named, and costs no query."""
+        request = in_group('g', 'r', apart=True, count=2,
+                           servers=base.servers(model.RUNNING))
+        self.assertEqual({'r': core.Group(
+            'r', core.ANTI_AFFINITY, members=frozenset(['s0']))},
+            self.known(request))
+        self.assertEqual([], self.asked)
