@@ -341,9 +341,14 @@ class Intake:
     def _forget(self, begun, trust_id):
         """Take back what was made for a request that is not kept."""
         try:
-            if backlog.remove(self._db, begun, self._now()):
+            removal = backlog.remove(self._db, begun, self._now())
+            if removal.is_gone:
                 self._trusts.delete(trust_id)
                 backlog_begun.forget(self._db, begun.uuid)
+            elif removal.cancelled:
+                # The engine has told that it was started.
+                self._tell(backlog.get(self._db, begun.uuid),
+                           removal.cancelled)
         except Exception:
             # The user has to be told why it was not kept; what is left of it
             # the engine finds.

@@ -26,6 +26,7 @@ from nova_preempt.core.backlog import history as history_core
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers as servers_core
 from nova_preempt.db import backlog_begun
+from nova_preempt.db import backlog_history
 from nova_preempt.db import backlog_models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
@@ -39,6 +40,9 @@ _CHANGE = backlog_models.BacklogChange
 _WAITING = (model.WAITING, model.PARTLY_ACTIVE, model.EVICTED)
 
 _APART = ('boots', 'servers')
+
+#: Why one is cancelled that could not be forgotten.
+NOT_TAKEN = 'It was not taken after all.'
 
 
 @retries.retried
@@ -56,8 +60,9 @@ def create(database, request, begun=False):
                 _REQUEST.uuid == request.uuid,
                 _REQUEST.trust_id == request.trust_id)).first() is not None
         session.execute(sa.insert(_REQUEST).values(**_values(request)))
-        serial = _note(session, request.uuid, request.created_at,
-                       request.state, request.reason)
+        serial = backlog_history.note(
+            session, request.uuid, request.created_at, request.state,
+            request.reason)
         session.execute(sa.update(_REQUEST).where(
             _REQUEST.uuid == request.uuid).values(serial=serial))
     return True
@@ -131,9 +136,23 @@ def change(database, uuid, of, now, **values):
                 _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
                 **_columns(values), updated_at=now)).rowcount == 1
         if found and 'state' in values:
-            _note(session, uuid, now, values['state'],
-                  values.get('reason', ''))
+            backlog_history.note(session, uuid, now, values['state'],
+                                 values.get('reason', ''))
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Removal:
+    """What has become of a request that is to be forgotten.
+
+    :ivar is_gone: whether nothing is left of it; else it is kept, and the
+        engine needs its trust to clear up
+    :ivar cancelled: the state that it was in before it was cancelled now, ''
+        where it was over already
+    """
+
+    is_gone: bool
+    cancelled: str = ''
 
 
 @retries.retried
@@ -144,28 +163,30 @@ def remove(database, begun, now):
     Nova was asked meanwhile is cancelled instead, with its servers.
 
     :param begun: a nova_preempt.db.backlog_begun.Begun
-    :returns: False: it is kept, and the engine needs its trust to clear up
+    :returns: a Removal
     """
     uuid = begun.uuid
-    reason = 'It was not taken after all.'
     with database.writer() as session:
         # First, so that nobody begins anything for it from now on.
         was_open = session.execute(sa.update(_REQUEST).where(
             _REQUEST.uuid == uuid, _REQUEST.state.in_(model.OPEN)).values(
-            state=model.CANCELLED, reason=reason, ends_servers=True,
+            state=model.CANCELLED, reason=NOT_TAKEN, ends_servers=True,
             updated_at=now)).rowcount
         if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
                 _REQUEST.uuid == uuid)).first():
-            return False
+            return Removal(is_gone=False)
         if session.execute(sa.select(_BOOT.number).where(
                 _BOOT.request_uuid == uuid)).first():
-            _note(session, uuid, now, model.CANCELLED, reason)
-            return False
+            before = list(backlog_history.changes(
+                session, uuid).values())[-1].state
+            backlog_history.note(session, uuid, now, model.CANCELLED,
+                                 NOT_TAKEN)
+            return Removal(is_gone=False, cancelled=before)
         backlog_begun.begin_again(session, begun)
         for table, column in ((_CHANGE, _CHANGE.request_uuid),
                               (_REQUEST, _REQUEST.uuid)):
             session.execute(sa.delete(table).where(column == uuid))
-    return True
+    return Removal(is_gone=True)
 
 
 @retries.retried
@@ -189,7 +210,8 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=()):
                 request_uuid=uuid, **dataclasses.asdict(boot)))
             if forgotten:
                 _forget(session, uuid, forgotten, boot.asked_at)
-            _note(session, uuid, boot.asked_at, model.PLACING, reason)
+            backlog_history.note(session, uuid, boot.asked_at, model.PLACING,
+                                 reason)
     return found
 
 
@@ -198,7 +220,7 @@ def _forget(session, uuid, numbers, now):
     for some in reservation_rows.batches(numbers):
         session.execute(sa.delete(_BOOT).where(
             _BOOT.request_uuid == uuid, _BOOT.number.in_(some)))
-    changes = _changes(session, uuid)
+    changes = backlog_history.changes(session, uuid)
     before = now - datetime.timedelta(seconds=servers_core.LATE_S)
     ids = list(changes)
     forgotten = [ids[index] for index in history_core.tries_in_vain(
@@ -215,15 +237,6 @@ def _forget(session, uuid, numbers, now):
             at=change.at, state=change.state, reason=change.reason))
     for some in reservation_rows.batches(forgotten + first[len(sums):]):
         session.execute(sa.delete(_CHANGE).where(_CHANGE.id.in_(some)))
-
-
-def _changes(session, uuid):
-    """{id: core Change} of a request, the oldest first."""
-    return {row.id: model.Change(row.at, row.state, row.reason)
-            for row in session.execute(
-                sa.select(_CHANGE.id, _CHANGE.at, _CHANGE.state,
-                          _CHANGE.reason)
-                .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
 
 class _Outdated(Exception):
@@ -259,8 +272,8 @@ def _record(database, uuid, of, now, verdict):
                     state=boot.state)).rowcount:
                 raise _Outdated
         if verdict.state not in of:
-            _note(session, uuid, now, verdict.state,
-                  verdict.values.get('reason', ''))
+            backlog_history.note(session, uuid, now, verdict.state,
+                                 verdict.values.get('reason', ''))
         _write_servers(session, uuid, verdict.servers)
         if verdict.forgotten:
             session.execute(sa.delete(_SERVER).where(
@@ -307,11 +320,7 @@ def placed(database, since):
 def history(database, uuid):
     """[model.Change] of a request, the oldest first."""
     with database.reader() as session:
-        return [model.Change(row.at, row.state, row.reason)
-                for row in session.execute(
-                    sa.select(_CHANGE.at, _CHANGE.state, _CHANGE.reason)
-                    .where(_CHANGE.request_uuid == uuid)
-                    .order_by(_CHANGE.id))]
+        return list(backlog_history.changes(session, uuid).values())
 
 
 # -- rows ------------------------------------------------------------------
@@ -325,13 +334,6 @@ def _write_servers(session, uuid, servers):
                 _SERVER.uuid == server.uuid).values(**values)).rowcount:
             session.execute(sa.insert(_SERVER).values(
                 uuid=server.uuid, request_uuid=uuid, **values))
-
-
-def _note(session, uuid, at, state, reason):
-    """Note a change; returns its id."""
-    return session.execute(sa.insert(_CHANGE).values(
-        request_uuid=uuid, at=at, state=state,
-        reason=reason)).inserted_primary_key[0]
 
 
 def _values(request):

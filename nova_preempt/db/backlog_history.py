@@ -23,6 +23,22 @@ _REQUEST = backlog_models.BacklogRequest
 _CHANGE = backlog_models.BacklogChange
 
 
+def note(session, uuid, at, state, reason):
+    """Note a change of a request; returns its id."""
+    return session.execute(sa.insert(_CHANGE).values(
+        request_uuid=uuid, at=at, state=state,
+        reason=reason)).inserted_primary_key[0]
+
+
+def changes(session, uuid):
+    """{id: core Change} of a request, the oldest first."""
+    return {row.id: model.Change(row.at, row.state, row.reason)
+            for row in session.execute(
+                sa.select(_CHANGE.id, _CHANGE.at, _CHANGE.state,
+                          _CHANGE.reason)
+                .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
+
+
 def numbers(database, project_id=None):
     """{class name: {state: number of requests}}.
 

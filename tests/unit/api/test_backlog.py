@@ -458,6 +458,8 @@ class TestRefused(BacklogTestCase):
         self.assertEqual((model.CANCELLED, True, 1), (
             found.state, found.ends_servers, len(found.boots)))
         self.assertIn(found.trust_id, self.trusts.made)
+        # The engine has told that it is placing.
+        self.assertEqual([(found.uuid, 'placing', 'cancelled')], self.told)
 
     def create_directly(self):
         backlog.create(self.db, test_backlog.request(

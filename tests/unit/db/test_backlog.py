@@ -207,7 +207,7 @@ class TestSQLite(DatabaseTestCase):
             backlog.create(self.db, request(uuid))
         begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
         for _twice in range(2):
-            self.assertTrue(backlog.remove(self.db, begun, LATER))
+            self.assertTrue(backlog.remove(self.db, begun, LATER).is_gone)
         self.assertEqual([begun], backlog_begun.older(self.db, LATER, 9))
         self.assertIsNone(backlog.get(self.db, 'r1'))
         self.assertEqual([], backlog.history(self.db, 'r1'))
@@ -218,8 +218,10 @@ class TestSQLite(DatabaseTestCase):
         backlog.create(self.db, request())
         backlog.begin_boot(self.db, 'r1', model.OPEN, boot())
         begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
-        for _twice in range(2):
-            self.assertFalse(backlog.remove(self.db, begun, LATER))
+        for cancelled in (model.PLACING, ''):
+            self.assertEqual(
+                backlog.Removal(is_gone=False, cancelled=cancelled),
+                backlog.remove(self.db, begun, LATER))
             found = backlog.get(self.db, 'r1')
             self.assertEqual((model.CANCELLED, True, 't1', (boot(),)), (
                 found.state, found.ends_servers, found.trust_id,
