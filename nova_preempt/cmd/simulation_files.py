@@ -86,7 +86,7 @@ class _Cloud:
         reader = self._reader
         keys = reader.mapping(node, path, ('name', 'count', 'resources'),
                               ('reserved', 'allocation_ratios', *_FIGURES,
-                               'asleep_watts'))
+                               'asleep_watts', 'reservable'))
         totals = self._amounts(keys['resources'], f'{path}.resources', 1)
         reserved = self._amounts(keys.get('reserved'), f'{path}.reserved')
         ratios = self._amounts(
@@ -102,7 +102,9 @@ class _Cloud:
                                 allocation_ratio=float(ratios.get(name, 1)))
                 for name, total in totals.items()},
             self._figures(node, keys, path),
-            self._watts(keys, 'asleep_watts', path) or 0.0)
+            self._watts(keys, 'asleep_watts', path) or 0.0,
+            reader.boolean(keys['reservable'], f'{path}.reservable')
+            if 'reservable' in keys else None)
 
     def _figures(self, node, keys, path):
         """What is known of a host's power."""

@@ -23,16 +23,19 @@ from nova_preempt.conf import energy
 from nova_preempt.conf import energy_control
 from nova_preempt.conf import engine
 from nova_preempt.conf import preemption
+from nova_preempt.conf import reservation
 from nova_preempt.core import actions
 from nova_preempt.core import headroom
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import waiting
 from nova_preempt.core.model import CostOptions
+from nova_preempt.core.reservation import limits
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import policies as handover_policies
 from nova_preempt.power import forecasts
 from nova_preempt.power import policies as power_policies
+from nova_preempt.reservation import schedule
 from nova_preempt.simulator import classes as simulated_classes
 from nova_preempt.simulator import setting
 
@@ -58,6 +61,7 @@ def read_policy(path, workers):
     conf.register_opts(engine.OPTS, group=engine.GROUP)
     conf.register_opts(backlog.OPTS, group=backlog.GROUP)
     conf.register_opts(classes.OPTS, group=classes.GROUP)
+    conf.register_opts(reservation.OPTS, group=reservation.GROUP)
     conf.register_opts(energy_control.OPTS + [
         opt for opt in energy.OPTS if opt.dest in _TIMEOUTS],
         group=energy.GROUP)
@@ -81,6 +85,7 @@ def _unknown(path):
                                 (engine.GROUP, engine.OPTS),
                                 (backlog.GROUP, backlog.OPTS),
                                 (classes.GROUP, classes.OPTS),
+                                (reservation.GROUP, reservation.OPTS),
                                 (energy.GROUP, energy.OPTS))
             for name in sorted(found.get(group, {}))
             if name.replace('-', '_') not in {opt.dest for opt in opts}]
@@ -116,6 +121,9 @@ def _options(conf, workers):
         backlog=_backlog(conf[backlog.GROUP], promised),
         classes=promised, may_unshelve=ours.enabled
         and 'unshelve' in ours.preempting_operations,
+        may_migrate=ours.enabled
+        and 'live_migrate' in ours.preempting_operations,
+        reservations=_reservations(conf[reservation.GROUP], ours),
         power=_power(conf[energy.GROUP]))
 
 
@@ -154,6 +162,18 @@ def _backlog(ours, promised):
         passes.load_order(ours, promised and promised.claims),
         backlog_options.passes(ours),
         backlog_options.lifecycle(ours), ours.pass_interval_s, planner)
+
+
+def _reservations(ours, preempting):
+    """What the simulator knows of [reservation], None if it is off."""
+    if not ours.enabled:
+        return None
+    return setting.Reservations(
+        eviction_policy.get_guard(preempting, ours.guard_s),
+        preempting.maximum_notice_s, ours.evacuation_lead_s,
+        ours.end_action, ours.end_timeout_s,
+        schedule.load_ranking(ours.ranking), ours.reservable_default,
+        {name: ours[name] for name in limits.LIMITS})
 
 
 def _power(ours):

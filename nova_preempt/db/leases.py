@@ -17,39 +17,6 @@ from nova_preempt.core.reservation import leases as core
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
 
-_STATUSES = {
-    rows.PENDING: core.PENDING,
-    rows.ACTIVE: core.ACTIVE,
-}
-
-
-def _status(status, ready_at):
-    # A degraded one is pending until its hosts were empty once.
-    if status == rows.DEGRADED:
-        return core.PENDING if ready_at is None else core.ACTIVE
-    return _STATUSES.get(status, core.ENDED)
-
-
-def _lease(uuid, project_id, status, ready_at, start_s, end_s, hosts):
-    """A Lease.
-
-    :param hosts: {name: status} of those that are not LOST
-    """
-    # Before the start all of them are looked at, and nobody comes.
-    unready = frozenset() if ready_at is None else frozenset(
-        name for name, how in hosts.items() if how != rows.READY)
-    return core.Lease(uuid, project_id, _status(status, ready_at), start_s,
-                      end_s, frozenset(hosts), unready)
-
-
-def of(reservation):
-    """The Lease that a Reservation is."""
-    return _lease(
-        reservation.uuid, reservation.project_id, reservation.status,
-        reservation.ready_at, reservation.start_s, reservation.end_s,
-        {host.host: host.status for host in reservation.hosts
-         if host.status != rows.LOST})
-
 
 def fetch(session, uuids=None):
     """The Leases that the open reservations are, in no order.
@@ -73,7 +40,7 @@ def fetch(session, uuids=None):
             hosts = found.setdefault(values[0], (values, {}))[1]
             if name is not None:
                 hosts[name] = how
-    return [_lease(uuid, project_id, status, ready_at,
-                   rows.to_s(start_at), rows.to_s(end_at), hosts)
+    return [core.make(uuid, project_id, status, rows.to_s(start_at),
+                      rows.to_s(end_at), hosts, ready=ready_at is not None)
             for (uuid, project_id, status, ready_at, start_at, end_at), hosts
             in found.values()]

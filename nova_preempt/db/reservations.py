@@ -255,7 +255,8 @@ class Reservations:
             generation = changes.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
-            since = max(reservation.start_at, self._now())
+            now = self._now()
+            since = max(reservation.start_at, now)
             if since >= reservation.end_at:
                 raise exceptions.WrongState(
                     f'Reservation {uuid} is at its end.')
@@ -265,17 +266,12 @@ class Reservations:
             if new is not None:
                 self._check_free(session, generation, (new,), since,
                                  reservation.end_at)
-            if old is not None:
-                _change_host(session, uuid, old, end_at=since,
-                             status=rows.LOST, reason=reason,
-                             public_reason=public_reason)
-            if new is not None:
-                values = {'start_at': since, 'end_at': reservation.end_at,
-                          'status': rows.ASSIGNED, 'reason': '',
-                          'public_reason': ''}
-                if not _change_host(session, uuid, new, **values):
+            for item in healing.exchange(reservation, old, new, now,
+                                         reason, public_reason):
+                values = dataclasses.asdict(item)
+                if not _change_host(session, uuid, **values):
                     session.add(models.ReservationHost(
-                        reservation_uuid=uuid, host=new, **values))
+                        reservation_uuid=uuid, **values))
             session.flush()
             self._set_degraded(session, _get(session, uuid), reason,
                                public_reason)

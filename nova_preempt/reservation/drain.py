@@ -263,41 +263,6 @@ def _publicly(residents):
     return 'servers of others are still there'
 
 
-class Patience:
-    """How long a host may still take after its reservation should start.
-
-    :param clock: returns now, naive and in UTC
-    """
-
-    def __init__(self, clock):
-        self._clock = clock
-        self._since = {}           # (reservation uuid, host): first seen
-
-    def is_over(self, reservation, host, found):
-        """Whether it should have been empty by now.
-
-        :param found: what was Found there
-        """
-        now = self._clock()
-        key = reservation.uuid, host
-        if found.waiting and not found.blocked:
-            self._since[key] = now
-            return False
-        since = self._since.setdefault(key, now)
-        if not drain.is_late((reservation.start_at - now).total_seconds(),
-                             (now - since).total_seconds(), found.lead_s):
-            return False
-        # It may be given another try.
-        del self._since[key]
-        return True
-
-    def forget(self, reservations):
-        """Forget those of reservations that are not among these."""
-        uuids = {reservation.uuid for reservation in reservations}
-        self._since = {key: since for key, since in self._since.items()
-                       if key[0] in uuids}
-
-
 def _list(what, items):
     if not items:
         return ''

@@ -29,7 +29,7 @@ from nova_preempt.cloud import providers as provider_cache
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import occupancy
-from nova_preempt.reservation import properties
+from nova_preempt.core.reservation import properties
 
 LOG = logging.getLogger(__name__)
 

@@ -12,23 +12,17 @@
 """How much a project may reserve."""
 
 from nova_preempt import exceptions
-from nova_preempt.core.reservation import admission
+from nova_preempt.core.reservation import limits as core
 from nova_preempt.db import reservable
 
-# Names of options in [reservation], and of what a project may have of its
-# own. -1 is no limit.
-LIMITS = ('max_reservations', 'max_hosts', 'max_duration_s', 'max_advance_s',
-          'max_created_per_day')
+LIMITS = core.LIMITS
 
 
-class Limits:
+class Limits(core.Limits):
     """The limits of one project.
 
-    :param values: {name in LIMITS: number}
+    What goes beyond one raises ReservationLimit.
     """
-
-    def __init__(self, values):
-        self._values = values
 
     @classmethod
     def load(cls, conf, database, project_id):
@@ -37,40 +31,8 @@ class Limits:
         return cls({name: own.get(name, conf.reservation[name])
                     for name in LIMITS})
 
-    def get(self, name):
-        """The limit, None if there is none."""
-        value = self._values[name]
-        return None if value < 0 else value
-
     def check(self, name, asked, used=0):
-        """Refuse what goes beyond a limit.
-
-        :raises ReservationLimit:
-        """
-        allowed = self.get(name)
-        if allowed is not None and used + asked > allowed:
-            raise exceptions.ReservationLimit(
-                f'The limit {name} would be exceeded: {allowed} allowed, '
-                f'{used} used, {asked} asked for.')
-
-    def check_request(self, wanted, now_s):
-        """Refuse what would be too much whenever it starts.
-
-        :param wanted: an asked.Wanted
-        """
-        self.check('max_hosts', wanted.quantity)
-        self.check('max_duration_s', wanted.duration_s)
-        self.check('max_advance_s', wanted.window_start_s - now_s)
-
-    def check_usage(self, quantity, start_s, end_s, others):
-        """Refuse what would be too much with what the project has.
-
-        :param others: its other open Reservations
-        """
-        self.check('max_reservations', 1, len(others))
-        self.check_hosts(quantity, start_s, end_s, others)
-
-    def check_hosts(self, quantity, start_s, end_s, others):
-        if self.get('max_hosts') is not None:
-            self.check('max_hosts', quantity,
-                       admission.hosts_at_once(others, start_s, end_s))
+        try:
+            super().check(name, asked, used)
+        except core.LimitExceeded as exc:
+            raise exceptions.ReservationLimit(str(exc)) from None

@@ -17,12 +17,10 @@ import datetime
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.core.reservation import drain
 from nova_preempt.db import moves
 
 LOG = logging.getLogger(__name__)
-
-# How long after a move that came to nothing the next one is tried.
-RETRY_S = 30
 
 # What Nova moves while it runs, and what it only moves while it does not.
 _LIVE = frozenset(('active', 'paused'))
@@ -68,8 +66,9 @@ class Migration:
             return
         now = self._clock()
         move = self._known().get(resident.uuid)
+        retry = datetime.timedelta(seconds=drain.RETRY_S)
         if move is not None and move.node == resident.node and (
-                now - move.asked_at < datetime.timedelta(seconds=RETRY_S)):
+                now - move.asked_at < retry):
             return
         cold = resident.vm_state in _COLD
         if not cold and resident.vm_state not in _LIVE:

@@ -24,20 +24,16 @@ from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
-from nova_preempt.core.reservation import drain
+from nova_preempt.core.reservation import drain as core
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import drain as reservation_drain
 from nova_preempt.reservation import healing as reservation_healing
 
 LOG = logging.getLogger(__name__)
 
-# How soon to look again, in seconds: while somebody waits, and otherwise.
-BUSY_S = 1.0
-IDLE_S = 5.0
-
-# How often another host is looked for in place of one that will not be empty
-# in time, in seconds.
-SWAP_S = 30
+# How soon to look again.
+BUSY_S = core.BUSY_S
+IDLE_S = core.IDLE_S
 
 # What stops one host or one reservation, not all of them.
 _AWAY = (nova_api.NovaError, placement.PlacementError)
@@ -74,7 +70,7 @@ class Reconciler:
         self._retention = retention
         self._clock = clock
         self._is_enabled = is_enabled
-        self._patience = reservation_drain.Patience(clock)
+        self._patience = core.Patience()
         self._tried = {}           # (reservation uuid, host): when swapped
         self._left = set()         # uuids of those that do not begin
 
@@ -107,9 +103,9 @@ class Reconciler:
                 busy |= self._try(work, reservation, hosts, running)
         self._migration.follow()
         self._cleanup.forget()
-        self._patience.forget(opened)
         self._drain.forget(opened)
         uuids = {reservation.uuid for reservation in opened}
+        self._patience.forget(uuids)
         self._left &= uuids
         self._tried = {key: when for key, when in self._tried.items()
                        if key[0] in uuids}
@@ -182,8 +178,8 @@ class Reconciler:
     def _is_near(self, reservation):
         """Whether it is time to look at its hosts."""
         to_start = reservation.start_at - self._clock()
-        return drain.is_near(to_start.total_seconds() - 2 * IDLE_S,
-                             self._drain.leads_s())
+        return core.is_near(to_start.total_seconds() - 2 * IDLE_S,
+                            self._drain.leads_s())
 
     def _is_settled(self, reservation):
         """Whether nobody waits for one of its hosts to become empty."""
@@ -207,7 +203,10 @@ class Reconciler:
             other = self._swap(reservation, host, found, hosts)
             if other is not None:
                 return other
-        if self._patience.is_over(reservation, host.host, found):
+        if self._patience.is_over(
+                (reservation.uuid, host.host), reservation.start_at,
+                self._clock(), found.lead_s,
+                only_waits=found.waiting and not found.blocked):
             return self._healing.replace(
                 reservation, host.host, reservation_healing.OCCUPIED,
                 _not_empty(host.host, found), hosts)
@@ -240,7 +239,7 @@ class Reconciler:
         now = self._clock()
         tried_at = self._tried.get(key)
         if tried_at is not None and now - tried_at < datetime.timedelta(
-                seconds=SWAP_S):
+                seconds=core.SWAP_S):
             return None
         self._tried[key] = now
         return self._healing.swap(

@@ -114,7 +114,8 @@ class Schedule:
         now_s = self._now_s()
         wanted = requested.make_wanted(request, self._options, now_s)
         of_project = limits.Limits.load(self._conf, self._db, project_id)
-        of_project.check_request(wanted, now_s)
+        of_project.check_request(wanted.quantity, wanted.duration_s,
+                                 wanted.window_start_s - now_s)
         hosts = self._inventory.find_hosts(context, wanted.host_properties)
         return _Search(wanted, hosts, of_project, self._options,
                        self._ranking, now_s, details)

@@ -34,13 +34,17 @@ class Answers(memory.Answers):
     :param parts: a run.Parts
     :param waited: decisions that it has waited for before
     :param is_closed: whether nothing that is free may be taken for it
+    :param enabled: whether anybody may end for it
+    :param where: a mask of the hosts that reservations let it go to, None
+        for all
     """
 
     def __init__(self, parts: Any, under_way: endings.Endings,
                  request: Request, waited: Collection[str],
-                 *, is_closed: bool = False) -> None:
-        super().__init__(parts.cloud, '' if parts.options.enabled
-                         else 'preemption is off')
+                 *, is_closed: bool = False, where: Any = None,
+                 enabled: bool = True) -> None:
+        super().__init__(parts.cloud,
+                         '' if enabled else 'preemption is off')
         self._parts = parts
         self._options = parts.options
         self._asked = request
@@ -48,9 +52,13 @@ class Answers(memory.Answers):
         self._most = parts.options.max_waiting_requests
         self._waited = waited
         self._is_closed = is_closed
+        self._where = where
 
     def passing(self, trials: Sequence[Trial]) -> Collection[str]:
         found = super().passing(trials)
+        if self._where is not None:
+            found = {uuid for uuid in found
+                     if self._parts.cloud.is_among(uuid, self._where)}
         if not self._is_closed:
             return found
         return {trial.host for trial in trials
@@ -68,7 +76,8 @@ class Answers(memory.Answers):
         return self._parts.cloud.candidates(
             self._asked, self._options.policy,
             microseconds(servers.at(self._parts.events.now_us)),
-            [each.host for each in self._endings.open.values()])
+            [each.host for each in self._endings.open.values()],
+            self._where)
 
     def may_wait(self, notice_s: float) -> bool:
         return notice_s <= 0 or self._can_wait

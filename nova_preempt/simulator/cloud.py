@@ -16,6 +16,8 @@ By them alone nothing is decided: they tell which hosts are worth a look, and
 leave out none that is.
 """
 
+import math
+
 import numpy as np
 
 from nova_preempt.core.backlog import room
@@ -73,14 +75,28 @@ class IndexedCloud(memory.MemoryCloud):
     def find(self, uuid):
         return self._where.get(uuid)
 
-    def candidates(self, request, policy, now_us, releasing=()):
+    def mask(self, names):
+        """An array that is true of the hosts of these names alone."""
+        found = np.zeros(len(self._in_order), dtype=bool)
+        for name in names:
+            host = self._names.get(name)
+            if host is not None:
+                found[self._number[host.uuid]] = True
+        return found
+
+    def is_among(self, uuid, where):
+        """Whether a host is one of a mask(), None for all."""
+        return where is None or bool(where[self._number[uuid]])
+
+    def candidates(self, request, policy, now_us, releasing=(), where=None):
         """The hosts on which victims may help, as the core asks for them.
 
         :param policy: the core's
         :param now_us: as the core has time in whole numbers
         :param releasing: MemoryHosts where some end already
+        :param where: a mask() of the hosts that come into question
         """
-        fitting = self._fitting(self._at_best, request)
+        fitting = self._fitting(self._at_best, request, where)
         fitting &= self._spots > 0
         # Costs with classes are too long for arrays.
         known = None if policy.classes is not None else (
@@ -95,16 +111,19 @@ class IndexedCloud(memory.MemoryCloud):
         return {name: int(self._capacity[row].sum())
                 for name, row in self._row.items()}
 
-    def begin(self, cycle):
-        host = self.best(cycle.request)
+    def begin(self, cycle, where=None):
+        host = self.best(cycle.request, where)
         if host is not None:
             provider = host.providers[0]
             cycle.found_room({host.uuid: {
                 name: provider.free(name) for name in host.inventories}})
 
-    def best(self, request):
-        """The first host that has room for a request, None if none has."""
-        fitting = self._fitting(self._free, request)
+    def best(self, request, where=None):
+        """The first host that has room for a request, None if none has.
+
+        :param where: a mask() of the hosts that come into question
+        """
+        fitting = self._fitting(self._free, request, where)
         weight = self._weight if self._sign > 0 else -self._weight
         while True:
             number = int(np.where(fitting, weight, _LEAST).argmax())
@@ -132,8 +151,11 @@ class IndexedCloud(memory.MemoryCloud):
                     break
         return found
 
-    def rooms(self):
-        """What all hosts have, as passes over the backlog are told."""
+    def rooms(self, free_s=lambda name: math.inf):
+        """What all hosts have, as passes over the backlog are told.
+
+        :param free_s: tells for how long nobody has reserved a host
+        """
         def amounts(table, number):
             return {name: int(table[row, number])
                     for name, row in self._row.items()
@@ -141,7 +163,8 @@ class IndexedCloud(memory.MemoryCloud):
 
         return [room.Room(host.name, amounts(self._free, number),
                           amounts(self._at_best, number),
-                          amounts(self._capacity, number))
+                          amounts(self._capacity, number),
+                          free_s=free_s(host.name))
                 for number, host in enumerate(self._in_order)]
 
     def put(self, host, uuid, resources, server=None):
@@ -186,9 +209,9 @@ class IndexedCloud(memory.MemoryCloud):
             if not preemptible:
                 self._at_best[row, number] -= sign * amount
 
-    def _fitting(self, free, request):
+    def _fitting(self, free, request, where=None):
         """Which open hosts have so much; one that has not has no room."""
-        fitting = self._is_open
+        fitting = self._is_open if where is None else self._is_open & where
         for group in request.groups:
             for name, amount in group.resources.items():
                 if not amount:

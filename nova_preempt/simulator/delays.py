@@ -92,6 +92,7 @@ class Delays:
     :param delete, shelve, stop: from the end of a notice until nothing is
         left that the host needs
     :param unshelve: from a host to ACTIVE, of one that was shelved
+    :param migrate: from a host until a server is there that runs elsewhere
     :param power_on: of a host, until its compute service reports
     :param power_off: of a host that is to shut down, until it is off
     """
@@ -101,6 +102,7 @@ class Delays:
     shelve: Delay = Delay('lognormal:30,0.5')
     stop: Delay = Delay('lognormal:5,0.5')
     unshelve: Delay = Delay('lognormal:40,0.5')
+    migrate: Delay = Delay('lognormal:60,0.5')
     power_on: Delay = Delay('lognormal:180,0.2')
     power_off: Delay = Delay('lognormal:30,0.3')
 

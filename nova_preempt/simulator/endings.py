@@ -13,7 +13,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+import dataclasses
 import itertools
 from typing import Any
 
@@ -29,6 +36,7 @@ from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import budgets
 from nova_preempt.simulator import memory
+from nova_preempt.simulator import stopped
 from nova_preempt.simulator.decisions import Decision
 from nova_preempt.simulator.decisions import Leaving
 from nova_preempt.simulator.events import Turn
@@ -38,6 +46,7 @@ from nova_preempt.simulator.servers import State
 #: Why servers end, as the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
 HEADROOM = 'headroom'
+RESERVATION = 'reservation'
 
 #: What the core's step says has become of a victim.
 _STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
@@ -55,6 +64,7 @@ class Endings:
     :param shelved: called with a server that has given way and returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar open: {uuid: Decision}
+    :ivar stopped: those that were stopped
     :ivar others: tells how many wait in schedulers for other things
     """
 
@@ -74,6 +84,7 @@ class Endings:
         self._joined: dict[str, tuple[Server, str]] = {}
         self._serial = itertools.count(1)
         self._budgets = budgets.Budgets(parts)
+        self.stopped = stopped.Stopped(parts)
 
     @property
     def waiting(self) -> int:
@@ -139,6 +150,27 @@ class Endings:
     def end(self, server: Server, operation: str) -> None:
         """End a server that runs, for the sake of no request."""
         self._notify(self._add(server.host, operation=operation), server)
+
+    def end_all(self, victims: Sequence[Server], operation: str) -> None:
+        """End servers of one host, which leave nothing behind there."""
+        decision = self._add(victims[0].host, operation=operation)
+        for victim in victims:
+            if victim.state is State.STOPPED:
+                self._offload(decision, victim)
+            else:
+                self._notify(decision, victim)
+
+    def _offload(self, decision: Decision, victim: Server) -> None:
+        """Nobody needs a notice of one that has been stopped."""
+        decision.open[victim.boot.id] = (victim, self._parts.events.now_us)
+        self.ending[victim.boot.id] = victim
+        self.stopped.offload(victim, self._is_offloaded, decision)
+
+    def _is_offloaded(self, decision: Decision, victim: Server,
+                      returns: bool) -> None:
+        if returns:
+            self._shelved(victim)
+        self._gave_way(decision, victim)
 
     def ending_for(self, operation: str) -> list[Server]:
         """Return those that end for this now."""
@@ -207,6 +239,11 @@ class Endings:
         record = victim.host.servers[victim.boot.id]
         terms = core_terms.of(record, parts.options.policy.actions,
                               parts.options.policy.notice)
+        if decision.operation == RESERVATION:
+            action = actions.leaving(terms.action, 'active')
+            terms = dataclasses.replace(
+                terms, action=action,
+                restore=record.restore and action == actions.SHELVE)
         step = ending.next_step(
             ending.Seen('active', None, victim.host.name),
             self._terms(decision, terms.action),
@@ -278,34 +315,9 @@ class Endings:
         preemptions = parts.options.policy.preemptions
         preemptions[uuid] = preemptions.get(uuid, 0) + 1
         if state is State.STOPPED:
-            kept = actions.kept(victim.kind.resources, actions.STOP)
-            if kept:
-                parts.cloud.put(host, uuid, kept)
-            parts.events.add(
-                parts.events.now_us
-                + parts.options.stop_retention_s * SECOND,
-                Turn.LOOK, self._retention_is_over, victim, victim.epoch)
+            self.stopped.keep(victim)
         elif returns:
             self._shelved(victim)
-
-    def _retention_is_over(self, victim: Server, epoch: int) -> None:
-        if victim.epoch != epoch or victim.state is not State.STOPPED:
-            return
-        stopped_s = (self._parts.events.now_us - victim.since_us) / SECOND
-        if not expiry.is_kept(stopped_s,
-                              self._parts.options.stop_retention_s):
-            self.forget_stopped(victim)
-            self._parts.report.note('deleted', victim)
-            self._parts.report.lost(victim, victim.ran_us)
-
-    def forget_stopped(self, victim: Server) -> None:
-        """A stopped server is deleted; what it had kept is free."""
-        uuid = victim.boot.id
-        if uuid in victim.host.allocations:
-            self._parts.cloud.take_away(victim.host, uuid)
-        victim.state = State.OVER
-        self._parts.report.mark(victim, Kind.ENDED)
-        self._parts.forget(victim)
 
     def _gave_way(self, decision: Decision, victim: Server) -> None:
         self.ending.pop(victim.boot.id, None)

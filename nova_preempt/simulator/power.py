@@ -89,6 +89,9 @@ class Power:
     def is_on(self, name: str) -> bool:
         return self._hosts[name].state == steps.ON
 
+    def has_failed(self, name: str) -> bool:
+        return self._hosts[name].state == steps.FAILED
+
     def is_coming(self, name: str) -> bool:
         """Whether it will be on for whoever needs it."""
         return self._hosts[name].state in steps.COMING
@@ -256,7 +259,8 @@ class Power:
 
 
 def make(parts: Any, setup: Setting, again: Callable[[Server], None],
-         give_up: Callable[[Server], None]) -> Power | None:
+         give_up: Callable[[Server], None],
+         needed: Callable[[float], Mapping[str, float]]) -> Power | None:
     """Look after what hosts draw, and after their power if that is on.
 
     For the parameters see Power.
@@ -273,4 +277,4 @@ def make(parts: Any, setup: Setting, again: Callable[[Server], None],
     if parts.options.power is None:
         return None
     return Power(parts, {name: kind.figures for name, kind in kinds.items()},
-                 watts, again, give_up)
+                 watts, again, give_up, needed)

@@ -112,6 +112,8 @@ class Report:
         self._write = write
         self.series = series
         self.marked: Callable[[Any, Kind], None] | None = None
+        self.reserved: Callable[[Any, int], None] | None = None
+        self._reservations: collections.Counter[str] = collections.Counter()
 
     def note(self, event: str, server: Any, **more: Any) -> None:
         """Count an event of a server, and write it down."""
@@ -148,12 +150,16 @@ class Report:
             if held is None:
                 held = self._held[key] = _Held(since_us=now_us)
             held.change(sign * amount, now_us)
+        if server.boot.reservation and self.reserved is not None:
+            self.reserved(server, sign)
 
     def mark(self, server: Any, kind: Kind) -> None:
         """A server has come so far, as the clocks of classes have it.
 
         ``marked`` is told of it, too.
         """
+        if server.moves is not None:
+            return
         if self.series is not None and server.mark is not kind:
             name = server.boot.class_name
             for what, marks in _LEVELS:
@@ -180,6 +186,21 @@ class Report:
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND, 'event': state,
                          'host': name, 'why': why})
+
+    def reservation(self, event: str, id: str, **more: Any) -> None:
+        """Count an event of a reservation, and write it down."""
+        self._reservations[event] += 1
+        if self._write is not None:
+            self._write({'t': self._now_us() / SECOND,
+                         'event': f'reservation {event}', 'id': id, **more})
+
+    def started(self, reservation: Any, late_s: float) -> None:
+        """A reservation has its hosts for itself."""
+        self.reservation('started', reservation.uuid,
+                         on=list(reservation.held))
+        if late_s >= 1:
+            self._reservations['late'] += 1
+            self._reservations['late_ms'] += round(1000 * late_s)
 
     def delayed(self, server: Any, waited_s: float) -> None:
         """A server has waited for hosts to wake."""
@@ -227,6 +248,7 @@ class Report:
             'used': self._used(capacity, now_us),
             'decisions': dict(sorted(self.decisions.items())),
             **self._energy(now_us),
+            **self._reserved(now_us),
             **({'promises': _promises(self._promised)}
                if self._promised else {}),
             'classes': {name: self._class(name)
@@ -265,12 +287,26 @@ class Report:
             found['delay_req'] = round(savings.delay_req(self._delays), 6)
         return {'energy': found}
 
+    def _reserved(self, now_us: int) -> dict[str, Any]:
+        """What has become of reservations, if anybody has asked for one."""
+        if not self._reservations:
+            return {}
+        found: dict[str, Any] = dict(sorted(self._reservations.items()))
+        found['late_s'] = found.pop('late_ms', 0) / 1000
+        for name, level in (('host_hours', 'hosts reserved'),
+                            ('host_hours_used', 'hosts reserved and used')):
+            held = self._levels.get(level, _Held())
+            held.change(0, now_us)
+            found[name] = round(held.area / SECOND / 3600, 3)
+        return {'reservations': found}
+
     def _class(self, name: str) -> dict[str, Any]:
         counts = dict(sorted(self.counts[name].items()))
         lost_us = counts.pop('lost_us', 0)
         waits = self._waits.get(name, Waits())
         return {**counts, 'lost_s': lost_us / SECOND,
                 'wait_s': waits.figures()}
+
 
 def _promises(found: Mapping[margin.QosClass, list[fractions.Fraction]]
             ) -> dict[str, Any]:

@@ -23,11 +23,10 @@ import functools
 import math
 from typing import Any
 
-from nova_preempt.core import actions
 from nova_preempt.core import expiry
 from nova_preempt.core import retrying
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import SECOND, Request
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
@@ -38,12 +37,13 @@ from nova_preempt.simulator import delays
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import events
 from nova_preempt.simulator import headroom
+from nova_preempt.simulator import kinds
+from nova_preempt.simulator import leasing
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import power
 from nova_preempt.simulator import report
 from nova_preempt.simulator import returning
 from nova_preempt.simulator import servers
-from nova_preempt.simulator import setting
 from nova_preempt.simulator import waiting
 from nova_preempt.simulator.answers import Answers
 from nova_preempt.simulator.events import Turn
@@ -55,9 +55,7 @@ from nova_preempt.simulator.setting import Options
 from nova_preempt.simulator.setting import Setting
 from nova_preempt.simulator.traces import model as traces
 
-
-class SimulationError(Exception):
-    """A trace asks for what the setting does not have."""
+SimulationError = kinds.SimulationError
 
 
 class Simulation:
@@ -82,7 +80,7 @@ class Simulation:
             options, delays.Drawn(setting.delays, seed),
             report.Report(lambda: clock.now_us, write, series))
         self._setting = setting
-        self._kinds: dict[Any, servers.Kind] = {}
+        self._kinds = kinds.Kinds(setting, options)
         self._endings = endings.Endings(self._parts, self._start,
                                         self._decide_again, self._shelved)
         self._headroom = headroom.Headroom(self._parts, self._endings)
@@ -97,16 +95,22 @@ class Simulation:
             self._parts.report.marked = self._classes.note
             if options.classes.claims is not None:
                 options.classes.claims.bind(self._classes)
+        self._reservations, self._moves = leasing.make(
+            self._parts, setting, self._endings, lambda server: self._decide(
+                server, (), (), options.max_attempts),
+            lambda: self._power)
         self._power = power.make(
             self._parts, setting, functools.partial(
                 self._decide_again, excluded=(), waited=(),
-                attempts_left=options.max_attempts), self._refuse)
+                attempts_left=options.max_attempts), self._refuse,
+            lambda within_s: self._reservations.needed(within_s))
         if self._power is not None:
             self._endings.others = self._power.waking.__len__
         self._waiting = None if options.backlog is None else (
-            waiting.Waiting(self._parts, options.backlog, self._begin))
+            waiting.Waiting(self._parts, options.backlog, self._begin,
+                            self._reservations.places))
 
-    def run(self, trace: Iterable[traces.Boot | traces.End],
+    def run(self, trace: Iterable[traces.Event],
             until_us: int | None = None) -> dict[str, Any]:
         """Let everything happen; return the summary.
 
@@ -121,6 +125,9 @@ class Simulation:
             if isinstance(event, traces.Boot):
                 clock.run(event.at_us, Turn.BOOT)
                 self._boot(event)
+            elif isinstance(event, traces.Reserve):
+                clock.run(event.at_us, Turn.BOOT)
+                self._reserve(event)
             else:
                 clock.run(event.at_us, Turn.END)
                 self._delete(event)
@@ -135,12 +142,21 @@ class Simulation:
 
     # -- what users do -----------------------------------------------------
 
+    def _reserve(self, event: traces.Reserve) -> None:
+        if event.id in self._parts.servers or (
+                self._reservations.has(event.id)):
+            raise SimulationError(
+                f'reservation {event.id} is asked for at '
+                f'{event.at_us / SECOND:g} s, and its id is taken')
+        self._reservations.ask(event)
+
     def _boot(self, boot: traces.Boot) -> None:
-        if boot.id in self._parts.servers:
+        if boot.id in self._parts.servers or (
+                self._reservations.has(boot.id)):
             raise SimulationError(
                 f'server {boot.id} is asked for at {boot.at_us / SECOND:g} '
                 's, and is there already')
-        server = Server(boot, self._kind(boot), left_us=boot.duration_us)
+        server = Server(boot, self._kinds.of(boot), left_us=boot.duration_us)
         self._parts.servers[boot.id] = server
         if boot.group:
             self._parts.groups[boot.id] = (boot.group,)
@@ -159,44 +175,18 @@ class Simulation:
             self._decide(server, (), (), parts.options.max_attempts)
             return server.state is not State.ASKED
         found = parts.cloud.by_name()[host]
-        if not found.has_room(server.kind.request):
+        where, _ = self._reservations.where(server)
+        if not found.has_room(server.kind.request) or (
+                not parts.cloud.is_among(found.uuid, where)):
             return False
         self._place(server, found)
         return True
 
-    def _kind(self, boot: traces.Boot) -> servers.Kind:
-        resources = boot.resources
-        key = (boot.flavor, boot.class_name,
-               resources and tuple(sorted(resources.items())))
-        found = self._kinds.get(key)
-        if found is not None:
-            return found
-        terms = self._setting.classes.get(boot.class_name)
-        if resources is None:
-            flavor = self._setting.flavors.get(boot.flavor)
-            if flavor is None:
-                known = ', '.join(sorted(self._setting.flavors)) or 'none'
-                raise SimulationError(
-                    f'server {boot.id} has the flavor {boot.flavor!r}, which '
-                    f'is not known; there are: {known}')
-            resources, terms = flavor.resources, flavor.terms or terms
-        kind = servers.Kind(resources, Request.of(resources),
-                            self._of_class(terms))
-        self._kinds[key] = kind
-        return kind
-
-    def _of_class(self, terms: setting.Terms | None) -> setting.Terms | None:
-        """Who is of a class that there is comes back, as in a cloud."""
-        classes_ = self._parts.options.classes
-        known = classes_ is not None and terms is not None and (
-            classes_.table.classes.find(terms.class_name) is not None)
-        return terms and actions.of_class(
-            terms, terms.class_name if known else '')
-
     def _delete(self, event: traces.End) -> None:
         server = self._parts.servers.get(event.id)
         if server is None:
-            # It has never been there, or is gone.
+            # It is a reservation, has never been there, or is gone.
+            self._reservations.give_up(event.id)
             return
         self._over(server, 'ended')
 
@@ -216,7 +206,7 @@ class Simulation:
             server.state = State.DELETED
             return
         if state is State.STOPPED:
-            self._endings.forget_stopped(server)
+            self._endings.stopped.forget(server)
             return
         server.epoch += 1
         server.state = State.OVER
@@ -229,6 +219,7 @@ class Simulation:
         elif state is State.ASKED and self._waiting is not None:
             self._waiting.remove(server)
         self._returns.is_back(server)
+        self._moves.over(server)
         if server.host is not None and state in servers.ON_HOST:
             parts.report.hold(server, -1)
             parts.cloud.take_away(server.host, server.boot.id)
@@ -253,14 +244,19 @@ class Simulation:
                 rank = self._classes.rank(server)
         is_closed = rank.is_preemptible and (
             self._headroom.is_closed(kind.resources))
-        answers = Answers(parts, self._endings, kind.request, waited,
-                          is_closed=is_closed)
+        where, server.why_not = self._reservations.where(server)
+        if server.why_not:
+            return None
+        answers = Answers(
+            parts, self._endings, kind.request, waited, is_closed=is_closed,
+            where=where, enabled=parts.options.may_migrate
+            if server.moves is not None else parts.options.enabled)
         cycle = cycles.Cycle(
             answers, kind.request, policy,
             servers.at(parts.events.now_us), rank, excluded,
             memo=parts.cloud.memo)
         if not is_closed:
-            parts.cloud.begin(cycle)
+            parts.cloud.begin(cycle, where)
         found = loop.place(cycle, parts.cloud.offered(cycle),
                            lambda uuid, plan: True)
         return None if found is None else found[0]
@@ -271,7 +267,8 @@ class Simulation:
         found = self._find(server, excluded, waited)
         if found is None:
             if self._power is None or not self._power.waking.wait(
-                    server, may_wait=self._endings.waiting
+                    server, may_wait=not server.why_not
+                    and server.moves is None and self._endings.waiting
                     < self._parts.options.max_waiting_requests):
                 self._refuse(server)
             return
@@ -286,11 +283,15 @@ class Simulation:
         self._endings.begin(plan, server, excluded, attempts_left)
         self._take(server, host)
         server.state = State.WAITING
-        parts.report.note('preempted', server, host=host.name,
+        parts.report.note('preempted' if server.moves is None else 'moving',
+                          server, host=host.name,
                           victims=[each.uuid for each in plan.victims])
 
     def _refuse(self, server: Server) -> None:
         """There is no host for it; who may wait, waits on."""
+        if server.moves is not None:
+            self._moves.refused(server)
+            return
         if server.tries:
             # It has been there before, and will be asked to come again.
             server.state = State.SHELVED
@@ -299,7 +300,8 @@ class Simulation:
             return
         if self._waiting is not None and self._waiting.again(server):
             return
-        self._parts.report.note('refused', server)
+        self._parts.report.note('refused', server, **(
+            {'why': server.why_not} if server.why_not else {}))
         self._parts.report.mark(server, Kind.ENDED)
         server.state = State.OVER
         self._parts.forget(server)
@@ -307,7 +309,9 @@ class Simulation:
     def _place(self, server: Server, host: memory.MemoryHost) -> None:
         self._take(server, host)
         self._headroom.placed(server)
-        if not server.tries:
+        if server.moves is not None:
+            self._parts.report.note('moving', server, host=host.name)
+        elif not server.tries:
             self._parts.report.note('placed', server, host=host.name)
         self._start(server)
 
@@ -341,6 +345,9 @@ class Simulation:
     # -- what follows ------------------------------------------------------
 
     def _start(self, server: Server) -> None:
+        if server.moves is not None:
+            self._moves.begin(server)
+            return
         clock = self._parts.events
         kind = 'unshelve' if server.tries else 'boot'
         server.state = State.BOOTING

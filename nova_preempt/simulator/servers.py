@@ -75,6 +75,9 @@ class Server:
     :ivar tries: how often it was asked to come back, since it gave way
     :ivar next_try_us: when it may be asked again
     :ivar mark: what has happened to it last, as clocks of classes have it
+    :ivar moves: the server in whose name this one takes another host, None of
+        servers themselves
+    :ivar why_not: why reservations let it go nowhere, '' if they do
     """
 
     boot: Boot
@@ -88,6 +91,8 @@ class Server:
     tries: int = 0
     next_try_us: int = 0
     mark: clocks.Kind | None = None
+    moves: Server | None = None
+    why_not: str = ''
 
     def record(self, now_us: int, *, is_active: bool) -> Record:
         """Return Nova's record of it, for a preemptible one.

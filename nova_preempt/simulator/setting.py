@@ -25,6 +25,9 @@ from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.core.energy.efficiency import Figures
 from nova_preempt.core.model import Inventory
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import leases
+from nova_preempt.core.reservation import limits as reservation_limits
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.delays import Delays
@@ -36,6 +39,8 @@ class HostKind:
 
     :param figures: what one computes and draws
     :param asleep_watts: what one draws while it is off
+    :param reservable: whether they can be reserved, None where the operator
+        says it of all
     """
 
     name: str
@@ -43,6 +48,7 @@ class HostKind:
     inventories: Mapping[str, Inventory]
     figures: Figures = Figures()  # noqa: RUF009 (it is frozen)
     asleep_watts: float = 0.0
+    reservable: bool | None = None
 
     def hosts(self) -> Iterator[memory.MemoryHost]:
         """Yield them, empty."""
@@ -155,14 +161,35 @@ class Power:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reservations:
+    """What an operator has set of reservations; see [reservation].
+
+    :param guard: for how long servers must have their hosts
+    :param limits: {name: number}, see core.reservation.limits
+    :param maximum_notice_s: the longest notice that there is
+    """
+
+    guard: leases.Guard
+    maximum_notice_s: int
+    evacuation_lead_s: int = 900
+    end_action: str = 'shelve'
+    end_timeout_s: int = 600
+    ranking: calendar.Ranking = calendar.best_fit
+    reservable_default: bool = False
+    limits: Mapping[str, int] = dataclasses.field(
+        default_factory=lambda: dict.fromkeys(reservation_limits.LIMITS, -1))
+
+
+@dataclasses.dataclass(frozen=True)
 class Options:
     """What an operator has set, beside the core's Policy.
 
     For each see the option of the same name; ``max_waiting_requests`` are
     those of all workers together, ``headroom`` is what core.headroom.parse()
-    makes of it, ``backlog``, ``power`` and ``classes`` are None where they
-    are off. ``may_unshelve``: whether servers of a class may end others to
-    come back.
+    makes of it, ``backlog``, ``power``, ``classes`` and ``reservations`` are
+    None where they are off. ``may_unshelve``: whether servers of a class may
+    end others to come back, ``may_migrate``: whether those that make room for
+    a reservation may.
     """
 
     policy: Policy
@@ -185,4 +212,6 @@ class Options:
     backlog: Backlog | None = None
     power: Power | None = None
     classes: Classes | None = None
+    reservations: Reservations | None = None
     may_unshelve: bool = True
+    may_migrate: bool = True

@@ -17,7 +17,11 @@ from typing import Any
 _EVENTS = ('asked', 'queued', 'placed', 'preempted', 'joined', 'woken',
            'refused',
            'active', 'finished', 'ended', 'notice', 'kept', 'deleted',
-           'shelved', 'stopped', 'expired', 'back', 'left')
+           'shelved', 'stopped', 'expired', 'back', 'left', 'moved',
+           'not moved', 'cleared')
+#: Of reservations, what is no count.
+_OF_HOURS = {'late_s': 'late by, s', 'host_hours': 'host-hours',
+             'host_hours_used': 'host-hours used'}
 _WAIT = ('mean', 'median', '95 %', 'most')
 
 
@@ -32,6 +36,7 @@ def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield 'their cost', f'{decisions.get("cost_us", 0) / 1e6:.0f} s'
     yield 'given up', str(decisions.get('given_up', 0))
     yield from _energy(summary.get('energy', {}))
+    yield from _reservations(summary.get('reservations', {}))
     for name, found in summary.get('promises', {}).items():
         yield f'{name}: promised', f'{100 * found["promised"]:.2f} %'
         yield f'{name}: ran, mean', f'{100 * found["mean"]:.2f} %'
@@ -60,6 +65,15 @@ def _energy(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if 'waited' in found:
         yield 'waited for hosts', str(found['waited'])
         yield 'for how long', f'{found["waited_s"]:.0f} s'
+
+
+def _reservations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        if key not in _OF_HOURS:
+            yield f'reservations: {key}', str(value)
+    for key, text in _OF_HOURS.items():
+        if key in found:
+            yield f'reservations: {text}', f'{found[key]:.2f}'
 
 
 def table(titles: Sequence[str], summaries: Iterable[Mapping[str, Any]]

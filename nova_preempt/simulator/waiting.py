@@ -27,6 +27,7 @@ from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
@@ -42,13 +43,16 @@ class Waiting:
     :param backlog: what an operator has set
     :param start: called with a server and the name of its host, '' where any
         will do; tells whether it has got one
+    :param places: tells what a core Places is now, None without reservations
     """
 
     def __init__(self, parts: Any, backlog: Backlog,
-                 start: Callable[[Server, str], bool]) -> None:
+                 start: Callable[[Server, str], bool],
+                 places: Callable[[], core_places.Places | None]) -> None:
         self._parts = parts
         self._backlog = backlog
         self._start = start
+        self._places = places
         # In order of their requests.
         self._waiting: dict[str, tuple[Server, model.Request]] = {}
         self._started: dict[str, Server] = {}
@@ -103,9 +107,12 @@ class Waiting:
         ranked = self._backlog.order.rank(
             [request for _, request in self._waiting.values()], now,
             self._shares())
+        places = self._places()
+        rooms = (self._parts.cloud.rooms() if places is None
+                 else self._parts.cloud.rooms(places.free_s))
         decided = passing.decide(
-            ranked, self._parts.cloud.rooms(), now, self._backlog.passes,
-            planner=self._backlog.planner)
+            ranked, rooms, now, self._backlog.passes,
+            planner=self._backlog.planner, places=places)
         for start in decided.starts:
             self._place(start, now)
         if self._waiting:

@@ -18,11 +18,24 @@ it, hold here as they do wherever a server may have to end.
 
 from collections.abc import Collection, Container, Iterable, Mapping
 import dataclasses
+import datetime
 import enum
 import math
 
 from nova_preempt.core import model
 from nova_preempt.core import notice
+
+#: How soon hosts are looked at again, in seconds: while somebody waits, and
+#: otherwise.
+BUSY_S = 1.0
+IDLE_S = 5.0
+
+#: How often another host is looked for in place of one that will not be empty
+#: in time, in seconds.
+SWAP_S = 30
+
+#: How long after a move that came to nothing the next one is tried.
+RETRY_S = 30
 
 
 class Kind(enum.Enum):
@@ -132,6 +145,50 @@ def is_late(
     :param looked_after_s: for how long it has been emptied
     """
     return to_start_s <= 0 and looked_after_s >= patience_s
+
+
+class Patience:
+    """Since when hosts are waited for; keys are of the caller's choice."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str], datetime.datetime] = {}
+
+    def is_over(
+        self,
+        key: tuple[str, str],
+        start_at: datetime.datetime,
+        now: datetime.datetime,
+        patience_s: float,
+        *,
+        only_waits: bool,
+    ) -> bool:
+        """Whether a host should have been empty by now.
+
+        :param key: (uuid of the reservation, host)
+        :param patience_s: see patience_s()
+        :param only_waits: whether there is nothing to be done there but to
+            wait: that may take as long as it takes
+        """
+        if only_waits:
+            self._since[key] = now
+            return False
+        since = self._since.setdefault(key, now)
+        if not is_late(
+            (start_at - now).total_seconds(),
+            (now - since).total_seconds(),
+            patience_s,
+        ):
+            return False
+        # It may be given another try.
+        del self._since[key]
+        return True
+
+    def forget(self, uuids: Collection[str]) -> None:
+        """Forget those of reservations that are not among these."""
+        self._since = {
+            key: since for key, since in self._since.items()
+            if key[0] in uuids
+        }
 
 
 def by_notice(

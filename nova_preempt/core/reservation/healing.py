@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
+import datetime
 from typing import Any
 
 from nova_preempt.core.reservation import calendar
@@ -225,6 +226,46 @@ def substitutes(
             found[name].servers if place.soon else 0,
         ),
     )
+
+
+def exchange(
+    reservation: model.Reservation,
+    old: str | None,
+    new: str | None,
+    now: datetime.datetime,
+    reason: str,
+    public_reason: str,
+) -> list[model.Assignment]:
+    """Return the assignments that change as one host takes another's place.
+
+    It has the new one from now on, or from its start.
+
+    :param old: the host that is LOST, None if one is only added
+    :param new: the host that it gets, None if there is none
+    :param now: naive and in UTC
+    :param reason: why the old one is lost
+    :param public_reason: the same for its owner
+    """
+    since = max(reservation.start_at, now)
+    lost = [
+        dataclasses.replace(
+            host,
+            end_at=since,
+            status=model.LOST,
+            reason=reason,
+            public_reason=public_reason,
+        )
+        for host in reservation.hosts
+        if host.host == old
+    ]
+    if new is None:
+        return lost
+    return [
+        *lost,
+        model.Assignment(
+            new, since, reservation.end_at, model.ASSIGNED, "", ""
+        ),
+    ]
 
 
 def standing(

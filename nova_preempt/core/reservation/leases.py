@@ -29,6 +29,7 @@ from typing import Any
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import model
 
 PENDING = "pending"
 ACTIVE = "active"
@@ -53,6 +54,60 @@ class Lease:
     end_s: int
     hosts: frozenset[str] = frozenset()
     unready: frozenset[str] = frozenset()
+
+
+def make(
+    id: str,
+    project_id: str,
+    status: str,
+    start_s: int,
+    end_s: int,
+    hosts: Mapping[str, str],
+    *,
+    ready: bool,
+) -> Lease:
+    """Return the Lease that a reservation of this status is.
+
+    :param hosts: {name: status} of those that are not LOST
+    :param ready: whether they were empty once
+    """
+    # Before the start all of them are looked at, and nobody comes.
+    unready = frozenset(
+        name for name, how in hosts.items() if ready and how != model.READY
+    )
+    return Lease(
+        id,
+        project_id,
+        _status(status, ready=ready),
+        start_s,
+        end_s,
+        frozenset(hosts),
+        unready,
+    )
+
+
+def of(reservation: model.Reservation) -> Lease:
+    """Return the Lease that a Reservation is."""
+    return make(
+        reservation.uuid,
+        reservation.project_id,
+        reservation.status,
+        reservation.start_s,
+        reservation.end_s,
+        {
+            host.host: host.status
+            for host in reservation.hosts
+            if host.status != model.LOST
+        },
+        ready=reservation.ready_at is not None,
+    )
+
+
+def _status(status: str, *, ready: bool) -> str:
+    # A degraded one is pending until its hosts were empty once.
+    if status == model.DEGRADED:
+        return ACTIVE if ready else PENDING
+    return {model.PENDING: PENDING, model.ACTIVE: ACTIVE}.get(status, ENDED)
 
 
 class Leases:

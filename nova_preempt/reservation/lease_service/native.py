@@ -15,7 +15,6 @@ from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.db import calendar
-from nova_preempt.db import leases
 from nova_preempt.db import reservations
 
 
@@ -50,7 +49,7 @@ class NativeLeases:
 
     def get(self, lease_id):
         try:
-            return leases.of(
+            return core.of(
                 reservations.Reservations(self._open()).get(lease_id))
         except exceptions.ReservationNotFound:
             return None

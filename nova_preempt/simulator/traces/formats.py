@@ -27,7 +27,7 @@ from nova_preempt.simulator.traces import model
 from nova_preempt.simulator.traces import native
 from nova_preempt.simulator.traces import swf
 
-Event = model.Boot | model.End
+Event = model.Event
 
 #: So many events are put in order in memory.
 _CHUNK = 100_000

@@ -100,14 +100,14 @@ class LineReader:
     def _opened(self, raw: BinaryIO) -> None:
         self._raw = raw
 
-    def parse(self, line: str) -> Iterable[model.Boot | model.End]:
+    def parse(self, line: str) -> Iterable[model.Event]:
         """Return the events of a line.
 
         :raises ValueError: something is wrong with it
         """
         raise NotImplementedError
 
-    def read(self, path: str) -> Iterator[model.Boot | model.End]:
+    def read(self, path: str) -> Iterator[model.Event]:
         """Yield the events of a file.
 
         :raises TraceError: something is wrong with it
@@ -122,7 +122,7 @@ class LineReader:
             except ValueError as exc:
                 raise error(path, number, exc) from None
 
-    def _check_order(self, event: model.Boot | model.End) -> None:
+    def _check_order(self, event: model.Event) -> None:
         if self.in_order and event.at_us < self._last_us:
             raise ValueError(
                 f'{event.id} comes at {event.at_us / 1e6:g} s, after '

@@ -14,6 +14,7 @@
 from collections.abc import Mapping
 import dataclasses
 import re
+from typing import Any, TypeAlias
 
 from nova_preempt.core.model import SECOND
 
@@ -41,6 +42,7 @@ class Boot:
     :param class_name: of the class of service, as the trace calls it
     :param duration_us: how long it has to run, None until there is an End
     :param group: its server group, '' for none
+    :param reservation: the one that it names, '' for none
     """
 
     at_us: int
@@ -51,14 +53,46 @@ class Boot:
     duration_us: int | None = None
     project: str = ''
     group: str = ''
+    reservation: str = ''
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reserve:
+    """Somebody asks for hosts; times are in whole seconds.
+
+    :param hosts: how many
+    :param start_s: when they are wanted at the earliest, None for at once
+    :param end_s: until when at the latest, None for any time
+    :param duration_s: for how long, None for all the time from start to end
+    :param query: which hosts, as core.reservation.host_query has it
+    :param end_action: what happens to its servers then, '' for what the
+        operator says
+    """
+
+    at_us: int
+    id: str
+    hosts: int = 1
+    start_s: int | None = None
+    end_s: int | None = None
+    duration_s: int | None = None
+    query: Any = None
+    project: str = ''
+    end_action: str = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class End:
-    """The owner of a server deletes it, whatever has become of it."""
+    """An owner deletes a server, whatever has become of it.
+
+    Or gives up a reservation.
+    """
 
     at_us: int
     id: str
+
+
+#: What there is in a trace.
+Event: TypeAlias = Boot | Reserve | End
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,19 +15,30 @@
 "normal", "duration": 3600}``: a server is asked for after half a second, and
 has to run for an hour. ``resources``, {resource class: amount}, may stand for
 a flavor. Without a ``duration`` it runs until ``{"t": 90, "kind": "end",
-"id": "one"}``. ``project`` is its owner, ``group`` its server group. Times are
-in seconds.
+"id": "one"}``. ``project`` is its owner, ``group`` its server group, and
+``reservation`` the one that it names. Times are in seconds.
+
+``{"t": 0, "kind": "reserve", "id": "r", "hosts": 2, "start": 3600, "end":
+7200}``: two hosts are wanted from 3,600 to 7,200 s. With a ``duration`` these
+are the earliest start and the latest end. ``resources`` is what a host has to
+have, {resource class: amount}, or ``host_properties`` is a query of the API.
 """
 
 import json
 
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import host_query
 from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
 
 _KEYS = {'boot': {'t', 'kind', 'id', 'flavor', 'resources', 'class',
-                  'duration', 'project', 'group'},
+                  'duration', 'project', 'group', 'reservation'},
+         'reserve': {'t', 'kind', 'id', 'hosts', 'start', 'end', 'duration',
+                     'resources', 'host_properties', 'project',
+                     'end_action'},
          'end': {'t', 'kind', 'id'}}
+#: What becomes of the servers of a reservation at its end.
+_END_ACTIONS = ('shelve', 'delete')
 
 
 def load(line):
@@ -58,8 +69,8 @@ class Reader(lines.LineReader):
         item = load(line)
         kind = item.get('kind')
         if not isinstance(kind, str) or kind not in _KEYS:
-            raise ValueError(f'kind is {kind!r:.50}; it must be "boot" or '
-                             '"end"')
+            raise ValueError(f'kind is {kind!r:.50}; it must be "boot", '
+                             '"reserve" or "end"')
         unknown = sorted(item.keys() - _KEYS[kind])
         if unknown:
             raise ValueError(f'{unknown[0]!r:.50} is not known of kind '
@@ -70,6 +81,8 @@ class Reader(lines.LineReader):
         id = model.text(item['id'], 'id')
         if kind == 'end':
             return (model.End(at_us, id),)
+        if kind == 'reserve':
+            return (_reserve(item, at_us, id),)
         return (_boot(item, at_us, id),)
 
 
@@ -85,7 +98,38 @@ def _boot(item, at_us, id):
         None if duration is None
         else model.microseconds(duration, 'duration'),
         model.text(item.get('project', ''), 'project', True),
-        model.text(item.get('group', ''), 'group', True))
+        model.text(item.get('group', ''), 'group', True),
+        model.text(item.get('reservation', ''), 'reservation', True))
+
+
+def _reserve(item, at_us, id):
+    if 'resources' in item and 'host_properties' in item:
+        raise ValueError('there must not be both "resources" and '
+                         '"host_properties"')
+    query = item.get('host_properties')
+    if 'resources' in item:
+        query = ['and', *(['>=', f'$inventory.{name}', amount]
+                          for name, amount
+                          in _resources(item['resources']).items())]
+    try:
+        query = host_query.load(query) or None
+        host_query.parse(query)
+    except host_query.InvalidQuery as exc:
+        raise ValueError(str(exc)) from None
+    start_s, end_s = (
+        None if item.get(name) is None else model.whole(
+            item[name], name, most=model.LATEST_US // SECOND)
+        for name in ('start', 'end'))
+    duration = item.get('duration')
+    action = item.get('end_action', '')
+    if action not in ('', *_END_ACTIONS):
+        raise ValueError(f'end_action is {action!r:.50}; it must be one of '
+                         + ', '.join(_END_ACTIONS))
+    return model.Reserve(
+        at_us, id, model.whole(item.get('hosts', 1), 'hosts', 1),
+        start_s, end_s, None if duration is None
+        else model.whole(duration, 'duration', 1),
+        query, model.text(item.get('project', ''), 'project', True), action)
 
 
 def _resources(found):
@@ -99,6 +143,13 @@ def _resources(found):
 def dump(event):
     """The line of an event, without its end."""
     item = {'t': seconds(event.at_us), 'kind': 'end', 'id': event.id}
+    if isinstance(event, model.Reserve):
+        item['kind'] = 'reserve'
+        item.update((name, value) for name, value in (
+            ('hosts', event.hosts), ('start', event.start_s),
+            ('end', event.end_s), ('duration', event.duration_s),
+            ('host_properties', event.query), ('project', event.project),
+            ('end_action', event.end_action)) if value not in (None, ''))
     if isinstance(event, model.Boot):
         item['kind'] = 'boot'
         if event.flavor:
@@ -112,6 +163,8 @@ def dump(event):
             item['project'] = event.project
         if event.group:
             item['group'] = event.group
+        if event.reservation:
+            item['reservation'] = event.reservation
     return json.dumps(item)
 
 

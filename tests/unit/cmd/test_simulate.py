@@ -357,6 +357,40 @@ restore_at_once = 5
             found, _ = simulation_policy.read_policy(None, 1)
         self.assertEqual(30, found.policy.notice.length_s(None))
 
+    def test_reservations(self):
+        """Side by side, refused where they are off; with records."""
+        on = self.write('on.conf', '[reservation]\nenabled = true\n'
+                        'reservable_default = true\nmax_hosts = 1\n'
+                        'guard = 5\n')
+        trace = self.write('reserved.jsonl', '\n'.join((
+            ('{"t": 0, "kind": "reserve", "id": "r", "start": 3600, "end": '
+            '7200, "resources": {"VCPU": 1}, "project": "p"}'),
+            ('{"t": 0, "kind": "reserve", "id": "many", "hosts": 2, '
+            '"start": 3600, "end": 7200, "project": "p"}'),
+            ('{"t": 4000, "kind": "boot", "id": "own", "resources": '
+            '{"VCPU": 1}, "reservation": "r", "project": "p"}'))))
+        records = str(self.directory / 'records.jsonl')
+        arguments = ('run', '--cloud', self.write('two.yaml', CLOUD), trace,
+                     '--until-s', '10800', '--records', records,
+                     '--compare', on)
+        code, out, err = self.main(*arguments, '--json')
+        self.assertEqual(0, code, err)
+        self.assertIn('not simulated: [reservation]guard, which is not', err)
+        off, with_them = (each['reservations'] for each in json.loads(out))
+        self.assertEqual(2, off['refused'])
+        self.assertEqual(0.0, off['host_hours'])
+        self.assertEqual(
+            {'asked': 2, 'granted': 1, 'refused': 1, 'started': 1,
+             'ended': 1, 'late_s': 0.0, 'host_hours': 1.0,
+             'host_hours_used': with_them['host_hours_used']}, with_them)
+        self.assertAlmostEqual(3200 / 3600, with_them['host_hours_used'], 1)
+        text = pathlib.Path(records).read_text()
+        self.assertIn('The limit max_hosts would be exceeded', text)
+        self.assertIn('reservations are off', text)
+        code, out, _ = self.main(*arguments)
+        self.assertRegex(out, r'reservations: granted +0 +1')
+        self.assertRegex(out, r'reservations: host-hours +0.00 +1.00')
+
     def test_power(self):
         cloud = self.write('power.yaml', CLOUD.replace(
             'count: 2', 'count: 2\n  watts: 300\n  idle_watts: 100'))

@@ -26,6 +26,7 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
+from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.db import calendar
 from nova_preempt.db import changes
 from nova_preempt.db import leases
@@ -165,7 +166,8 @@ class TestChanges(test_decisions.TestSQLite):
             self.assertEqual(fresh.snapshot(), process.snapshot())
         with self.db.reader() as session:
             found = fresh.snapshot().reservations
-            self.assertEqual({item.id: item for item in map(leases.of, found)},
+            self.assertEqual({item.id: item
+                              for item in map(core_leases.of, found)},
                              {item.id: item
                               for item in leases.fetch(session)})
 

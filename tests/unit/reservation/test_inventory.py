@@ -19,9 +19,9 @@ import testtools
 from nova_preempt import exceptions
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
+from nova_preempt.core.reservation import properties
 from nova_preempt.reservation import inventory
 from nova_preempt.reservation import occupancy
-from nova_preempt.reservation import properties
 
 
 class Nova:

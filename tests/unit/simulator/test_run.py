@@ -409,7 +409,7 @@ class TestIndex(unittest.TestCase):
         self.assertGreater(joins, 100)
 
 
-def _all_hosts(self, request, policy, now_us, releasing=()):
+def _all_hosts(self, request, policy, now_us, releasing=(), where=None):
     found = [host.listing for host in self.hosts.values() if host.servers]
     random.Random(now_us).shuffle(found)
     return found

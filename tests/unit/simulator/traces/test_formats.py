@@ -194,6 +194,7 @@ class TestErrors(unittest.TestCase):
     def test_broken_lines(self):
         good = '{"t": 1, "kind": "end", "id": "a"}\n'
         boot = '{"t": 1, "kind": "boot", "id": "a", "resources": %s}'
+        reserve = '{"t": 1, "kind": "reserve", "id": "a", %s}'
         for line, why in (
                 ('{', 'line 2: no JSON: Expecting'),
                 ('[]', 'line 2: it is not a JSON object'),
@@ -213,9 +214,40 @@ class TestErrors(unittest.TestCase):
                 (boot % '{"VCPU": 1.5}', 'of VCPU is 1.5, not a whole num'),
                 (boot % '{"VCPU": -1}', 'of VCPU is -1; it must be from 0'),
                 (boot % '{}', 'resources must be'),
-                (boot % '[1]', 'resources must be')):
+                (boot % '[1]', 'resources must be'),
+                (reserve % '"hosts": 0', 'hosts is 0; it must be from 1'),
+                (reserve % '"hosts": 1e99', 'hosts is 1e+99; it must be'),
+                (reserve % '"start": 1.5', 'start is 1.5, not a whole'),
+                (reserve % '"end": -1', 'end is -1; it must be from 0'),
+                (reserve % '"duration": 0', 'duration is 0; it must be'),
+                (reserve % '"end_action": "stop"', "end_action is 'stop'"),
+                (reserve % '"end_action": {}', 'end_action is {}'),
+                (reserve % '"host_properties": ["like", 1]',
+                 'unknown operator'),
+                (reserve % '"host_properties": 7', 'a list with an operator'),
+                (reserve % '"resources": {}, "host_properties": []',
+                 'there must not be both'),
+                (reserve % '"flavor": "x"', "'flavor' is not known"),
+                (boot % '{"VCPU": 1}, "reservation": 5',
+                 'reservation is 5, not a text')):
             with self.subTest(line[:60]):
                 self.refused('json', good + line, why)
+
+    def test_reservations(self):
+        """They are read as they are written."""
+        lines = [
+            '{"t": 0, "kind": "reserve", "id": "a", "hosts": 1}',
+            ('{"t": 1.5, "kind": "reserve", "id": "b", "hosts": 2, "start": '
+            '60, "end": 120, "duration": 30, "host_properties": [">", '
+            '"$vcpus", 3], "project": "p", "end_action": "delete"}'),
+            ('{"t": 2, "kind": "boot", "id": "c", "flavor": "x", "class": '
+            '"normal", "reservation": "b"}')]
+        pathlib.Path(self.path).write_text('\n'.join(lines))
+        found = list(formats.Trace('json', [self.path]))
+        self.assertEqual(lines, [native.dump(event) for event in found])
+        self.assertEqual(model.Reserve(
+            1_500_000, 'b', 2, 60, 120, 30, ['>', '$vcpus', 3], 'p',
+            'delete'), found[1])
 
     def test_broken_tables(self):
         swf = ['1', '0', '0', '60', '1', '-1', '-1', '1', '60', '-1', '1',

@@ -14,7 +14,10 @@
 As Nova's API has them for a hypervisor, with what Placement has of it.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 # Of a hypervisor in Nova's API, as they are there.
 _OF_HYPERVISOR = (
@@ -30,7 +33,13 @@ _MAX_LENGTH = 255
 FLOPS_PER_WATT = 'flops_per_watt'
 
 
-def of_host(hypervisor, zone, aggregates, inventories, traits):
+def of_host(
+    hypervisor: Mapping[str, Any],
+    zone: str | None,
+    aggregates: Collection[str],
+    inventories: Mapping[str, int],
+    traits: Collection[str],
+) -> dict[str, Any]:
     """{name: number, str, bool or list of str} of one host.
 
     :param hypervisor: as Nova's API has it
@@ -53,7 +62,7 @@ def of_host(hypervisor, zone, aggregates, inventories, traits):
     return found
 
 
-def _flatten(prefix, values):
+def _flatten(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """{prefix.name: value} of what a query can compare."""
     found = {}
     for name, value in values.items():
@@ -67,19 +76,20 @@ def _flatten(prefix, values):
     return found
 
 
-def extra(values):
+def extra(values: Mapping[str, Any]) -> dict[str, Any]:
     """{extra.name: value} of what an administrator has given a host."""
     return {f'extra.{name}': value for name, value in values.items()}
 
 
-def describe(hosts):
+def describe(hosts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What there is to ask for.
 
     :param hosts: the properties of each host
     :returns: [{'name', 'type', 'values'}] by name; type is 'number', 'text',
         'boolean' or 'list', and 'text' where hosts differ
     """
-    types, values = {}, {}
+    types: dict[str, set[str]] = {}
+    values: dict[str, set[Any]] = {}
     for properties in hosts:
         for name, value in properties.items():
             types.setdefault(name, set()).add(_type(value))
@@ -91,7 +101,7 @@ def describe(hosts):
             for name in sorted(types)]
 
 
-def _type(value):
+def _type(value: object) -> str:
     if isinstance(value, list):
         return 'list'
     if isinstance(value, bool):
@@ -99,7 +109,7 @@ def _type(value):
     return 'number' if isinstance(value, (int, float)) else 'text'
 
 
-def _some(values):
+def _some(values: Iterable[Any]) -> list[Any]:
     """The first ones, in an order of their own, numbers before text."""
     short = [value for value in values
              if not isinstance(value, str) or len(value) <= _MAX_LENGTH]

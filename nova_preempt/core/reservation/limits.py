@@ -1,0 +1,101 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How much of a cloud one project may reserve."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from nova_preempt.core.reservation import admission
+from nova_preempt.core.reservation import model
+
+#: Names of options in [reservation], and of what a project may have of its
+#: own. -1 is no limit.
+LIMITS = (
+    "max_reservations",
+    "max_hosts",
+    "max_duration_s",
+    "max_advance_s",
+    "max_created_per_day",
+)
+
+
+class LimitExceeded(Exception):
+    """It would be too much; the message says which limit, and by how much."""
+
+
+class Limits:
+    """The limits of one project.
+
+    :param values: {name in LIMITS: number}
+    """
+
+    def __init__(self, values: Mapping[str, int]) -> None:
+        self._values = values
+
+    def get(self, name: str) -> int | None:
+        """Return the limit, None if there is none."""
+        value = self._values[name]
+        return None if value < 0 else value
+
+    def check(self, name: str, asked: int, used: int = 0) -> None:
+        """Refuse what goes beyond a limit.
+
+        :raises LimitExceeded:
+        """
+        allowed = self.get(name)
+        if allowed is not None and used + asked > allowed:
+            raise LimitExceeded(
+                f"The limit {name} would be exceeded: {allowed} allowed, "
+                f"{used} used, {asked} asked for."
+            )
+
+    def check_request(
+        self, quantity: int, duration_s: int, in_s: int
+    ) -> None:
+        """Refuse what would be too much whenever it starts.
+
+        :param in_s: how far ahead it may begin at the earliest
+        """
+        self.check("max_hosts", quantity)
+        self.check("max_duration_s", duration_s)
+        self.check("max_advance_s", in_s)
+
+    def check_usage(
+        self,
+        quantity: int,
+        start_s: int,
+        end_s: int,
+        others: Collection[model.Reservation],
+    ) -> None:
+        """Refuse what would be too much with what the project has.
+
+        :param others: its other open Reservations
+        """
+        self.check("max_reservations", 1, len(others))
+        self.check_hosts(quantity, start_s, end_s, others)
+
+    def check_hosts(
+        self,
+        quantity: int,
+        start_s: int,
+        end_s: int,
+        others: Collection[model.Reservation],
+    ) -> None:
+        """Refuse more hosts at once than the project may have."""
+        if self.get("max_hosts") is not None:
+            self.check(
+                "max_hosts",
+                quantity,
+                admission.hosts_at_once(others, start_s, end_s),
+            )

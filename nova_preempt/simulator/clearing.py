@@ -1,0 +1,141 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers that are cleared away once their reservation is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import cleanup
+from nova_preempt.core.reservation import drain
+from nova_preempt.core.reservation import model
+from nova_preempt.simulator import endings
+from nova_preempt.simulator import reservations
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+
+#: How Nova's record of a server says what it is in the middle of.
+_SHOWN = {
+    State.BOOTING: ('building', 'spawning'),
+    State.RUNNING: ('active', None),
+    State.NOTICE: ('active', None),
+    State.STOPPED: ('stopped', None),
+}
+_KINDS = {'force_delete': 'delete', 'shelve': 'shelve'}
+
+
+class Clearing:
+    """Of all reservations.
+
+    :param parts: a run.Parts
+    :param book: a reservations.Book
+    :param ends: an endings.Endings
+    """
+
+    def __init__(self, parts: Any, book: reservations.Book,
+                 ends: endings.Endings) -> None:
+        self._parts = parts
+        self._book = book
+        self._ends = ends
+        self._since: dict[str, int] = {}
+
+    def begin(self, reservation: model.Reservation) -> None:
+        """One is over: clear its hosts."""
+        self._book.over[reservation.uuid] = reservation
+        self._look(reservation.uuid)
+
+    def _own(self, reservation: model.Reservation) -> Iterator[Server]:
+        """Its servers that have something on its hosts."""
+        running = {uuid: each for uuid, each in self._book.opened.items()
+                   if each.ready_at is not None}
+        hosts = self._parts.cloud.by_name()
+        for assignment in reservation.hosts:
+            host = hosts[assignment.host]
+            for uuid in list(host.allocations):
+                server = self._parts.servers.get(uuid)
+                if server is not None and server.host is host and (
+                        cleanup.fate(
+                            reservation, assignment,
+                            [server.boot.reservation], running,
+                            preemptible=server.kind.terms is not None)
+                        is cleanup.Fate.END):
+                    yield server
+
+    def _look(self, uuid: str) -> None:
+        reservation = self._book.over[uuid]
+        found = list(self._own(reservation))
+        now_us = self._parts.events.now_us
+        left = [server for server in found
+                if server.state is not State.WAITING]
+        since_us = now_us
+        if left:
+            since_us = self._since.setdefault(uuid, now_us)
+        options = self._parts.options.reservations
+        step = cleanup.step(
+            cleanup.State(bool(left), bool(found) and not left,
+                          asked_s=(now_us - since_us) / SECOND),
+            options.end_timeout_s)
+        if step is cleanup.Step.RELEASE:
+            del self._book.over[uuid]
+            self._since.pop(uuid, None)
+            if left:
+                self._parts.report.reservation('not cleared', uuid)
+            return
+        if step is cleanup.Step.END:
+            for server in left:
+                self._end(server, reservation.end_action)
+        self._parts.events.add(now_us + round(drain.IDLE_S * SECOND),
+                               Turn.LOOK, self._look, uuid)
+
+    def _end(self, server: Server, end_action: str) -> None:
+        shown = _SHOWN.get(server.state)
+        call = shown and cleanup.call(end_action, *shown)
+        if not call:
+            return
+        parts = self._parts
+        in_notice = server.state is State.NOTICE
+        # What has been stopped to give way holds nothing that it asked for.
+        holds = server.state is not State.STOPPED
+        if not holds:
+            server.epoch += 1
+        elif server.state is State.BOOTING:
+            parts.report.mark(server, Kind.EVICTED)
+            server.epoch += 1
+        else:
+            self._ends.suspend(server)
+        server.state = State.ENDING
+        parts.events.add(
+            parts.events.now_us + parts.drawn.us(_KINDS[call]), Turn.END,
+            self._is_cleared, server, server.epoch, call, holds)
+        if in_notice:
+            self._ends.left(server)
+
+    def _is_cleared(self, server: Server, epoch: int, call: str,
+                    holds: bool) -> None:
+        if server.epoch != epoch:
+            return
+        parts = self._parts
+        if holds:
+            parts.report.hold(server, -1)
+        parts.cloud.take_away(server.host, server.boot.id)
+        was_deleted = server.state is State.DELETED
+        parts.report.note('cleared', server, host=server.host.name)
+        if was_deleted or call == 'force_delete':
+            server.state = State.OVER
+            parts.report.mark(server, Kind.ENDED)
+            parts.forget(server)
+        else:
+            server.state = State.SHELVED

@@ -1,0 +1,128 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Normal servers that are moved away from hosts that are reserved.
+
+One that is moved takes its place on the other host at once, and gives up the
+old one once it is there; meanwhile it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import drain
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class _Move:
+    """Of one server.
+
+    :ivar shadow: what asks for a host in its name, and takes it
+    :ivar has_host: whether that is free of others
+    """
+
+    server: Server
+    shadow: Server
+    has_host: bool = False
+
+
+class Moves:
+    """Those that are under way.
+
+    :param parts: a run.Parts
+    :param decide: called with a Server that needs a host
+    :param not_wanted: called with one that waits, and needs it no more
+    """
+
+    def __init__(self, parts: Any, decide: Callable[[Server], None],
+                 not_wanted: Callable[[Server], None]) -> None:
+        self._parts = parts
+        self._decide = decide
+        self._not_wanted = not_wanted
+        self._moves: dict[str, _Move] = {}
+        self._failed: dict[str, int] = {}
+
+    def has(self, server: Server) -> bool:
+        """Whether a server is being moved."""
+        return server.boot.id in self._moves
+
+    def has_failed(self, server: Server) -> bool:
+        """Whether the last attempt to move it came to nothing."""
+        return server.boot.id in self._failed
+
+    def move(self, server: Server) -> None:
+        """Ask for another host for one that runs."""
+        uuid = server.boot.id
+        now_us = self._parts.events.now_us
+        failed_us = self._failed.get(uuid)
+        if uuid in self._moves or (
+                failed_us is not None
+                and now_us - failed_us < drain.RETRY_S * SECOND):
+            return
+        shadow = Server(server.boot, server.kind, moves=server)
+        self._moves[uuid] = _Move(server, shadow)
+        self._decide(shadow)
+
+    def refused(self, shadow: Server) -> None:
+        """There is no host for it now."""
+        uuid = shadow.boot.id
+        shadow.state = State.OVER
+        del self._moves[uuid]
+        self._failed[uuid] = self._parts.events.now_us
+        self._parts.report.note('not moved', shadow.moves)
+
+    def begin(self, shadow: Server) -> None:
+        """Its new host is there for it."""
+        move = self._moves[shadow.boot.id]
+        move.has_host = True
+        shadow.state = State.BOOTING
+        self._parts.events.add(
+            self._parts.events.now_us + self._parts.drawn.us('migrate'),
+            Turn.STEP, self._is_there, move, shadow.epoch)
+
+    def _is_there(self, move: _Move, epoch: int) -> None:
+        server, shadow = move.server, move.shadow
+        if shadow.epoch != epoch:
+            return
+        self._forget(server)
+        parts = self._parts
+        parts.report.hold(server, -1)
+        parts.cloud.take_away(server.host, server.boot.id)
+        server.host = shadow.host
+        shadow.state = State.OVER
+        parts.report.note('moved', server, host=server.host.name)
+
+    def over(self, server: Server) -> None:
+        """One that may be on its way is over."""
+        move = self._moves.get(server.boot.id)
+        self._forget(server)
+        if move is None:
+            return
+        shadow = move.shadow
+        waits = shadow.state is State.WAITING
+        shadow.state = State.OVER
+        shadow.epoch += 1
+        if waits:
+            self._not_wanted(shadow)
+        if shadow.host is not None:
+            self._parts.report.hold(shadow, -1)
+            self._parts.cloud.take_away(shadow.host, shadow.boot.id)
+
+    def _forget(self, server: Server) -> None:
+        self._moves.pop(server.boot.id, None)
+        self._failed.pop(server.boot.id, None)

@@ -1,0 +1,361 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reservations of hosts: who gets which, when, and what others may take.
+
+When hosts are free, which of them are given and what may be asked for is the
+core's to say, as it is where a request may go; see emptying for what is done
+so that hosts are empty in time, and clearing for what follows.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import places
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import admission
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import lease_events
+from nova_preempt.core.reservation import leases
+from nova_preempt.core.reservation import limits
+from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import properties
+from nova_preempt.simulator import servers
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.setting import HostKind
+from nova_preempt.simulator.setting import Setting
+from nova_preempt.simulator.traces.model import Reserve
+
+_DAY_US = 86400 * SECOND
+_BEGIN_S = model.to_s(servers.EPOCH.replace(tzinfo=None))
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """A host as those see it who give hosts to reservations."""
+
+    name: str
+    kind: HostKind
+    properties: dict[str, Any]
+
+
+class Refused(Exception):
+    """No hosts are given; the message says why."""
+
+
+class Book:
+    """The reservations that there are, and their hosts.
+
+    :param parts: a run.Parts
+    :ivar opened: {id: Reservation} of those that are not over
+    :ivar over: those whose servers are still to be cleared away
+    :ivar leases: what others are told of them
+    :ivar hosts: {name: Known}
+    """
+
+    def __init__(self, parts: Any, setup: Setting) -> None:
+        self._parts = parts
+        self.opened: dict[str, model.Reservation] = {}
+        self.over: dict[str, model.Reservation] = {}
+        self.leases = leases.Leases()
+        self._setup = setup
+        self._hosts: dict[str, Known] | None = None
+        # A reservation that has begun: its hosts; a host: its own servers.
+        self._begun: dict[str, int] = {}
+        self._own: dict[tuple[str, str], int] = {}
+
+    @property
+    def hosts(self) -> dict[str, Known]:
+        """{name: Known}."""
+        if self._hosts is None:
+            self._hosts = {
+                host.name: Known(host.name, kind, _properties(
+                    host.name, kind))
+                for kind in self._setup.hosts for host in kind.hosts()}
+        return self._hosts
+
+    def now(self) -> datetime.datetime:
+        """Return the time as reservations have it."""
+        return servers.at(self._parts.events.now_us).replace(tzinfo=None)
+
+    def now_s(self) -> int:
+        return _BEGIN_S + self._parts.events.now_us // SECOND
+
+    def put(self, reservation: model.Reservation) -> None:
+        """Note what one has become."""
+        uuid = reservation.uuid
+        if reservation.status in model.OPEN:
+            self.opened[uuid] = reservation
+            self.leases = self.leases.updated([leases.of(reservation)])
+        elif self.opened.pop(uuid, None) is not None:
+            self.leases = self.leases.updated((), [uuid])
+        if uuid in self._begun:
+            self._count_hosts(reservation)
+
+    def view(self) -> leases.LeaseView:
+        """Return what a request is told."""
+        return leases.LeaseView(self.leases, True, False, self.now_s())
+
+    # -- how much is reserved, and used ------------------------------------
+
+    def begin(self, reservation: model.Reservation) -> None:
+        """Count its hosts from now on."""
+        self._begun[reservation.uuid] = 0
+        self._count_hosts(reservation)
+
+    def _count_hosts(self, reservation: model.Reservation) -> None:
+        held = (len(reservation.held)
+                if reservation.status in model.OPEN else 0)
+        change = held - self._begun[reservation.uuid]
+        self._begun[reservation.uuid] = held
+        if change:
+            self._parts.report.level('hosts reserved', change)
+
+    def hold(self, server: Server, sign: int) -> None:
+        """A server that names a reservation takes its place, or leaves."""
+        key = server.boot.reservation, server.host.name
+        count = self._own.get(key, 0) + sign
+        if count:
+            self._own[key] = count
+        else:
+            del self._own[key]
+        if count == (sign > 0):
+            self._parts.report.level('hosts reserved and used', sign)
+
+
+def _properties(name: str, kind: HostKind) -> dict[str, Any]:
+    """What queries see of a host."""
+    totals = {resource_class: inventory.total for resource_class, inventory
+              in kind.inventories.items()}
+    found = properties.of_host({
+        'hypervisor_hostname': name, 'state': 'up', 'status': 'enabled',
+        'service': {'host': name}, 'vcpus': totals.get('VCPU'),
+        'memory_mb': totals.get('MEMORY_MB'),
+        'local_gb': totals.get('DISK_GB')}, None, (), totals, ())
+    if kind.figures.flops_per_watt is not None:
+        found[properties.FLOPS_PER_WATT] = kind.figures.flops_per_watt
+    return found
+
+
+class Reservations:
+    """Grants them, and has them begin and end.
+
+    :param parts: a run.Parts
+    :param book: a Book
+    :param emptying: an emptying.Emptying
+    :param clear: called with a Reservation that is over
+    """
+
+    def __init__(self, parts: Any, book: Book, emptying: Any,
+                 clear: Callable[[model.Reservation], None]) -> None:
+        self._parts = parts
+        self._options = parts.options.reservations
+        self._book = book
+        self._emptying = emptying
+        self._clear = clear
+        self._ids: set[str] = set()
+        self._made: dict[str, collections.deque[int]] = {}
+        # lead: (leases, until when, mask)
+        self._masks: dict[float, tuple[leases.Leases, float, Any]] = {}
+
+    # -- what users do -----------------------------------------------------
+
+    def ask(self, event: Reserve) -> None:
+        """Grant one, or refuse it."""
+        report = self._parts.report
+        self._ids.add(event.id)
+        report.reservation('asked', event.id, hosts=event.hosts)
+        try:
+            found = self._grant(event)
+        except (Refused, admission.BadWindow,
+                limits.LimitExceeded) as exc:
+            report.reservation('refused', event.id, why=str(exc))
+            return
+        report.reservation(
+            'granted', event.id, hosts=len(found.hosts),
+            start=found.start_s - _BEGIN_S, end=found.end_s - _BEGIN_S,
+            on=list(found.held))
+        self._book.put(found)
+        for moment in lease_events.moments(found):
+            self._add(moment)
+        self._emptying.watch(found.uuid)
+
+    def _grant(self, event: Reserve) -> model.Reservation:
+        """Return it as the API would grant it."""
+        options = self._options
+        if options is None:
+            raise Refused('reservations are off')
+        now_s = self._book.now_s()
+        window = admission.asked_window(
+            now_s, *(None if each is None else _BEGIN_S + each
+                     for each in (event.start_s, event.end_s)),
+            event.duration_s)
+        allowed = limits.Limits(options.limits)
+        allowed.check_request(event.hosts, window.duration_s,
+                              window.start_s - now_s)
+        matches = host_query.parse(event.query).matches
+        hosts = admission.candidates(
+            [admission.Offer(host.name, host.kind.figures.flops_per_watt,
+                             self._emptying.is_vacant(host.name))
+             for host in self._book.hosts.values()
+             if self._emptying.is_usable(host.name)
+             and matches(host.properties)],
+            self._book.leases.busy, self._emptying.is_reservable,
+            now_s + options.evacuation_lead_s)
+        made = self._made.setdefault(event.project, collections.deque())
+        while made and made[0] <= self._parts.events.now_us - _DAY_US:
+            made.popleft()
+        allowed.check('max_created_per_day', 1, len(made))
+        found = calendar.find(
+            hosts, window_start_s=window.start_s,
+            window_end_s=admission.last_end_s(
+                window.end_s, now_s, window.duration_s,
+                allowed.get('max_advance_s')),
+            duration_s=window.duration_s, quantity=event.hosts,
+            ranking=options.ranking)
+        if found is None:
+            raise Refused(
+                f'no {event.hosts} of {len(hosts)} matching hosts are free '
+                f'for {window.duration_s} s')
+        allowed.check_usage(
+            event.hosts, found.start_s, found.end_s,
+            [each for each in self._book.opened.values()
+             if each.project_id == event.project])
+        made.append(self._parts.events.now_us)
+        start_at, end_at = map(model.from_s, (found.start_s, found.end_s))
+        return model.Reservation(
+            event.id, event.project, event.hosts, window.duration_s,
+            model.from_s(window.start_s),
+            event.end_action or options.end_action, 0,
+            host_properties=event.query, start_at=start_at, end_at=end_at,
+            hosts=tuple(model.Assignment(host, start_at, end_at)
+                        for host in sorted(found.hosts)))
+
+    def give_up(self, uuid: str) -> None:
+        """Its owner wants it no more."""
+        reservation = self._book.opened.get(uuid)
+        if reservation is None:
+            return
+        now = self._book.now().replace(microsecond=0)
+        found = admission.cancel(reservation, model.to_s(now))
+        if found is admission.Cancel.NEVER_STARTS:
+            self._finish(dataclasses.replace(
+                reservation, status=model.CANCELLED), 'cancelled')
+        elif found is admission.Cancel.ENDS_NOW:
+            self._book.put(dataclasses.replace(reservation, end_at=now))
+            self._happen(lease_events.Kind.END, uuid)
+
+    def has(self, uuid: str) -> bool:
+        """Whether one of this id was ever asked for."""
+        return uuid in self._ids
+
+    # -- what happens at its time ------------------------------------------
+
+    def _add(self, moment: lease_events.Moment) -> None:
+        when, kind, uuid = moment
+        if kind is lease_events.Kind.BEFORE_END:
+            # Nobody listens to the bus.
+            return
+        at_us = (model.to_s(when) - _BEGIN_S) * SECOND
+        self._parts.events.add(
+            max(self._parts.events.now_us, at_us),
+            Turn.END if kind is lease_events.Kind.END else Turn.STEP,
+            self._happen, kind, uuid)
+
+    def _happen(self, kind: lease_events.Kind, uuid: str) -> None:
+        reservation = self._book.opened.get(uuid)
+        if reservation is None:
+            return
+        if kind is lease_events.Kind.START:
+            self._book.begin(reservation)
+            self._emptying.look(uuid)
+            return
+        changes = lease_events.change(reservation, kind, self._book.now())
+        if changes:
+            never = reservation.ready_at is None
+            self._finish(dataclasses.replace(reservation, **changes),
+                         'never started' if never else 'ended')
+
+    def _finish(self, reservation: model.Reservation, event: str) -> None:
+        self._book.put(reservation)
+        self._parts.report.reservation(event, reservation.uuid)
+        self._emptying.forget(reservation.uuid)
+        self._clear(reservation)
+
+    # -- where servers may go ----------------------------------------------
+
+    def where(self, server: Server) -> tuple[Any, str]:
+        """Return (a mask of the hosts that a server may go to, why none).
+
+        The mask is None if it may go to all.
+        """
+        boot = server.boot
+        if boot.reservation:
+            answer = self._book.view().answer([boot.reservation],
+                                              boot.project)
+            return self._parts.cloud.mask(answer.hosts), answer.reason
+        if server.moves is not None:
+            # Nowhere but elsewhere.
+            here = self._parts.cloud.mask([server.moves.host.name])
+            return self._nobodys(server) & ~here, ''
+        if not self._book.leases.busy:
+            return None, ''
+        return self._nobodys(server), ''
+
+    def _nobodys(self, server: Server) -> Any:
+        """A mask of the hosts that it may have for as long as it must."""
+        terms = server.kind.terms
+        return self._open_for(self._options.guard.lead_s(
+            terms is not None, terms.minimum_runtime_s if terms else 0,
+            terms.notice_s if terms else None))
+
+    def _open_for(self, lead_s: float) -> Any:
+        """A mask of the hosts that are nobody's for so long."""
+        book = self._book
+        now_s = book.now_s()
+        known = self._masks.get(lead_s)
+        if known is not None and known[0] is book.leases and now_s < known[1]:
+            return known[2]
+        view = book.view()
+        closed = []
+        until_s = float('inf')
+        for name, busy in book.leases.busy.items():
+            if view.may_take(name, lead_s):
+                until_s = min(until_s, now_s + view.free_s(name) - lead_s)
+            else:
+                closed.append(name)
+                until_s = min(until_s, next(
+                    (end_s for _, end_s in busy if end_s > now_s), until_s))
+        mask = ~self._parts.cloud.mask(closed)
+        if known is not None and known[0] is not book.leases:
+            self._masks = {}
+        self._masks[lead_s] = (book.leases, until_s, mask)
+        return mask
+
+    def places(self) -> places.Places | None:
+        """Return what the backlog is told, None if nobody may reserve."""
+        if self._options is None:
+            return None
+        return places.Places(self._book.view(), self._options.guard)
+
+    def needed(self, within_s: float) -> dict[str, float]:
+        """Return {host: in how many seconds it is needed}, 0 for now."""
+        now_s = self._book.now_s()
+        return {name: max(0.0, start_s - now_s) for name, start_s
+                in self._book.leases.needed(
+                    now_s, now_s + int(within_s)).items()}

@@ -1,0 +1,92 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Servers that were stopped to give way, and what they keep on their hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nova_preempt.core import actions
+from nova_preempt.core import expiry
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+
+
+class Stopped:
+    """All of them.
+
+    :param parts: a run.Parts
+    """
+
+    def __init__(self, parts: Any) -> None:
+        self._parts = parts
+
+    def keep(self, victim: Server) -> None:
+        """One has been stopped: it keeps its disk for a while."""
+        parts = self._parts
+        kept = actions.kept(victim.kind.resources, actions.STOP)
+        if kept:
+            parts.cloud.put(victim.host, victim.boot.id, kept)
+        parts.events.add(
+            parts.events.now_us + parts.options.stop_retention_s * SECOND,
+            Turn.LOOK, self._retention_is_over, victim, victim.epoch)
+
+    def _retention_is_over(self, victim: Server, epoch: int) -> None:
+        if victim.epoch != epoch or victim.state is not State.STOPPED:
+            return
+        stopped_s = (self._parts.events.now_us - victim.since_us) / SECOND
+        if not expiry.is_kept(stopped_s,
+                              self._parts.options.stop_retention_s):
+            self.forget(victim)
+            self._parts.report.note('deleted', victim)
+            self._parts.report.lost(victim, victim.ran_us)
+
+    def forget(self, victim: Server) -> None:
+        """One is deleted; what it had kept is free."""
+        self._free(victim)
+        victim.state = State.OVER
+        self._parts.report.mark(victim, Kind.ENDED)
+        self._parts.forget(victim)
+
+    def _free(self, victim: Server) -> None:
+        uuid = victim.boot.id
+        if uuid in victim.host.allocations:
+            self._parts.cloud.take_away(victim.host, uuid)
+
+    def offload(self, victim: Server, done: Callable[..., None],
+                *more: Any) -> None:
+        """Shelve one, so that nothing of it is left; no notice is needed.
+
+        :param done: called with ``more``, the server, and whether it returns
+        """
+        victim.state = State.ENDING
+        victim.epoch += 1
+        self._parts.events.add(
+            self._parts.events.now_us + self._parts.drawn.us('shelve'),
+            Turn.END, self._is_offloaded, victim, done, more)
+
+    def _is_offloaded(self, victim: Server, done: Callable[..., None],
+                      more: tuple[Any, ...]) -> None:
+        returns = False
+        if victim.state is State.DELETED:
+            self.forget(victim)
+        else:
+            self._free(victim)
+            victim.state = State.SHELVED
+            self._parts.report.note('shelved', victim,
+                                    host=victim.host.name)
+            returns = victim.kind.terms.restore
+        done(*more, victim, returns)

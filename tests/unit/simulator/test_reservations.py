@@ -1,0 +1,315 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reservations in simulations."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.reservation import leases
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run
+from nova_preempt.simulator import setting
+from nova_preempt.simulator.traces import model
+from tests.unit.simulator import small
+from tests.unit.simulator import test_power
+
+#: As by default, but for hosts that anybody may reserve.
+RESERVATIONS = setting.Reservations(
+    leases.Guard(3600, NoticeRule(30), eligibility.Rules(), 120, 0), 3600,
+    reservable_default=True)
+
+
+def reserve(at_s, id, start_s, for_s, hosts=1, **values):
+    return model.Reserve(at_s * SECOND, id, hosts, start_s,
+                         duration_s=for_s, **values)
+
+
+def simulated(*trace, hosts=2, reservations=RESERVATIONS, until_s=40_000,
+              terms=None, **values):
+    """(what has happened, the figures of reservations, the summary)."""
+    cloud = small.cloud(hosts, spread=False, terms=terms)
+    cloud = dataclasses.replace(cloud, delays=dataclasses.replace(
+        small.DELAYS, migrate=delays.Delay('constant:60')))
+    records = []
+    simulation = run.Simulation(
+        cloud, small.options(reservations=reservations, **values), 0,
+        records.append)
+    summary = simulation.run(trace, until_s * SECOND)
+    return [f'{item["t"]:g} {item["event"]} {item["id"]}'
+            for item in records if not item['event'].endswith('asked')], (
+        summary.get('reservations', {})), summary
+
+
+def lines(found, *ids):
+    """Those of what has happened that are about one of these."""
+    return [line for line in found if line.rpartition(' ')[2] in ids]
+
+
+class TestGranted(unittest.TestCase):
+
+    def test_from_its_grant_to_its_end(self):
+        found, figures, _ = simulated(
+            reserve(0, 'r', 10_000, 5000),
+            small.boot(12_000, 'own', 4, reservation='r'))
+        self.assertEqual([
+            '0 reservation granted r', '10000 reservation started r',
+            '12000 placed own', '12010 active own',
+            '15000 reservation ended r', '15005 cleared own'], found)
+        self.assertEqual({
+            'asked': 1, 'granted': 1, 'started': 1, 'ended': 1,
+            'late_s': 0.0, 'host_hours': round(5000 / 3600, 3),
+            'host_hours_used': round(3005 / 3600, 3)}, figures)
+
+    def test_deleted_at_its_end(self):
+        found, _, summary = simulated(
+            reserve(0, 'r', 1000, 1000, end_action='delete'),
+            small.boot(1500, 'own', 4, reservation='r'),
+            small.end(9000, 'own'))
+        self.assertEqual('2002 cleared own', found[-1])
+        self.assertEqual(502 / 40_000 / 2,
+                         summary['used']['normal']['VCPU'])
+
+    def test_given_up(self):
+        for at_s, event, hours in ((5000, 'cancelled', 0.0),
+                                   (13_600, 'ended', 1.0)):
+            with self.subTest(event):
+                found, figures, _ = simulated(
+                    reserve(0, 'r', 10_000, 5000), small.end(at_s, 'r'),
+                    small.boot(14_000, 'other', 4),
+                    small.boot(14_000, 'another', 4))
+                self.assertIn(f'{at_s} reservation {event} r', found)
+                self.assertEqual(1, figures[event])
+                self.assertEqual(hours, figures['host_hours'])
+                self.assertIn('14000 placed another', found)
+
+    def test_why_it_is_refused(self):
+        why = {
+            'no 3 of 2 matching hosts': reserve(0, 'r', 1000, 10, hosts=3),
+            'has passed': reserve(1000, 'r', 10, 10),
+            'max_hosts': reserve(0, 'r', 1000, 10, hosts=2),
+            'no 1 of 0 matching': reserve(
+                0, 'r', 1000, 10, query=['>', '$inventory.VCPU', 4])}
+        limited = dataclasses.replace(RESERVATIONS, limits={
+            **RESERVATIONS.limits, 'max_hosts': 1})
+        for text, event in why.items():
+            with self.subTest(text):
+                self.assertIn(text, refusal(
+                    event, limited if text == 'max_hosts'
+                    else RESERVATIONS))
+        self.assertIn('off', refusal(reserve(0, 'r', 1000, 10), None))
+        self.assertIn('no 1 of 0', refusal(
+            reserve(0, 'r', 1000, 10), dataclasses.replace(
+                RESERVATIONS, reservable_default=False)))
+
+    def test_one_after_the_other(self):
+        """Of overlapping ones the second is later, or not at all."""
+        found, figures, _ = simulated(
+            reserve(0, 'a', 1000, 1000, hosts=2),
+            reserve(0, 'b', 1500, 1000, hosts=1),
+            model.Reserve(0, 'c', 1, 1500, 2200, 600))
+        self.assertEqual(
+            ['0 reservation granted a', '0 reservation granted b',
+             '0 reservation refused c', '1000 reservation started a',
+             '2000 reservation ended a', '2000 reservation started b',
+             '3000 reservation ended b'], found)
+        self.assertEqual(round(3000 / 3600, 3), figures['host_hours'])
+
+    def test_longer_than_the_trace(self):
+        found, figures, _ = simulated(
+            reserve(0, 'r', 1000, 10**8), until_s=4600)
+        self.assertEqual('1000 reservation started r', found[-1])
+        self.assertEqual(1.0, figures['host_hours'])
+
+    def test_an_id_is_used_once(self):
+        for second in (reserve(10, 'r', 1000, 10), small.boot(10, 'r')):
+            with self.assertRaisesRegex(run.SimulationError, 'r is asked'):
+                simulated(reserve(0, 'r', 1000, 10), second)
+
+
+def refusal(event, reservations):
+    """Why it is refused."""
+    records = []
+    run.Simulation(
+        small.cloud(2), small.options(reservations=reservations), 0,
+        records.append).run([event])
+    (why,) = (item['why'] for item in records
+              if item['event'] == 'reservation refused')
+    return why
+
+
+class TestWhoMayGoThere(unittest.TestCase):
+
+    def test_nobody_else(self):
+        found, _, _ = simulated(
+            reserve(0, 'r', 5000, 1000, project='p'),
+            # Short of the guard, by what its notice needs, and within it.
+            small.boot(1399, 'before', 4, for_s=10),
+            small.boot(1400, 'normal', 4, for_s=10),
+            small.boot(4810, 'spot', 4, spot=True, for_s=10),
+            small.boot(4825, 'late', 4, spot=True, for_s=10),
+            small.boot(5500, 'other', 4, project='p', for_s=10),
+            small.boot(5600, 'thief', reservation='r', project='q'),
+            small.boot(6000, 'after', 4, for_s=10), hosts=1)
+        placed = [line.rpartition(' ')[2] for line in found
+                  if ' placed ' in line]
+        self.assertEqual(['before', 'spot', 'after'], placed)
+
+    def test_its_owner_when_it_has_begun(self):
+        found, _, _ = simulated(
+            reserve(0, 'r', 5000, 1000),
+            small.boot(4999, 'early', reservation='r'),
+            small.boot(5000, 'own', reservation='r'),
+            small.boot(6000, 'late', reservation='r'))
+        self.assertEqual(['4999 refused early'], lines(found, 'early'))
+        self.assertEqual('5000 placed own', lines(found, 'own')[0])
+        self.assertEqual(['6000 refused late'], lines(found, 'late'))
+
+    def test_one_that_nobody_knows(self):
+        found, figures, _ = simulated(
+            small.boot(0, 'one', reservation='r'), reservations=None)
+        self.assertEqual(['0 refused one'], found)
+        self.assertEqual({}, figures)
+
+
+class TestEmptied(unittest.TestCase):
+
+    def test_preemptible_servers_get_their_notice(self):
+        """As late as can be: 30 s, 120 s to end, and 30 s to spare."""
+        found, figures, _ = simulated(
+            small.boot(0, 'spot', 4, spot=True),
+            reserve(10, 'r', 5000, 1000), hosts=1)
+        self.assertEqual(
+            ['0 placed spot', '10 active spot', '4820 notice spot',
+             '4852 deleted spot'], lines(found, 'spot'))
+        self.assertIn('5000 reservation started r', found)
+        self.assertNotIn('late', figures)
+
+    def test_who_would_be_stopped_is_shelved(self):
+        found, _, _ = simulated(
+            small.boot(0, 'spot', 4, spot=True),
+            reserve(10, 'r', 5000, 1000), hosts=1,
+            terms=setting.Terms(action='stop', restore=True))
+        self.assertEqual(['4820 notice spot', '4855 shelved spot'],
+                         lines(found, 'spot')[2:4])
+        self.assertTrue(found[-1].endswith(' back spot'))
+
+    def test_who_was_stopped_is_offloaded(self):
+        found, _, _ = simulated(
+            dataclasses.replace(
+                small.boot(0, 'spot', 4, spot=True, for_s=20_000),
+                resources={'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
+            small.boot(100, 'normal', 4, for_s=100),
+            reserve(300, 'r', 5000, 1000), hosts=1,
+            terms=setting.Terms(action='stop'))
+        self.assertEqual(
+            ['133 stopped spot', '4825 shelved spot'],
+            [line for line in lines(found, 'spot') if 'ed spot' in line][1:])
+        self.assertIn('5000 reservation started r', found)
+
+    def test_moved_from_where_they_are(self):
+        """Only one host can be reserved, and a server is on it."""
+        found, summary = self.moved(small.boot(0, 'one', 2, for_s=20_000))
+        self.assertEqual(
+            ['0 placed one', '10 active one', '4100 moving one',
+             '4160 moved one', '20010 finished one'], lines(found, 'one'))
+        self.assertIn('5000 reservation started r', found)
+        self.assertEqual(1, summary['classes']['normal']['moved'])
+
+    def test_others_end_for_who_is_moved(self):
+        found, _ = self.moved(
+            small.boot(0, 'one', 4, for_s=20_000),
+            small.boot(50, 'spot', 4, spot=True))
+        self.assertEqual(
+            ['4100 moving one', '4192 moved one'],
+            lines(found, 'one')[2:4])
+        self.assertIn('4132 deleted spot', found)
+        found, _ = self.moved(
+            small.boot(0, 'one', 4, for_s=20_000),
+            small.boot(50, 'spot', 4, spot=True), may_migrate=False)
+        self.assertIn('4100 not moved one', found)
+
+    def test_its_owner_deletes_it_on_its_way(self):
+        for at_s in (4120, 4150):
+            found, _ = self.moved(
+                small.boot(0, 'one', 4),
+                small.boot(50, 'spot', 4, spot=True),
+                small.end(at_s, 'one'),
+                small.boot(9000, 'big', 4, for_s=10))
+            self.assertEqual(f'{at_s} ended one', lines(found, 'one')[-1])
+            self.assertIn('9000 placed big', found)
+            self.assertIn('5000 reservation started r', found)
+
+    def test_late_where_nobody_can_be_moved(self):
+        """A host that does not become empty is lost in the end."""
+        found, figures, _ = simulated(
+            small.boot(0, 'one', 4, for_s=20_000),
+            reserve(100, 'r', 5000, 10_000), hosts=1)
+        self.assertIn('4100 not moved one', found)
+        self.assertNotIn('started', figures)
+        self.assertEqual(1, figures['never started'])
+        self.assertEqual(0.0, figures['host_hours_used'])
+
+    def test_another_host_in_its_place(self):
+        """What it was promised keeps a server beyond the start."""
+        found, figures, _ = simulated(
+            small.boot(0, 'a', 4, spot=True),
+            small.boot(0, 'b', 4, for_s=300),
+            reserve(10, 'r', 1000, 5000), hosts=2,
+            terms=setting.Terms(minimum_runtime_s=3500))
+        self.assertIn('1000 reservation started r', found)
+        self.assertEqual(1, figures['host replaced'])
+        self.assertNotIn('late', figures)
+
+    def test_with_fewer_hosts(self):
+        """One that cannot be emptied is lost, and found again."""
+        found, figures, _ = simulated(
+            small.boot(0, 'one', 4, for_s=20_000),
+            small.boot(0, 'two', 4, for_s=6000),
+            reserve(100, 'r', 5000, 40_000, hosts=2), hosts=2)
+        self.assertEqual(2, figures['host lost'])
+        self.assertEqual(2, figures['host added'])
+        self.assertEqual(1, figures['started'])
+        self.assertEqual(1, figures['late'])
+        self.assertEqual(1020.0, figures['late_s'])
+        self.assertIn('6020 reservation started r', found)
+
+    def test_sleeping_hosts_are_woken(self):
+        found, _ = test_power.simulated(
+            small.boot(1, 'one', 4),
+            reserve(1000, 'r', 3000, 1000),
+            until_s=4000, reservations=RESERVATIONS)
+        self.assertIn('35 asleep h-2', found)
+        woken = [line for line in found if ' waking ' in line]
+        self.assertEqual(1, len(woken), woken)
+        self.assertLess(2000, int(woken[0].split()[0]))
+        self.assertIn('3000 reservation started r', found)
+
+    def moved(self, *trace, **values):
+        cloud = small.cloud(1, 4)
+        first = dataclasses.replace(cloud.hosts[0], name='a',
+                                    reservable=True)
+        second = dataclasses.replace(cloud.hosts[0], name='b',
+                                     reservable=False)
+        cloud = dataclasses.replace(
+            cloud, hosts=(first, second), delays=dataclasses.replace(
+                small.DELAYS, migrate=delays.Delay('constant:60')))
+        records = []
+        simulation = run.Simulation(cloud, small.options(
+            reservations=RESERVATIONS, **values), 0, records.append)
+        trace = sorted((*trace, reserve(100, 'r', 5000, 1000)),
+                       key=lambda event: event.at_us)
+        summary = simulation.run(trace, 40_000 * SECOND)
+        return [f'{item["t"]:g} {item["event"]} {item["id"]}'
+                for item in records if item['event'] != 'asked'], summary
