@@ -58,8 +58,10 @@ class ClockKeeper:
         self._names = frozenset(table.names)
         self._overheads = overheads.Overheads(table.overhead_us)
         self._since = since.Since()
+        self._get_cells = get_cells
+        self._cells = {}          # uuid: CellMapping
         self._readings = readings.Readings(
-            get_cells, self._refresh_cell,
+            lambda: self._cells, self._refresh_cell,
             consequence='the clocks of its servers of a class stay as they '
                         'are until it can be read')
         self._writing = threading.Lock()
@@ -73,7 +75,19 @@ class ClockKeeper:
         unread = db.unread_of_requests(self._database, self._names)
         self._by_request = db.of_requests(self._database)
         self._unread = unread
+        self._cells = self._get_cells()
+        self._forget_cells()
         self._readings.read()
+
+    def _forget_cells(self):
+        """Forget what is known of cells that there are no more."""
+        gone = db.cells(self._database) - self._cells.keys()
+        if gone:
+            db.forget_cells(self._database, gone)
+            self._since.forget(self._cells.keys())
+            self._looked_at = {uuid: unread for uuid, unread
+                               in self._looked_at.items()
+                               if uuid not in gone}
 
     def _refresh_cell(self, cell):
         reading = self._since.begin(cell.uuid)

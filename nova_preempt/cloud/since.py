@@ -76,6 +76,12 @@ class Since:
             or (now - self._whole[cell_uuid]).total_seconds() > WHOLE_S)
         return Reading(cell_uuid, now, last, whole)
 
+    def forget(self, others):
+        """Forget the cells that are none of these: one may come back."""
+        for cell_uuid in self._last.keys() - others:
+            del self._last[cell_uuid]
+            self._whole.pop(cell_uuid, None)
+
     def is_outdated(self, reading):
         """Whether one that began later has succeeded meanwhile."""
         last = self._last.get(reading.cell_uuid)

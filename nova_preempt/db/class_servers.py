@@ -132,6 +132,14 @@ def looked_ago_s(database):
                     clock.now().label('now')))}
 
 
+def cells(database):
+    """The uuids of all cells of which anything is known."""
+    with database.reader() as session:
+        return set(session.execute(sa.union(
+            sa.select(_CELL.cell_uuid), sa.select(_SERVER.cell_uuid)
+        )).scalars())
+
+
 def of_requests(database, uuids=None):
     """{server uuid: class name} of servers that requests of a class have.
 
@@ -251,3 +259,12 @@ def forget(database, uuids):
     with database.writer() as session:
         for some in reservation_rows.batches(sorted(uuids)):
             session.execute(sa.delete(_SERVER).where(_SERVER.uuid.in_(some)))
+
+
+@retries.retried
+def forget_cells(database, uuids):
+    """Forget cells that there are no more, and the servers in them."""
+    with database.writer() as session:
+        for table in (_SERVER, _CELL):
+            session.execute(sa.delete(table).where(
+                table.cell_uuid.in_(sorted(uuids))))

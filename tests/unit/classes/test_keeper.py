@@ -75,8 +75,9 @@ class TestKeeper(unittest.TestCase):
         patch = mock.patch.object(keeper, 'nova_context', mock.MagicMock())
         patch.start()
         self.addCleanup(patch.stop)
+        self.cells = {CELL.uuid: CELL}
         self.keeper = keeper.ClockKeeper(
-            self.db, lambda: {CELL.uuid: CELL}, TABLE)
+            self.db, lambda: dict(self.cells), TABLE)
 
     def pieces(self, context, filters, attrs):
         """Nova changes none of them after the first look."""
@@ -100,6 +101,27 @@ class TestKeeper(unittest.TestCase):
             session.execute(sa.insert(backlog_models.BacklogServer).values(
                 uuid=uuid, request_uuid=uuid, boot=1, state=model.RUNNING,
                 since=AT))
+
+    def test_a_cell_is_removed(self):
+        """Nobody looks into it any more, and it would be late for ever."""
+        self.there = [instance('a', 'gold')]
+        self.look()
+        other = types.SimpleNamespace(uuid='cell2', identity='cell2')
+        self.cells[other.uuid] = other
+        self.there = [instance('b', 'gold')]
+        self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
+        self.assertEqual({CELL.uuid, 'cell2'},
+                         class_servers.looked_ago_s(self.db).keys())
+        found = class_servers.find(self.db)
+        self.assertEqual('cell2', found['b'].cell_uuid)
+        del self.cells[CELL.uuid]
+        self.assertEqual({'b': 'gold'}, self.look())
+        self.assertEqual({'cell2'},
+                         class_servers.looked_ago_s(self.db).keys())
+        # It may be back, and what is there is read anew.
+        self.cells[CELL.uuid] = CELL
+        self.there = [instance('a', 'gold')]
+        self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
 
     def test_of_which_class(self):
         self.ask('b', 'gold')
