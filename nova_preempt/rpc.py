@@ -54,13 +54,19 @@ def share_threads(server):
     return server
 
 
-def share_threads_of_nova():
-    """The same for the servers that Nova makes in this process."""
+def share_threads_of_nova(prepare):
+    """The same for the servers that Nova makes in this process.
+
+    :param prepare: called with nothing when there is one: all else of the
+        service is there by then
+    """
     make = nova_rpc.get_server
 
     @functools.wraps(make)
     def get_server(*args, **kwargs):
-        return share_threads(make(*args, **kwargs))
+        server = share_threads(make(*args, **kwargs))
+        prepare()
+        return server
 
     nova_rpc.get_server = get_server
 

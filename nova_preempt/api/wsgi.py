@@ -19,6 +19,8 @@ server whose configuration lacks something does not start.
 
 import os
 
+from nova_preempt import garbage
 from nova_preempt.api import entry
 
 application = entry.make_application(entry.arguments(os.environ))
+garbage.settle()

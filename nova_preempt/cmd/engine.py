@@ -31,6 +31,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
+from nova_preempt import garbage
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import service as backlog_service
@@ -150,6 +151,7 @@ def main():
     server.start()
     metrics.serve(CONF.preemption.metrics_port,
                   CONF.preemption.metrics_address, engine.health.report)
+    garbage.settle()
     LOG.info('nova-preempt-engine %s works.', CONF.host)
     engine.run()
     server.stop()

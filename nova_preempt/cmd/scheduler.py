@@ -25,6 +25,7 @@ from nova import service
 import nova.conf
 from oslo_messaging import opts
 
+from nova_preempt import garbage
 from nova_preempt import rpc
 
 # Requests that wait for the notice of their victims each hold a thread of the
@@ -48,7 +49,7 @@ def main():
     # by the binary's name, which stays nova-scheduler.
     service.SERVICE_MANAGERS['nova-scheduler'] = MANAGER
     allow_waiting(nova.conf.CONF)
-    rpc.share_threads_of_nova()
+    rpc.share_threads_of_nova(garbage.settle)
     return scheduler.main()
 
 

@@ -192,7 +192,9 @@ class TestThreads(base.ApiTestCase):
     def test_those_to_a_service_of_nova_do_too(self):
         self.enterContext(mock.patch.object(
             utils, 'concurrency_mode_threading', lambda: True))
-        rpc.share_threads_of_nova()
+        prepare = mock.Mock()
+        rpc.share_threads_of_nova(prepare)
         self.serve(nova_rpc.get_server(
             messaging.Target(topic='t', server='s'), [self.endpoint]))
+        prepare.assert_called_once_with()
         self.assert_shares_threads()

@@ -1,0 +1,34 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""When what nobody needs any more is collected.
+
+What is garbage in cycles, as Nova's objects often are, and has lived for a
+moment Python collects after some 70,000 more objects, and a quarter as many
+as there are. A service imports and sets up some 270,000, which stay for ever:
+what hundreds of requests have left would wait, as tens of megabytes.
+"""
+
+import gc
+
+
+def settle():
+    """Look only after what comes from now on, and more often.
+
+    For a service that is about to serve, in the process that does: not
+    before a fork.
+    """
+    gc.collect()
+    gc.freeze()
+    # So that it counts how many are left: hardly any.
+    gc.collect()
+    youngest, middle, _ = gc.get_threshold()
+    gc.set_threshold(youngest, middle, 1)

@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How much waits to be collected, in a process of its own."""
+
+import subprocess
+import sys
+import unittest
+
+# As many objects as a service has; then requests one after the other, some of
+# which are under way at a time. Each is a cycle. Prints how many are there at
+# most.
+SCRIPT = """
+import collections
+import gc
+from nova_preempt import garbage
+
+class Request:
+    there = most = 0
+
+    def __init__(self):
+        self.me = self
+        Request.there += 1
+        Request.most = max(Request.most, Request.there)
+
+    def __del__(self):
+        Request.there -= 1
+
+imported = [[] for _ in range(300_000)]
+gc.collect()
+if {settles}:
+    garbage.settle()
+under_way = collections.deque(maxlen=2000)
+for _ in range(200_000):
+    under_way.append(Request())
+print(Request.most)
+"""
+
+
+def most(settles):
+    return int(subprocess.run(
+        [sys.executable, '-c', SCRIPT.format(settles=settles)], check=True,
+        capture_output=True, text=True).stdout)
+
+
+class TestSettle(unittest.TestCase):
+
+    def test_little_waits_for_collection(self):
+        self.assertLess(most(settles=True), 20_000)
+
+    @unittest.skipIf(sys.version_info >= (3, 14),
+                     'it collects bit by bit anyway')
+    def test_without_it_much_does(self):
+        self.assertGreater(most(settles=False), 40_000)
