@@ -87,6 +87,20 @@ def of_class(server: Promised, name: str) -> Promised:
     return server
 
 
+def why_kept(server: Promised, action: str) -> str:
+    """Tell why a server must not end by an action, "" if it may.
+
+    The operator may have taken shelve from the list since it was promised to
+    come back.
+    """
+    return (
+        f"it is of class {server.class_name}, and would not come back after "
+        f"{action}"
+        if server.class_name and action != SHELVE
+        else ""
+    )
+
+
 def why_no_classes(actions: Sequence[str]) -> str:
     """Tell why there can be no classes with these actions, "" if they can.
 

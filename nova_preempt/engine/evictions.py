@@ -143,6 +143,10 @@ class Evictions:
         """Why it cannot end now, '' if it can."""
         return eviction_policy.why_not(server, self._process.options)
 
+    def why_kept(self, server):
+        """Why it must not end in whatever state it is, '' if it may."""
+        return eviction_policy.why_kept(server, self._process.options)
+
     def close(self):
         """Wait for nobody: what is open is for the next engine to repair."""
         self._stepper.close()

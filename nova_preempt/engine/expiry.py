@@ -14,6 +14,7 @@
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.core import actions as core_actions
 from nova_preempt.core import expiry as core
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
@@ -50,10 +51,11 @@ class Expiry:
         for server in self._servers.servers():
             limit_s = core.limit_s(server.maximum_runtime_s, of_all_s)
             # Most servers have none, and the rest takes a while.
-            if limit_s and core.is_over(
-                    server, limit_s,
-                    eviction_policy.get_action(server, actions),
-                    server.uptime_us(now)):
+            if not limit_s:
+                continue
+            action = eviction_policy.get_action(server, actions)
+            if core.is_over(server, limit_s, action, server.uptime_us(now)
+                            ) and not core_actions.why_kept(server, action):
                 self._end(server, limit_s)
 
     def _end(self, server, limit_s):

@@ -83,6 +83,8 @@ class Janitor:
                 consumer.project_id or server.project_id,
                 consumer.user_id or server.user_id)])
         except placement_api.Conflict:
+            if self._ends.why_kept(server):
+                return False
             try:
                 self._ends.begin(server, 'repair',
                                  'it ran without an allocation, and its '

@@ -65,7 +65,16 @@ def why_not(server, options):
 
     How long it has run is not asked: some ends do not depend on it.
     """
-    return get_rules(options).why_not(
+    return why_kept(server, options) or get_rules(options).why_not(
+        server, get_action(server, options.actions))
+
+
+def why_kept(server, options):
+    """Why a server must not end as it would now, '' if it may.
+
+    See core.actions.why_kept().
+    """
+    return core_actions.why_kept(
         server, get_action(server, options.actions))
 
 
@@ -73,10 +82,12 @@ def vacating_action(server, options):
     """The action after which nothing of a server is left on its host.
 
     That of its terms, unless it would keep its disk there or is not possible
-    now.
+    now. It has to leave: one that is promised to come back is shelved also
+    where the operator allows that no more.
     """
-    return core_actions.leaving(get_action(server, options.actions),
-                                server.vm_state)
+    return core_actions.leaving(
+        core_actions.SHELVE if why_kept(server, options)
+        else get_action(server, options.actions), server.vm_state)
 
 
 def get_guard(options, guard_s):

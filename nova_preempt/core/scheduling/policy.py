@@ -148,7 +148,7 @@ class Policy:
         come back, and does only if it is shelved.
         """
         action = self.action(server)
-        if server.class_name and action != actions.SHELVE:
+        if actions.why_kept(server, action):
             return False
         if server.pinned and action == actions.STOP:
             return False

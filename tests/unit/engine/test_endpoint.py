@@ -86,7 +86,10 @@ class TestSimulate(unittest.TestCase):
     def test_what_cannot_end(self):
         for values, why in (
                 ({'locked_by': 'admin'}, 'locked by an administrator'),
-                ({'task_state': 'rebuilding'}, 'it is rebuilding')):
+                ({'task_state': 'rebuilding'}, 'it is rebuilding'),
+                # The operator allows nothing after which it comes back.
+                ({'class_name': 'gold', 'action': 'shelve'},
+                 'it is of class gold')):
             with self.assertRaisesRegex(exceptions.AlreadyEnding, why):
                 self.simulate(**values)
         self.process.decisions.create_decision.assert_not_called()

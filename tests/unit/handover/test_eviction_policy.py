@@ -129,6 +129,22 @@ class TestTerms(unittest.TestCase):
             self.assertEqual(left, eviction_policy.vacating_action(
                 server(action=action, vm_state=vm_state), self.options),
                 (action, vm_state))
+        # Who is promised to come back is never deleted in its place, also
+        # where the operator has taken shelve from the list since.
+        self.options.actions = ['delete']
+        for class_name, left in (('gold', 'shelve'), ('', 'delete')):
+            self.assertEqual(left, eviction_policy.vacating_action(
+                server(action='shelve', class_name=class_name),
+                self.options))
+
+    def test_who_is_promised_to_come_back(self):
+        for allowed, possible in ((['stop', 'shelve'], True),
+                                  (['delete'], False), (['stop'], False)):
+            self.options.actions = allowed
+            self.assertEqual(not possible, bool(eviction_policy.why_not(
+                server(action='shelve', class_name='gold'), self.options)))
+            self.assertFalse(eviction_policy.why_not(
+                server(action='shelve'), self.options))
 
     def test_what_a_stopped_server_keeps_is_not_counted_on(self):
         """It meets the next action of the list, when chosen as in its end."""

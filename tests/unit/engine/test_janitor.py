@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is put right of servers without an allocation."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt.cloud import placement
+from nova_preempt.engine import evictions
+from nova_preempt.engine import janitor
+from nova_preempt.handover import audit
+from tests.unit.engine import test_expiry
+
+
+class TestWhoseSpaceWasTaken(unittest.TestCase):
+
+    def repair(self, **values):
+        """(whether it was put right, the uuids of those that end)."""
+        server = test_expiry.server('a', **values)
+        ends = evictions.Evictions(
+            mock.Mock(options=types.SimpleNamespace(actions=['delete'])),
+            mock.Mock(), mock.Mock(), mock.Mock(), 1)
+        self.addCleanup(ends.close)
+        clients = mock.Mock()
+        clients.placement.get_consumer.return_value = placement.Consumer(
+            'a', {})
+        clients.placement.post_allocations.side_effect = (
+            placement.Conflict('full'))
+        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
+            **{'servers.return_value': [server]}), mock.Mock(), ends, None)
+        with mock.patch.object(audit, 'expected_allocation',
+                               return_value=({'VCPU': 1}, 'node')), \
+                mock.patch.object(ends, 'begin') as begin:
+            return made._allocate('a'), [
+                call.args[0].uuid for call in begin.mock_calls]
+
+    def test_it_ends(self):
+        self.assertEqual((True, ['a']), self.repair())
+
+    def test_not_if_it_would_not_come_back(self):
+        self.assertEqual((False, []), self.repair(
+            class_name='gold', action='shelve'))
+
+
+if __name__ == '__main__':
+    unittest.main()
