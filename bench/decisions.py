@@ -40,9 +40,9 @@ from nova_preempt.core.model import (
     Inventory,
     Request,
     Server,
-    microseconds,
 )
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import availability
 from nova_preempt.simulator import memory
 

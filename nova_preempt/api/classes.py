@@ -16,7 +16,7 @@ from oslo_utils import timeutils
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.core.backlog import history
-from nova_preempt.core.model import microseconds
+from nova_preempt.core.times import microseconds
 from nova_preempt.db import class_servers
 
 #: The microversion that brought them.

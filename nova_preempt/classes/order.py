@@ -12,7 +12,7 @@
 """The order of requests that wait by what their classes promise."""
 
 from nova_preempt.core.classes import order
-from nova_preempt.core.model import microseconds
+from nova_preempt.core.times import microseconds
 
 
 class Qos:

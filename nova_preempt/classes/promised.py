@@ -32,8 +32,8 @@ from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.promises import Promises
 from nova_preempt.core.classes.rounds import Claimant
-from nova_preempt.core.model import microseconds
 from nova_preempt.core.scheduling import policy
+from nova_preempt.core.times import microseconds
 from nova_preempt.db import class_servers
 
 LOG = logging.getLogger(__name__)

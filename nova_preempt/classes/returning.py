@@ -25,7 +25,7 @@ from nova_preempt import metrics
 from nova_preempt.core import capacity
 from nova_preempt.core.classes import rounds
 from nova_preempt.core.classes import rules
-from nova_preempt.core.model import microseconds
+from nova_preempt.core.times import microseconds
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 

@@ -14,7 +14,7 @@
 from nova import objects
 
 from nova_preempt.core.classes import records
-from nova_preempt.core.model import microseconds
+from nova_preempt.core.times import microseconds
 
 # By what an instance comes to run on a host, and since when, say these.
 _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',

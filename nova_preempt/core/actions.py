@@ -19,13 +19,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Resources
 
-# A Server, or another dataclass with the same fields.
-Promised = TypeVar("Promised", bound=Any)
+
+class ClassTerms(Protocol):
+    """What of_class() reads and sets of a dataclass: a Server, or terms."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def class_name(self) -> str: ...
+
+    @property
+    def action(self) -> str: ...
+
+    @property
+    def restore(self) -> bool: ...
+
+
+TermsT = TypeVar("TermsT", bound=ClassTerms)
 
 DELETE = "delete"
 SHELVE = "shelve"
@@ -72,7 +87,7 @@ def choose(
     return action
 
 
-def of_class(server: Promised, name: str) -> Promised:
+def of_class(server: TermsT, name: str) -> TermsT:
     """Return a server, or its terms, as of this class, "" if it has none.
 
     Who is of a class comes back: it is shelved, whatever its flavor says.

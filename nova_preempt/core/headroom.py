@@ -97,14 +97,19 @@ class Group:
 
     def spare(self) -> dict[str, int]:
         """{class: what is free beyond the headroom}, below 0 if it lacks."""
+        found = self.free()
+        return {name: found[name] - self._headroom(name)
+                for name in self.wanted}
+
+    def free(self) -> dict[str, int]:
+        """{class: what is free on all of them}, of the wanted ones."""
         found = dict.fromkeys(self.wanted, 0)
         for provider in self.nodes.values():
             for name, amount in free(provider).items():
                 if name in found:
                     # An overfull host takes nothing from others.
                     found[name] += max(0, amount)
-        return {name: found[name] - self._headroom(name)
-                for name in self.wanted}
+        return found
 
     def _headroom(self, resource_class: str) -> int:
         amount, percent = self.wanted[resource_class]
@@ -176,10 +181,15 @@ class Ledger:
         """
         hosts = {name: host for group in self.groups
                  for name, host in group.nodes.items()}
-        return not hosts or any(
+        return not hosts or self.has_room_on(resources, hosts.values())
+
+    def has_room_on(self, resources: Resources,
+                    hosts: Iterable[Provider]) -> bool:
+        """Whether there is space to spare for it on one of these hosts."""
+        return any(
             capacity.fits(resources, free(host))
             and not self.lacks({host.uuid: resources})
-            for host in hosts.values())
+            for host in hosts)
 
     def take(self, claim: Claim) -> None:
         self._claims.append(claim)

@@ -26,6 +26,8 @@ import enum
 import functools
 from typing import Any, TypeAlias
 
+from nova_preempt.core import times
+
 #: resource class -> amount
 Resources: TypeAlias = Mapping[str, int]
 
@@ -41,14 +43,6 @@ Amounts: TypeAlias = Mapping[Any, int]
 
 #: micro-units in one second
 SECOND = 1_000_000
-
-_MICROSECOND = datetime.timedelta(microseconds=1)
-
-
-def microseconds(when: datetime.datetime) -> int:
-    """Return a time since the epoch; a naive one is taken to be UTC."""
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=when.tzinfo)
-    return (when - epoch) // _MICROSECOND
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -365,10 +359,7 @@ class Server:
 
     def uptime_us(self, now: datetime.datetime) -> int:
         """Microseconds since its launch, never negative."""
-        return max(
-            0,
-            (now - self.launched_at) // datetime.timedelta(microseconds=1),
-        )
+        return max(0, times.elapsed_us(self.launched_at, now))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

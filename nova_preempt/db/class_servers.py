@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks as core
 from nova_preempt.core.classes import records
-from nova_preempt.core.model import microseconds
+from nova_preempt.core.times import microseconds
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_models
 from nova_preempt.db import clock

@@ -18,11 +18,12 @@ import functools
 from typing import Any
 
 from nova_preempt.core import capacity
-from nova_preempt.core.model import Request, microseconds
+from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.port import Trial
+from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import servers

@@ -30,8 +30,9 @@ from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.promises import Promises
-from nova_preempt.core.model import SECOND, Resources, microseconds
+from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import setting

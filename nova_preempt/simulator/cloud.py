@@ -106,6 +106,23 @@ class IndexedCloud(memory.MemoryCloud):
             known, now_us,
             {self._number[host.uuid] for host in releasing})
 
+    def free(self):
+        """{class: what is free on all hosts}."""
+        # An overfull host takes nothing from others.
+        return {name: int(np.maximum(self._free[row], 0).sum())
+                for name, row in self._row.items()}
+
+    def providers_with(self, resources):
+        """Yield the providers of hosts with so much free, on or off."""
+        enough = np.ones(len(self._in_order), dtype=bool)
+        for name, amount in resources.items():
+            if amount and name not in self._row:
+                return
+            if amount:
+                enough &= self._free[self._row[name]] >= amount
+        for number in enough.nonzero()[0]:
+            yield self._in_order[number].providers[0]
+
     def total(self):
         """{class: what all hosts have}."""
         return {name: int(self._capacity[row].sum())

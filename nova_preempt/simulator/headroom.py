@@ -17,10 +17,12 @@ headroom for the engine.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+import functools
 from typing import Any
 
 from nova_preempt.core import headroom
-from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.model import SECOND, Provider, Resources
 from nova_preempt.core.scheduling import ahead
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import servers
@@ -28,6 +30,51 @@ from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 
 _NAME = 'the cloud'
+
+
+class Nodes(Mapping[str, Provider]):
+    """The hosts as they are now, made of those that are asked after."""
+
+    def __init__(self, cloud: Any) -> None:
+        self.cloud = cloud
+
+    def __getitem__(self, name: str) -> Provider:
+        found: Provider = self.cloud.by_name()[name].providers[0]
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.cloud.by_name())
+
+    def __len__(self) -> int:
+        return len(self.cloud.by_name())
+
+
+class Cloud(headroom.Group):
+    """All hosts as one group, without a look at each of them.
+
+    What is free is added up by the cloud.
+    """
+
+    nodes: Nodes
+
+    def uuids(self) -> set[str]:
+        return self._uuids
+
+    @functools.cached_property
+    def _uuids(self) -> set[str]:
+        return set(self.nodes.cloud.hosts)
+
+    def capacity(self, resource_class: str) -> int:
+        return self._capacity.get(resource_class, 0)
+
+    @functools.cached_property
+    def _capacity(self) -> dict[str, int]:
+        return {name: super(Cloud, self).capacity(name)
+                for name in self.wanted}
+
+    def free(self) -> dict[str, int]:
+        found = self.nodes.cloud.free()
+        return {name: found.get(name, 0) for name in self.wanted}
 
 
 class Headroom:
@@ -41,10 +88,9 @@ class Headroom:
         self._endings = under_way
         self._ledger = headroom.Ledger()
         self._read_us: int | None = None
-        self._group: headroom.Group | None = None
-        self._changes = -1
         self._kept_at = -1
         self._wanted = parts.options.headroom
+        self._group = Cloud(_NAME, self._wanted, Nodes(parts.cloud))
         if self._wanted:
             parts.events.add(parts.events.now_us, Turn.LOOK, self._look)
 
@@ -64,7 +110,8 @@ class Headroom:
         if not self._wanted:
             return True
         self._read()
-        return self._ledger.has_room(resources)
+        return self._ledger.has_room_on(
+            resources, self._parts.cloud.providers_with(resources))
 
     def placed(self, server: Server) -> None:
         """A server has taken what was free."""
@@ -82,16 +129,7 @@ class Headroom:
     def _read(self) -> None:
         # What was claimed at this very moment is there to be read, too.
         self._read_us = self._parts.events.now_us
-        self._ledger.read((self._now(),), self._read_us + 1)
-
-    def _now(self) -> headroom.Group:
-        cloud = self._parts.cloud
-        if self._group is None or self._changes != cloud.changes:
-            self._changes = cloud.changes
-            self._group = headroom.Group(_NAME, self._wanted, {
-                host.name: host.providers[0]
-                for host in cloud.hosts.values()})
-        return self._group
+        self._ledger.read((self._group,), self._read_us + 1)
 
     # -- the engine --------------------------------------------------------
 
@@ -106,7 +144,7 @@ class Headroom:
     def _keep(self) -> None:
         """Give notice to as few and cheap servers as headroom needs."""
         parts, ends = self._parts, self._endings
-        group = self._now()
+        group = self._group
         missing = group.missing(ahead.freeing(group, (
             {victim.host.uuid: victim.host.allocations[victim.boot.id]}
             for victim in ends.ending_for(endings.HEADROOM))))

@@ -26,7 +26,7 @@ import itertools
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks
-from nova_preempt.core.model import microseconds
+from nova_preempt.core.times import microseconds
 
 #: What a change to a state tells the clocks; see kinds().
 KINDS: Mapping[str, clocks.Kind] = {

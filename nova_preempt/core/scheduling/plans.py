@@ -39,7 +39,6 @@ from nova_preempt.core.model import (
     Request,
     Server,
     VictimSet,
-    microseconds,
 )
 from nova_preempt.core.scheduling import joining
 from nova_preempt.core.scheduling import policy as policies
@@ -49,6 +48,7 @@ from nova_preempt.core.scheduling.memo import Memo
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.times import microseconds
 
 #: Tells of servers, in order of uuid, whether the host passes without them.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]

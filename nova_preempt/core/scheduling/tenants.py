@@ -20,9 +20,9 @@ from nova_preempt.core.model import (
     Resources,
     Server,
     SlotAmounts,
-    microseconds,
 )
 from nova_preempt.core.scheduling.policy import Policy
+from nova_preempt.core.times import microseconds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from nova_preempt.core.classes import table
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import SECOND, microseconds
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import policy
+from nova_preempt.core.times import microseconds
 from nova_preempt.db import class_servers
 from tests.unit.core.scheduling import world
 

@@ -23,8 +23,9 @@ from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.rounds import Claimant
-from nova_preempt.core.model import SECOND, Inventory, Provider, microseconds
+from nova_preempt.core.model import SECOND, Inventory, Provider
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.times import microseconds
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from tests.unit.core.scheduling import world

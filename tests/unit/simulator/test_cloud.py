@@ -14,8 +14,9 @@
 import unittest
 
 from nova_preempt.core import costs
-from nova_preempt.core.model import Inventory, Request, microseconds
+from nova_preempt.core.model import Inventory, Request
 from nova_preempt.core.scheduling import plans
+from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import cloud
 from nova_preempt.simulator import memory
 from tests.unit.core.scheduling import world

@@ -11,10 +11,14 @@
 # under the License.
 """Space that is kept free, and how many may end for that."""
 
+import random
 import unittest
 
 from nova_preempt.core import headroom
+from nova_preempt.core.model import Inventory
 from nova_preempt.core.notice import NoticeRule
+from nova_preempt.simulator import cloud as clouds
+from nova_preempt.simulator import headroom as simulated_headroom
 from nova_preempt.simulator import setting
 from tests.unit.simulator import small
 
@@ -24,6 +28,44 @@ def simulated(*trace, hosts=1, wanted='VCPU:2', terms=None, **values):
         small.cloud(hosts, terms=terms),
         small.options(headroom=headroom.parse(wanted), **values), *trace,
         until_s=500)[0]
+
+
+class TestCloud(unittest.TestCase):
+
+    def test_as_a_group_that_looks_at_each_host(self):
+        chance = random.Random(1)
+        there = clouds.IndexedCloud(
+            host for size in (4, 8) for host in setting.HostKind(
+                f'h{size}', 3, {'VCPU': Inventory(size), 'MEMORY_MB':
+                                Inventory(900, 100, allocation_ratio=1.5)}
+            ).hosts())
+        wanted = headroom.parse('VCPU:20%,MEMORY_MB:700,DISK_GB:5')
+        group = simulated_headroom.Cloud(
+            'all', wanted, simulated_headroom.Nodes(there))
+        held = []
+        rooms = set()
+        for number in range(60):
+            if held and chance.random() < 0.4:
+                there.take_away(*held.pop(chance.randrange(len(held))))
+            else:
+                # More than there is, too.
+                host = chance.choice(sorted(there.hosts.values(),
+                                            key=lambda host: host.name))
+                there.put(host, f's{number}', {
+                    'VCPU': chance.randrange(4),
+                    'MEMORY_MB': chance.randrange(500)})
+                held.append((host, f's{number}'))
+            plain = headroom.Group('all', wanted, dict(group.nodes))
+            self.assertEqual(plain.spare(), group.spare())
+            self.assertEqual(plain.missing({'VCPU': 2}),
+                             group.missing({'VCPU': 2}))
+            self.assertEqual(plain.uuids(), group.uuids())
+            asked = {'VCPU': chance.randrange(6), 'MEMORY_MB': 100}
+            room = headroom.Ledger([plain]).has_room(asked)
+            self.assertEqual(room, headroom.Ledger([group]).has_room_on(
+                asked, there.providers_with(asked)))
+            rooms.add(room)
+        self.assertEqual({True, False}, rooms)
 
 
 class TestHeadroom(unittest.TestCase):

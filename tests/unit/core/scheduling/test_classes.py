@@ -28,8 +28,9 @@ from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.promises import Promises
 from nova_preempt.core.classes.rounds import Claimant
 from nova_preempt.core.classes.rules import ByPromise
-from nova_preempt.core.model import SECOND, microseconds
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.times import microseconds
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.scheduling import world
 from tests.unit.core.support import LAW
