@@ -120,6 +120,26 @@ def fulfilment(
     return fractions.Fraction(kept, len(availabilities))
 
 
+def credit(
+    availability: fractions.Fraction,
+    promised: fractions.Fraction,
+    schedule: Iterable[tuple[fractions.Fraction, fractions.Fraction]],
+) -> fractions.Fraction:
+    """Return which part of its price a request gets back.
+
+    :param schedule: (below which part of the promise, which part of the
+        price); where several apply the largest counts
+    """
+    return max(
+        (
+            share
+            for below, share in schedule
+            if availability < below * promised
+        ),
+        default=fractions.Fraction(0),
+    )
+
+
 def deficits(
     availabilities: Collection[fractions.Fraction],
     promised: fractions.Fraction,

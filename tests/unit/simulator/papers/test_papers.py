@@ -12,8 +12,10 @@
 """The evaluations of the papers, in small."""
 
 import dataclasses
+import fractions
 import itertools
 import random
+import types
 import unittest
 
 from nova_preempt.core import capacity
@@ -89,6 +91,28 @@ class TestQos(unittest.TestCase):
                              0.8 * whole)
         self.assertEqual(len(workload.hosts),
                          len(workload.part(1.0, random.Random(2))))
+
+
+    def test_money(self):
+        """Nothing where a promise is kept, by steps where it is not."""
+        def outcome(*silver):
+            return types.SimpleNamespace(availabilities={
+                'silver': [fractions.Fraction(each) for each in silver]})
+
+        found = qos.Comparison.__new__(qos.Comparison)
+        found._promised = {'silver': fractions.Fraction('0.9')}
+        found._found = {
+            (part, rule): [outcome('.9', '1', '.895')
+                           if rule == 'by promise' else
+                           outcome('.88', '.5', '.85')]
+            for part in (1.0, 0.9, 0.8, 0.7) for rule in qos._RULES}
+        for provider, by_priority in (('Amazon EC2', 2.3),
+                                      ('Google Compute Engine', 2.25)):
+            self.assertAlmostEqual(0.1, found.credits(
+                1.0, 'by promise', provider))
+            self.assertAlmostEqual(by_priority, found.credits(
+                1.0, 'by priority', provider))
+        self.assertAlmostEqual(2200, found._more_credits())
 
 
 class TestSla(unittest.TestCase):
