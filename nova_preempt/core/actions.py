@@ -102,7 +102,7 @@ def of_class(server: TermsT, name: str) -> TermsT:
     return server
 
 
-def why_kept(server: Promised, action: str) -> str:
+def why_kept(server: ClassTerms, action: str) -> str:
     """Tell why a server must not end by an action, "" if it may.
 
     The operator may have taken shelve from the list since it was promised to
