@@ -19,6 +19,7 @@ import threading
 import nova.conf
 
 from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
@@ -32,6 +33,12 @@ HOSTS = {f'h{number:02}': size for number, size in enumerate(
     4 * ((4, 8192, 80), (8, 8192, 120), (4, 16384, 100)))}
 FLAVORS = ((1, 512, 5), (1, 2048, 10), (2, 2048, 10), (2, 4096, 20),
            (4, 4096, 30))
+# (Policy, how many on a host, {number of a request: how many servers}).
+GROUPS = (
+    ('affinity', 0, {0: 2, 9: 1}), ('affinity', 0, {30: 1, 32: 2}),
+    ('anti-affinity', 1, {3: 1, 13: 2, 23: 1, 33: 1}),
+    ('anti-affinity', 2, {7: 2, 19: 3, 27: 1}),
+)
 OTHER = ('h00', 'h01', 'h04', 'h05', 'h08', 'h09')
 
 
@@ -51,17 +58,23 @@ class TestSixty(test_backlog.BacklogTestCase):
                         for number, size in enumerate(FLAVORS)]
 
     def leave_all(self):
-        """60 of five flavors: five spread over hosts, two in one place."""
+        """60 of five flavors: five spread over hosts, some in groups."""
         chance = random.Random(15)
+        self.groups = {self.user_group(policy, most): (policy, most)
+                       for policy, most, _counts in GROUPS}
+        named = {number: (group, count)
+                 for group, (_policy, _most, counts)
+                 in zip(self.groups, GROUPS, strict=True)
+                 for number, count in counts.items()}
         uuids = []
         for number in range(60):
             values = {}
             if number % 12 == 5:
                 values = {'count': 3, 'apart': True}
-            elif number % 30 == 0:
-                group = self.user_group(f'near{number}')
-                values = {'count': 3, 'body': {
-                    'server': {'name': 'near', 'imageRef': cloud.IMAGE,
+            elif number in named:
+                group, count = named[number]
+                values = {'count': count, 'body': {
+                    'server': {'name': 'x', 'imageRef': cloud.IMAGE,
                                'networks': 'none'},
                     'os:scheduler_hints': {'group': group}}}
             flavor = 0 if 'body' in values else chance.randrange(5)
@@ -70,15 +83,17 @@ class TestSixty(test_backlog.BacklogTestCase):
             self.pass_time(1)
         return uuids
 
-    def user_group(self, name):
-        """The id of a new group of the user, whose members are near."""
+    def user_group(self, policy, most):
+        """The id of a new group of the user."""
         trust = self.trusts.create('', test_backlog.PROJECT,
                                    test_backlog.USER, [])
         user = user_nova.UserNova(
             self.trusts.session(trust), nova.conf.CONF, 60)
-        answer = user._call(
-            'POST', '/os-server-groups', '2.15',
-            json={'server_group': {'name': name, 'policies': ['affinity']}})
+        group = {'name': f'{policy}{most}', 'policy': policy}
+        if most:
+            group['rules'] = {'max_server_per_host': most}
+        answer = user._call('POST', '/os-server-groups', '2.64',
+                            json={'server_group': group})
         return answer.json()['server_group']['id']
 
     def test_all(self):
@@ -113,8 +128,8 @@ class TestSixty(test_backlog.BacklogTestCase):
             self.pass_time(30)
             return all(
                 item.state == model.ACTIVE
-                or (item.state == model.WAITING
-                    and item.waits_for['code'] == passing.ROOM)
+                or (item.state == model.WAITING and item.waits_for['code']
+                    in (passing.ROOM, passing.GROUP))
                 for item in map(self.get, uuids))
 
         self.wait_for(settled, 'all to run or to wait for room')
@@ -133,17 +148,25 @@ class TestSixty(test_backlog.BacklogTestCase):
                 self.assertLessEqual(amount, capacities[host][name], host)
 
     def check_groups(self, requests, at):
-        apart = near = 0
+        """Each as it has to be, by the servers of all its requests."""
+        apart = 0
+        there = collections.defaultdict(collections.Counter)
         for item in requests.values():
             hosts = [at[server.uuid] for server in item.servers]
             if item.apart and hosts:
                 self.assertEqual(3, len(set(hosts)))
                 apart += 1
-            if 'os:scheduler_hints' in item.body and hosts:
-                self.assertEqual((3, 1), (len(hosts), len(set(hosts))))
-                near += 1
+            there[groups.named(item)].update(hosts)
         self.assertLessEqual(1, apart)
-        self.assertLessEqual(1, near)
+        for group, (policy, most) in self.groups.items():
+            # Of more than one request, or nothing is shown.
+            self.assertLess(1, sum(
+                bool(item.servers) for item in requests.values()
+                if groups.named(item) == group))
+            if policy == groups.AFFINITY:
+                self.assertEqual(1, len(there[group]))
+            else:
+                self.assertLessEqual(max(there[group].values()), most)
 
     def check_none_twice(self, requests, at):
         known = [server.uuid for item in requests.values()

@@ -139,6 +139,9 @@ def on_hosts(
     return found
 
 
+_NOWHERE: Mapping[int, int] = {}
+
+
 class Seats:
     """Where the servers of groups are, while a pass gives room away.
 
@@ -171,11 +174,18 @@ class Seats:
 
     def most(self, group: Group, number: int, most: int) -> int:
         """Return how many more of a group a host takes, of so many."""
-        there: Mapping[int, int] = self._there.get(group.uuid, {})
         if group.policy == ANTI_AFFINITY:
-            return min(most, max(0, group.most - there.get(number, 0)))
-        may = number in there if there else not group.elsewhere
-        return most if may else 0
+            there = self._there.get(group.uuid, _NOWHERE).get(number, 0)
+            return min(most, max(0, group.most - there))
+        hosts = self.only(group)
+        return most if hosts is None or number in hosts else 0
+
+    def only(self, group: Group) -> Collection[int] | None:
+        """Return the only hosts that it may be on, None if it is any."""
+        if group.policy == ANTI_AFFINITY:
+            return None
+        there = self._there.get(group.uuid, _NOWHERE)
+        return there if there or group.elsewhere else None
 
     def is_settled(self, group: Group) -> bool:
         """Whether the group has servers on a host that is in use."""

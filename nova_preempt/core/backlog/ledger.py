@@ -56,6 +56,8 @@ class Ledger:
         # is, None if nobody knows, and how much.
         self._held: dict[int, tuple[int | None, Resources]] = {}
         self._next: dict[Kind, int] = {}
+        # How many find room at most, where fewer than were asked for did.
+        self._bounds: dict[tuple[Kind, str], int] = {}
         self._seats = groups.Seats([room.members for room in self._rooms])
 
     def copy(self) -> Ledger:
@@ -65,6 +67,7 @@ class Ledger:
         other._free = list(self._free)
         other._reclaimable = list(self._reclaimable)
         other._held = dict(self._held)
+        other._bounds = dict(self._bounds)
         other._seats = self._seats.copy()
         return other
 
@@ -93,12 +96,20 @@ class Ledger:
         alternative: model.Alternative,
         most: int,
         group: Group | None = None,
+        least: int = 1,
     ) -> int:
         """Return how many such servers find room, no more than ``most``.
 
         :param group: they are of it
+        :param least: fewer are none
         """
-        return sum(self._find(alternative, most, group).values())
+        key = kind(alternative), group.uuid if group is not None else ""
+        if self._bounds.get(key, least) < least:
+            return 0
+        found = sum(self._find(alternative, most, group).values())
+        if found < most:
+            self._bounds[key] = found
+        return found if found >= least else 0
 
     def is_settled(self, group: Group) -> bool:
         """Whether the group has servers on a host that is in use."""
@@ -279,9 +290,11 @@ class Ledger:
         self, alternative: model.Alternative, most: int, group: Group
     ) -> dict[int, int]:
         found: dict[int, int] = {}
-        for number in range(self._first(alternative), len(self._rooms)):
-            left = self._seats.most(group, number, most)
-            times = self._times(number, alternative, left)
+        hosts = self._seats.only(group)
+        for number in range(
+            self._first(alternative), len(self._rooms)
+        ) if hosts is None else sorted(hosts):
+            times = self._times(number, alternative, most)
             if times > sum(found.values()):
                 found = {number: times}
             if times == most:

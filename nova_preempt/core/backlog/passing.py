@@ -297,8 +297,8 @@ class _Pass:
         that: it comes first.
         """
         missing, least = model.missing(request), model.least(request)
-        count = self._ledger.count(alternative, missing, group)
-        if count < least:
+        count = self._ledger.count(alternative, missing, group, least)
+        if not count:
             return 0
         behind = self._plans.behind
         if (
@@ -322,8 +322,8 @@ class _Pass:
                 "cores than it may have now.",
             }
         if group is not None and not request.apart and any(
-            self._ledger.count(item, model.missing(request))
-            >= model.least(request)
+            self._ledger.count(
+                item, model.missing(request), least=model.least(request))
             for item in self._alternatives(request)
         ):
             return self._is_kept_off(request, group)

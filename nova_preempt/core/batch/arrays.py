@@ -54,6 +54,22 @@ class Limit:
 
 
 @dataclasses.dataclass(frozen=True)
+class Layer:
+    """One limit of each class at most: they are few, and groups are many.
+
+    :param rows: the classes that have one
+    :param group: [f]: the number of the limit
+    :param count: [f]: members of one server
+    :param most: [f]
+    """
+
+    rows: Array
+    group: Array
+    count: Array
+    most: Array
+
+
+@dataclasses.dataclass(frozen=True)
 class Problem:
     """What does not change while a batch is placed.
 
@@ -62,6 +78,7 @@ class Problem:
     :param names: of resource classes
     :param demand: [f, k], divided by what is common to a resource class
     :param allowed: [f, j]: whether all but room is there
+    :param layers: the same limits by class
     :param scorer: what is placed well
     """
 
@@ -71,6 +88,7 @@ class Problem:
     demand: Array
     allowed: Array
     limits: tuple[Limit, ...]
+    layers: tuple[Layer, ...]
     scorer: scores.Scorer
 
 
@@ -90,10 +108,12 @@ def make_problem(
     names = tuple(sorted(
         {name for item in classes for name, _amount in item.demand}))
     demand, unit = _demand(classes, names, wanted)
+    limits = _limits(classes)
     free, rest, largest = _room(states, names, unit)
     problem = Problem(
         classes, states, names, demand, _allowed(classes, states),
-        _limits(classes), scores.make(score, demand, largest, rest, states),
+        limits, _layers(classes, limits),
+        scores.make(score, demand, largest, rest, states),
     )
     return problem, free
 
@@ -221,3 +241,22 @@ def _limits(classes: Sequence[Class]) -> tuple[Limit, ...]:
                 group, (most, np.zeros(len(classes), dtype=np.int64)))[1]
             members[f] = count
     return tuple(Limit(group, *found[group]) for group in sorted(found))
+
+
+def _layers(
+    classes: Sequence[Class], limits: Sequence[Limit]
+) -> tuple[Layer, ...]:
+    number_of = {limit.group: number for number, limit in enumerate(limits)}
+    found = []
+    for depth in range(max((len(item.apart) for item in classes), default=0)):
+        # A group, how many it takes, and how many one server is of it.
+        table = np.array([
+            (number_of[item.apart[depth][0]], *item.apart[depth][1:])
+            if depth < len(item.apart) else (0, 0, 0)
+            for item in classes
+        ], dtype=np.int64)
+        found.append(Layer(
+            np.flatnonzero(table[:, 2]), table[:, 0], table[:, 2],
+            table[:, 1],
+        ))
+    return tuple(found)

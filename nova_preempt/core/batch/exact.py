@@ -199,7 +199,8 @@ class _Search:
         harder = (problem.demand >= problem.demand[f]).all(axis=1)
         harder &= (problem.allowed <= problem.allowed[f]).all(axis=1)
         for limit in problem.limits:
-            harder &= limit.members >= limit.members[f]
+            if limit.members[f]:
+                harder &= limit.members >= limit.members[f]
         return [bool(item) for item in harder]
 
     # -- where -------------------------------------------------------------

@@ -200,12 +200,12 @@ class _Run:
     ) -> Table:
         problem, free = make_problem(wanted, hosts, self._options.score)
         table = Table(problem, free)
+        number_of = {host.name: j for j, host in enumerate(problem.hosts)}
         table.add_members({
-            (number, j): there
+            (number, number_of[name]): there
             for number, limit in enumerate(problem.limits)
-            if limit.group in members
-            for j, host in enumerate(problem.hosts)
-            if (there := members[limit.group].get(host.name, 0))
+            for name, there in members.get(limit.group, {}).items()
+            if name in number_of
         })
         return table
 

@@ -338,12 +338,15 @@ class Program:
                     amounts.tolist(), most.tolist(), strict=True
                 )) > free:
                     rows.add(here, amounts, -np.inf, free)
-            for limit, there in zip(
-                table.problem.limits, table.members, strict=True
-            ):
-                amounts = limit.members[self._f[here]]
-                if amounts.any():
-                    rows.add(here, amounts, -np.inf, limit.most - there[j])
+            for number in sorted({
+                int(layer.group[f])
+                for layer in table.problem.layers for f in self._f[here]
+                if layer.count[f]
+            }):
+                limit = table.problem.limits[number]
+                rows.add(
+                    here, limit.members[self._f[here]], -np.inf,
+                    limit.most - table.members[number, j])
         for f in np.flatnonzero(wanted):
             here = np.flatnonzero(self._f == f)
             counted = [

@@ -93,8 +93,8 @@ def _round(
         scores = scores[:, columns]
         # Members of a group are one on a host in each round.
         again = np.concatenate(([False], columns[1:] == columns[:-1]))
-        for limit in table.problem.limits:
-            scores[np.ix_(limit.members > 0, again)] = NO
+        for layer in table.problem.layers:
+            scores[np.ix_(layer.rows, again)] = NO
     owner = flow.assign(
         scores, order, options.solver,
         unscheduled_free=options.unscheduled_free and not slots,

@@ -58,8 +58,9 @@ class Table:
         counts = np.asarray(count, dtype=np.int64)
         np.add.at(
             self.free, j, -self.problem.demand[f] * counts[:, None])
-        for number, limit in enumerate(self.problem.limits):
-            np.add.at(self.members[number], j, limit.members[f] * counts)
+        for layer in self.problem.layers:
+            np.add.at(
+                self.members, (layer.group[f], j), layer.count[f] * counts)
         columns = np.unique(j)
         self.scores[:, columns] = self._scores(columns)
 
@@ -84,12 +85,11 @@ class Table:
         for k, amount in enumerate(self.problem.demand[f]):
             if amount:
                 found = np.minimum(found, self.free[:, k] // amount)
-        for limit, there in zip(
-            self.problem.limits, self.members, strict=True
-        ):
-            if limit.members[f]:
+        for layer in self.problem.layers:
+            if layer.count[f]:
+                there = self.members[layer.group[f]]
                 found = np.minimum(
-                    found, (limit.most - there) // limit.members[f])
+                    found, (layer.most[f] - there) // layer.count[f])
         times: Array = np.maximum(found, 0)
         return times
 
@@ -114,9 +114,9 @@ class Table:
         possible = problem.allowed[:, columns].copy()
         for k in range(free.shape[1]):
             possible &= problem.demand[:, k, None] <= free[None, :, k]
-        for number, limit in enumerate(problem.limits):
-            there = self.members[number, columns]
-            possible &= (
-                limit.members[:, None] + there[None, :] <= limit.most
-            ) | (limit.members[:, None] == 0)
+        for layer in problem.layers:
+            rows = layer.rows
+            there = self.members[layer.group[rows]][:, columns]
+            possible[rows] &= (
+                layer.count[rows, None] + there <= layer.most[rows, None])
         return np.where(possible, problem.scorer.of(free, columns), NO)

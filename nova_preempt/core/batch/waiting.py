@@ -13,7 +13,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import collections
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 import dataclasses
 
 from nova_preempt.core import capacity
@@ -151,18 +158,16 @@ class _Batch:
             group = self._group(request)
             if group is not None and group.policy == groups.AFFINITY:
                 near.setdefault(group.uuid, []).append(request)
+        rooms = joint.Rooms(list(self._rooms.values()))
         for uuid, some in near.items():
-            counts = joint.fitting(
-                [
-                    joint.Wish(
-                        request.alternatives[number],
-                        backlog_model.missing(request),
-                        backlog_model.least(request),
-                    )
-                    for request in some
-                ],
-                self._near(self._known[uuid]),
-            )
+            counts = rooms.fitting([
+                joint.Wish(
+                    request.alternatives[number],
+                    backlog_model.missing(request),
+                    backlog_model.least(request),
+                )
+                for request in some
+            ], self._only(self._known[uuid]))
             for request, count in zip(some, counts, strict=True):
                 found[request.uuid] = request, count
         return {uuid: item for uuid, item in found.items() if item[1]}
@@ -174,9 +179,12 @@ class _Batch:
         number: int,
     ) -> dict[str, Place]:
         """Place them by one of their alternatives."""
+        totals = collections.Counter[str]()
+        for request, count in wanted.values():
+            totals[groups.key(request)] += count
         found = placer.place(
             [
-                self._request(order, request, count, number)
+                self._request(order, request, count, number, totals)
                 for order, (request, count) in enumerate(wanted.values())
             ],
             [
@@ -202,13 +210,10 @@ class _Batch:
     def _group(self, request: backlog_model.Request) -> Group | None:
         return groups.of(request, self._known)
 
-    def _near(self, group: Group) -> list[Room]:
-        """Return the rooms that an affinity group may be in."""
-        there = self._members.get(group.uuid)
-        if there:
-            return [self._rooms[host] for host in sorted(there)
-                    if host in self._rooms]
-        return [] if group.elsewhere else list(self._rooms.values())
+    def _only(self, group: Group) -> Collection[str] | None:
+        """Return the hosts that an affinity group has to be on, if any."""
+        there = self._members.get(group.uuid, {})
+        return there if there or group.elsewhere else None
 
     def _take(
         self, alternative: backlog_model.Alternative, hosts: Mapping[str, int]
@@ -227,7 +232,15 @@ class _Batch:
         request: backlog_model.Request,
         count: int,
         number: int,
+        totals: Mapping[str, int],
     ) -> model.Request:
+        """Return what one asks for in the batch.
+
+        Few groups are limits: one that has no more servers than a host takes
+        of it is none, and what is of no group is of the same class.
+
+        :param totals: how many servers of each group are wanted
+        """
         asked = request.alternatives[number]
         if id(asked) not in self._servers:
             self._servers[id(asked)] = core_model.Request.of(asked.resources)
@@ -235,12 +248,15 @@ class _Batch:
         apart: tuple[model.Apart, ...] = ()
         hosts: frozenset[str] | None = None
         group = self._group(request)
-        if group is not None and group.policy == groups.ANTI_AFFINITY:
-            apart = (model.Apart(group.uuid, group.most),)
-        elif group is not None:
+        there = self._members.get(group.uuid, {}) if group is not None else {}
+        if group is None:
+            pass
+        elif group.policy == groups.ANTI_AFFINITY:
+            if there or totals[group.uuid] > group.most:
+                apart = (model.Apart(group.uuid, group.most),)
+        elif there or totals[group.uuid] > 1:
             near = (group.uuid,)
-            if self._members.get(group.uuid):
-                hosts = frozenset(self._members[group.uuid])
+            hosts = frozenset(there) or None
         return model.Request(
             request.uuid,
             order,

@@ -234,7 +234,17 @@ class TestMany(unittest.TestCase):
                       for count in chance.choices((1, 2, 3), k=4)]
             self.assertEqual(
                 max(one_host(wishes, each.free['VCPU']) for each in rooms),
-                joint.fitting(wishes, rooms))
+                joint.Rooms(rooms).fitting(wishes))
+            self.assertEqual(
+                one_host(wishes, rooms[1].free['VCPU']),
+                joint.Rooms(rooms).fitting(wishes, {'h1', 'gone'}))
+
+    def test_more_than_can_be_counted(self):
+        rooms = joint.Rooms([host('a', 2**80), host('b', 4)])
+        self.assertEqual([0, 1], rooms.fitting([
+            joint.Wish(vcpus(2**70), 1, 1), joint.Wish(vcpus(9), 1, 1)]))
+        self.assertEqual([0], joint.Rooms([]).fitting([
+            joint.Wish(vcpus(1), 1, 1)]))
 
 
 def one_host(wishes, free):
