@@ -99,6 +99,16 @@ def resource_classes(extra_specs):
     return classes
 
 
+def resource_amounts(extra_specs):
+    """{resource class: amount} that a flavor names, of all its groups."""
+    found = {}
+    for key, value in extra_specs.items():
+        match = _RESOURCES.match(key)
+        if match and value.isdecimal():
+            found[match[1]] = found.get(match[1], 0) + int(value)
+    return found
+
+
 def _seconds(extra_specs, key):
     """nova-api refuses anything but a number (see nova_preempt.validators).
 

@@ -28,6 +28,9 @@ from nova_preempt.core import model
 # type (< 1.38), exactly as Nova's own allocations.
 VERSION = '1.36'
 
+# What it says of a provider that is not there any more: nothing was done.
+_GONE = 'that does not exist'
+
 # On how many hosts it is looked for room at once.
 _ROOMS = 100
 
@@ -37,7 +40,10 @@ class PlacementError(Exception):
 
 
 class Conflict(Exception):
-    """Placement refused a change: somebody else was faster (HTTP 409)."""
+    """Placement refused a change: somebody else was faster.
+
+    HTTP 409, or 400 where a provider is gone.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +97,8 @@ class Placement:
             response = getattr(client, method)(url, *args, version=VERSION)
         except ks_exc.ClientException as exc:
             raise PlacementError(f'{method.upper()} {url}: {exc}') from exc
-        if response.status_code == 409:
+        if response.status_code == 409 or (
+                response.status_code == 400 and _GONE in response.text):
             raise Conflict(response.text)
         if response.status_code not in ok:
             raise PlacementError(

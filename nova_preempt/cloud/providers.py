@@ -51,10 +51,11 @@ class ProviderCache:
     :param placement: a nova_preempt.cloud.placement.Placement
     :param monotonic: the clock by which a listing is recent
     :ivar left_at: when servers were last known to have left any of them
+    :ivar outdated_at: when what was listed last led somebody astray
     """
 
     def __init__(self, placement, monotonic=time.monotonic):
-        self.left_at = float('-inf')
+        self.left_at = self.outdated_at = float('-inf')
         self._placement = placement
         self._monotonic = monotonic
         self._listings = {}       # by query
@@ -100,6 +101,7 @@ class ProviderCache:
 
     def outdated(self):
         """What was listed has led somebody astray: list anew."""
+        self.outdated_at = self._monotonic()
         self._listings = {}
 
     def _listing(self, key, max_age_s):

@@ -118,7 +118,8 @@ class TreeCache:
     def _latest(self, max_age_s):
         listing = self._listing
         if listing is None or not max_age_s or (
-                self._monotonic() - listing.read_at > max_age_s):
+                self._monotonic() - listing.read_at > max_age_s) or (
+                listing.read_at <= self._providers.outdated_at):
             return None
         return listing
 

@@ -11,7 +11,9 @@
 # under the License.
 """nova-preempt-manage trace export: what Nova has recorded, as a trace."""
 
+import collections
 import contextlib
+import dataclasses
 import datetime
 import json
 import sys
@@ -25,6 +27,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import recorded
 from nova_preempt.cmd import engine
 from nova_preempt.cmd import purge
+from nova_preempt.core import headroom
 from nova_preempt.db import hints
 from nova_preempt.simulator.traces import model
 from nova_preempt.simulator.traces import native
@@ -146,14 +149,28 @@ class Export:
 def _write_cloud(path, cells, export):
     placement = placement_api.Placement(report.report_client_singleton)
     names = recorded.node_names(cells)
-    found = [placement.get_provider_state(provider.uuid) for provider
-             in placement.list_providers(()) if provider.name in names]
+    trees = collections.defaultdict(list)
+    for item in placement.list_all_providers(()):
+        trees[item.root_uuid].append(item)
+    found = [_read_tree(placement, root, trees[root.uuid])
+             for root in placement.list_providers(()) if root.name in names]
     cloud = describe((provider.inventories for provider in found
                       if provider is not None), export.classes)
     with open(path, 'w', encoding='utf-8') as stream:
         # All JSON is YAML.
         json.dump(cloud, stream, indent=2)
         stream.write('\n')
+
+
+def _read_tree(placement, root, providers):
+    """One core Provider with all that a host has, None if it is gone."""
+    states = [placement.get_provider_state(item.uuid) for item in sorted(
+        providers, key=lambda item: (item.uuid != root.uuid, item.uuid))]
+    if states[0] is None:
+        return None
+    return headroom.whole([
+        dataclasses.replace(state, parent_uuid=root.uuid) if number else state
+        for number, state in enumerate(states) if state is not None])
 
 
 def describe(inventories, classes):

@@ -95,7 +95,8 @@ def look(wait_s):
             placement_api.Placement(report.report_client_singleton),
             servers.ServerCache(lambda: cells,
                                 lambda uuids: hints.get(database)),
-            decisions, lambda: cells, CONF.preemption.intent_timeout_s),
+            decisions, lambda: cells, CONF.preemption.intent_timeout_s,
+            trees=True),
         backlog_audit.Audit(
             CONF.backlog, database, sight.Eyes(decisions),
             trusts.Trusts(CONF), timeutils.utcnow)]

@@ -57,12 +57,12 @@ def whole(providers: Sequence[Provider]) -> Provider:
     """
     own = [provider for number, provider in enumerate(providers)
            if not number or provider.parent_uuid]
-    inventories = {
-        name: inventory if len(own) == 1 else Inventory(sum(
-            each.inventories[name].capacity for each in own
-            if name in each.inventories))
-        for provider in own
-        for name, inventory in provider.inventories.items()}
+    inventories = {}
+    for name in {name: None for each in own for name in each.inventories}:
+        found = [each.inventories[name] for each in own
+                 if name in each.inventories]
+        inventories[name] = found[0] if len(found) == 1 else Inventory(
+            sum(each.capacity for each in found))
     allocations: dict[str, Resources] = {}
     for provider in own:
         for consumer, resources in provider.allocations.items():

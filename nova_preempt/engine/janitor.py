@@ -68,12 +68,18 @@ class Janitor:
             LOG.warning('Cannot put right: %s.', problem.text)
 
     def _allocate(self, uuid):
-        """Give a server the space that it uses, or end it."""
+        """Give a server the space that it uses, or end it.
+
+        Not one that has some of it of other providers: nobody knows of which.
+        """
         server = next(server for server in self._servers.servers()
                       if server.uuid == uuid)
         resources, node_uuid = audit.expected_allocation(
             self._clients.get_cells(), server)
         placement = self._clients.placement
+        state = placement.get_provider_state(node_uuid)
+        if state is None or not resources.keys() <= state.inventories.keys():
+            return False
         consumer = placement.get_consumer(uuid)
         try:
             placement.post_allocations([placement_api.Consumer(

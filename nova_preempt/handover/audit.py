@@ -22,7 +22,9 @@ from nova import exception
 from nova import objects
 from nova.scheduler import utils
 
+from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core import capacity
+from nova_preempt.core.nested import tree
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
 
@@ -58,14 +60,18 @@ class Audit:
     :param decisions: a nova_preempt.db.Decisions
     :param cells: returns {uuid: CellMapping}
     :param intent_timeout_s: up to this age a decision may be open
+    :param trees: whether to look at all providers of hosts, each of which is
+        two more calls of Placement
     """
 
-    def __init__(self, placement, view, decisions, cells, intent_timeout_s):
+    def __init__(self, placement, view, decisions, cells, intent_timeout_s,
+                 trees=False):
         self._placement = placement
         self._view = view
         self._decisions = decisions
         self._cells = cells
         self._intent_timeout_s = intent_timeout_s
+        self._trees = trees
 
     def look(self):
         """All Problems, in order of their kind and uuid."""
@@ -77,15 +83,24 @@ class Audit:
                      for uuid in claim.stand_ins(decision).values()}
         excused |= {victim.server_uuid for _decision, victim
                     in self._decisions.get_victims(decisions.STOPPED)}
-        states = {
-            provider.name: self._placement.get_provider_state(provider.uuid)
-            for provider in self._placement.list_providers([])}
-        states = {name: state for name, state in states.items() if state}
+        states, parts = self._read()
         return sorted([*self._open_decisions(),
                        *self._without_allocation(states, excused),
-                       *self._with_a_part(states, excused),
-                       *self._without_server(states, stand_ins),
-                       *self._over_capacity(states)])
+                       *self._with_a_part(states, parts, excused),
+                       *self._without_server({**parts, **states}, stand_ins),
+                       *self._over_capacity(states, 'host'),
+                       *self._over_capacity(parts, 'provider')])
+
+    def _read(self):
+        """({name of a host: core Provider}, {name: those below hosts})."""
+        states, parts = {}, {}
+        for provider in self._placement.list_all_providers([]):
+            is_root = provider.uuid == provider.root_uuid
+            if is_root or self._trees:
+                state = self._placement.get_provider_state(provider.uuid)
+                if state:
+                    (states if is_root else parts)[provider.name] = state
+        return states, parts
 
     def _open_decisions(self):
         for decision, age_s in self._decisions.get_open_decisions():
@@ -107,21 +122,28 @@ class Audit:
                 f'preemptible server {server.uuid} is on host {server.host} '
                 'and has no allocation there')
 
-    def _with_a_part(self, states, excused):
+    def _with_a_part(self, states, parts, excused):
         """Of those that have less than their size Nova tells what they need.
 
-        Which may be less, too, by their flavor.
+        Which may be less, too, by their flavor. And of those that may have
+        something of other providers, where these are looked at.
         """
+        everywhere = _totals([*states.values(), *parts.values()]) if (
+            self._trees) else {}
         for server in self._view.servers():
             state = states.get(server.node)
             has = state.allocations.get(server.uuid) if state else None
+            is_nested = self._trees and server.pinned
             if (not has or server.uuid in excused or server.task_state
-                    or not _lacks(_size(server), has)):
+                    or not (is_nested or _lacks(_size(server), has))):
                 continue
             try:
-                needs, _node = expected_allocation(self._cells(), server)
+                needs, _node, more = _needs(self._cells(), server)
             except exception.NotFound:
                 continue          # it is gone, or has moved
+            if is_nested:
+                needs = {**needs, **more}
+                has = everywhere[server.uuid]
             if _lacks(needs, has):
                 yield Problem(
                     PART_OF_ALLOCATION, server.uuid,
@@ -151,14 +173,14 @@ class Audit:
                     'is gone')
 
     @staticmethod
-    def _over_capacity(states):
+    def _over_capacity(states, kind):
         for name, state in sorted(states.items()):
             for resource_class, amount in sorted(state.used.items()):
                 inventory = state.inventories.get(resource_class)
                 if inventory is None or amount > inventory.capacity:
                     yield Problem(
                         OVER_CAPACITY, state.uuid,
-                        f'host {name} has {amount} of {resource_class} '
+                        f'{kind} {name} has {amount} of {resource_class} '
                         'allocated, of a capacity of '
                         f'{inventory.capacity if inventory else 0}')
 
@@ -191,9 +213,14 @@ def expected_allocation(cells, server):
 
     :param cells: {uuid: CellMapping}
     :param server: a nova_preempt.cloud.servers.Server
-    :returns: ({class: amount}, the uuid of the node)
+    :returns: ({class: amount}, the uuid of the node), without numbered groups
     :raises NotFound: it is not there any more
     """
+    return _needs(cells, server)[:2]
+
+
+def _needs(cells, server):
+    """The same, and {class: amount} of what hosts have in their parts."""
     context = nova_context.get_admin_context()
     with nova_context.target_cell(
             context, cells[server.cell_uuid]) as cell_context:
@@ -201,8 +228,20 @@ def expected_allocation(cells, server):
             cell_context, server.uuid, expected_attrs=['flavor'])
         node = objects.ComputeNode.get_by_host_and_nodename(
             cell_context, server.host, server.node)
+        more = specs.resource_amounts(instance.flavor.extra_specs or {})
         return (utils.resources_from_flavor(instance, instance.flavor),
-                node.uuid)
+                node.uuid, {name: amount for name, amount in more.items()
+                            if name not in tree.COMMON})
+
+
+def _totals(states):
+    """{consumer: {class: amount}} of all these providers."""
+    found = {}
+    for state in states:
+        for consumer, resources in state.allocations.items():
+            found[consumer] = capacity.total(
+                (found.get(consumer, {}), resources))
+    return found
 
 
 def _size(server):

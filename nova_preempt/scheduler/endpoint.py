@@ -16,7 +16,9 @@ import uuid
 
 from nova import exception
 from nova import objects
+from nova.accelerator import cyborg
 import nova.conf
+from nova.pci import request as pci_request
 from nova.scheduler import request_filter
 from nova.scheduler import utils
 from nova.virt import hardware
@@ -213,10 +215,11 @@ class QueryEndpoint:
             raise exceptions.FlavorNotFound(
                 f'Flavor {flavor} asks for what no server can have: '
                 f'{exc}') from exc
+        devices, accelerators = _get_devices(context, found, image)
         spec_obj = objects.RequestSpec.from_components(
-            context, str(uuid.uuid4()), image, found, topology,
-            objects.InstancePCIRequests(requests=[]), {}, None, zone,
-            project_id=project_id, user_id=user_id)
+            context, str(uuid.uuid4()), image, found, topology, devices, {},
+            None, zone, project_id=project_id, user_id=user_id)
+        spec_obj.requested_resources.extend(accelerators)
         if host is not None:
             spec_obj.requested_destination = objects.Destination(host=host)
         return spec_obj
@@ -232,6 +235,21 @@ def _get_flavor(context, name, project_id):
         if flavor.is_public or project_id in flavor.projects:
             return flavor
     raise exceptions.FlavorNotFound(f'There is no flavor {name}.')
+
+
+def _get_devices(context, flavor, image):
+    """(InstancePCIRequests, RequestGroups of Cyborg), as nova-api has them."""
+    profile = flavor.extra_specs.get('accel:device_profile')
+    try:
+        return pci_request.get_pci_requests_from_flavor(
+            flavor, affinity_policy=hardware.get_pci_numa_policy_constraint(
+                flavor, image)), (
+            cyborg.get_device_profile_request_groups(context, profile)
+            if profile else [])
+    except exception.NovaException as exc:
+        raise exceptions.NoAnswer(
+            f'The scheduler cannot tell which devices flavor {flavor.name} '
+            f'asks for: {exc}') from exc
 
 
 def _considered(cycle):

@@ -42,7 +42,7 @@ class QuietHandler(cmd_api.simple_server.WSGIRequestHandler):
         pass
 
 
-class TestCommands(test_api.ApiTestCase):
+class CommandsTestCase(test_api.ApiTestCase):
 
     def setUp(self):
         super().setUp()
@@ -86,6 +86,9 @@ class TestCommands(test_api.ApiTestCase):
 
     def ask_client(self, *arguments):
         return json.loads(self.run_client(*arguments, '-f', 'json'))
+
+
+class TestCommands(CommandsTestCase):
 
     def test_the_same_commands_as_on_a_real_cloud(self):
         cheap = self.boot_spot('a', 'host1', 100)

@@ -11,10 +11,13 @@
 # under the License.
 """Requests that several providers of a host serve."""
 
+import dataclasses
+
 from nova import context as nova_context
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
@@ -22,6 +25,8 @@ from nova_preempt.handover import audit
 from nova_preempt.scheduler import endpoint
 from tests.functional import base
 from tests.functional import tree_driver
+
+ALIAS = '{"vendor_id": "10de", "product_id": "20b0", "name": "gpu"}'
 
 
 def gpus(count, per_node=4, resource_class='CUSTOM_GPU', amount=1):
@@ -77,6 +82,13 @@ class TreeTestCase(base.PreemptionTestCase):
 
     def gpus_of(self, server_id):
         return {name for name in self.devices(server_id) if 'gpu' in name}
+
+    def audit(self, trees=True):
+        """What verify has to say, or the engine."""
+        clients = self.scheduler.preemption.clients
+        return audit.Audit(
+            clients.placement, self.scheduler.preemption.known.servers,
+            self.decisions, clients.get_cells, 3600, trees).look()
 
     def assert_consistent(self):
         """No provider has more allocated than it has, and nobody is left."""
@@ -164,20 +176,53 @@ class TestGpus(TreeTestCase):
         server = self.boot('more', self.spot_flavors()[1])
         self.wait_failed(server)
 
+    def test_verify(self):
+        """It looks below compute nodes, too."""
+        self.assertEqual([], self.audit())
+        placement = self.scheduler.preemption.clients.placement
+        broken = self.servers_by_size[2][0]
+        consumer = placement.get_consumer(broken)
+        lost, kept = (self.providers()[name]
+                      for name in sorted(self.gpus_of(broken)))
+        placement.post_allocations([
+            consumer.with_allocations({
+                uuid: item for uuid, item in consumer.allocations.items()
+                if uuid != lost}),
+            dataclasses.replace(consumer, uuid=uuids.stranger, generation=None,
+                                allocations={lost: {'resources': {
+                                    'CUSTOM_GPU': 1}}})])
+        path = f'/resource_providers/{kept}/inventories/CUSTOM_GPU'
+        self.placement.put(path, {
+            'resource_provider_generation': placement.get_provider_state(
+                kept).generation, 'total': 1, 'reserved': 1},
+            version='1.26')
+        name = {uuid: name for name, uuid in self.providers().items()}
+        problems = {item.kind: item for item in self.audit()}
+        self.assertEqual({
+            audit.PART_OF_ALLOCATION: broken, audit.NO_SERVER: uuids.stranger,
+            audit.OVER_CAPACITY: kept},
+            {kind: item.uuid for kind, item in problems.items()})
+        self.assertIn('has only CUSTOM_GPU:1, DISK_GB:10, MEMORY_MB:1024, '
+                      'VCPU:1 of CUSTOM_GPU:2, ',
+                      problems[audit.PART_OF_ALLOCATION].text)
+        self.assertIn(f'provider {name[kept]} has 1 of CUSTOM_GPU',
+                      problems[audit.OVER_CAPACITY].text)
+        self.assertEqual([], self.audit(trees=False))
+        placement.delete_allocations(uuids.stranger)
+
     def test_nine_is_refused(self):
         self.boot_in_vain(flavor=self.gpu_flavor(9))
         refused = self.last_decision()
         self.assertEqual(decisions.REFUSED, refused.status)
 
 
-class TestPCIDevices(TreeTestCase):
+class PCITestCase(TreeTestCase):
     """8 GPUs that nova-compute's PCI tracker has, reported to Placement."""
 
     def setUp(self):
         super().setUp()
         self.flags(group='pci', report_in_placement=True, device_spec=[
-            '{"vendor_id": "10de", "product_id": "20b0"}'], alias=[
-            '{"vendor_id": "10de", "product_id": "20b0", "name": "gpu"}'])
+            '{"vendor_id": "10de", "product_id": "20b0"}'], alias=[ALIAS])
         self.flags(group='filter_scheduler', pci_in_placement=True,
                    enabled_filters=[
                        *cloud.CONF.filter_scheduler.enabled_filters,
@@ -195,6 +240,16 @@ class TestPCIDevices(TreeTestCase):
             f'{kind}-pci-{count}', 1, 1024, 10, preemptible,
             **{'pci_passthrough:alias': f'gpu:{count}'}, **extra_specs)
 
+    def addresses(self, server_id):
+        """Of the devices that nova-compute has given to a server."""
+        with self.cell_context() as context:
+            return {device.address for device in
+                    objects.PciDeviceList.get_by_instance_uuid(
+                        context, server_id)}
+
+
+class TestPCIDevices(PCITestCase):
+
     def fill(self):
         """{size: ids of spot servers of so many devices}."""
         spots = {}
@@ -202,13 +257,6 @@ class TestPCIDevices(TreeTestCase):
             spots.setdefault(size, []).append(self.boot_spot(
                 f'spot-{size}', 'host', uptime_s, self.spots[size]))
         return spots
-
-    def addresses(self, server_id):
-        """Of the devices that nova-compute has given to a server."""
-        with self.cell_context() as context:
-            return {device.address for device in
-                    objects.PciDeviceList.get_by_instance_uuid(
-                        context, server_id)}
 
     def allocated(self, server_id):
         """The same by Placement."""
@@ -235,11 +283,33 @@ class TestPCIDevices(TreeTestCase):
         self.delete(self.check(8, [
             server for servers in spots.values() for server in servers]))
         spots = self.fill()
+        self.check_questions(spots[1][1])
         self.check(1, [spots[1][1]])
         self.check(2, [spots[2][0]])
         self.check(4, [spots[4][0]])
         self.check(1, [spots[1][0]])
         self.boot_in_vain(flavor=self.normal[1])
+
+    def check_questions(self, cheap):
+        """The alias of a flavor is asked for, as by a boot."""
+        questions = endpoint.QueryEndpoint(self.scheduler)
+        context = nova_context.get_admin_context()
+        self.assertEqual([(0, 8), (0, 2), (0, 1)], [
+            (each['preemptible'], each['normal'])
+            for each in questions.placement_chances(
+                context, [self.normal[size] for size in (1, 4, 8)],
+                self.api.project_id)])
+        explained = questions.explain(
+            context, self.normal[1], self.api.project_id, 'user')
+        self.assertEqual(('preempts', [cheap]), (
+            explained['outcome'], [victim['server_uuid'] for victim in
+                                   explained['victims']]))
+        self.flags(group='pci', alias=[])
+        self.assertRaisesRegex(
+            exceptions.NoAnswer, 'which devices flavor normal-pci-1 asks for',
+            questions.explain, context, self.normal[1], self.api.project_id,
+            'user')
+        self.flags(group='pci', alias=[ALIAS])
 
     def test_the_rest_is_held_during_a_notice(self):
         self.flags(maximum_notice_s=1000, group='preemption')
@@ -261,10 +331,7 @@ class TestPCIDevices(TreeTestCase):
         self._run_periodics()
         self.assertEqual(({}, rest), (self.devices(cheap),
                                       self.devices(stand_in)))
-        clients = self.scheduler.preemption.clients
-        self.assertEqual([], audit.Audit(
-            clients.placement, self.scheduler.preemption.known.servers,
-            self.decisions, clients.get_cells, 3600).look())
+        self.assertEqual([], self.audit())
         # What it holds is waited for, and nobody else ends for it.
         second = self.boot('second', self.pci_flavor(2))
         self.wait_for(lambda: self.scheduler.preemption.releasing._taken,

@@ -57,6 +57,13 @@ class TestMarks(unittest.TestCase):
             with self.subTest(specs):
                 self.assertEqual(expected, extra_specs.class_name(specs))
 
+    def test_resources(self):
+        specs = {'resources:VGPU': '1', 'resources1:CUSTOM_GPU': '2',
+                 'resources_more:CUSTOM_GPU': '3', 'resources2:FPGA': 'x',
+                 'trait1:CUSTOM_A100': 'required', 'resources:VCPU': '0'}
+        self.assertEqual({'VGPU': 1, 'CUSTOM_GPU': 5, 'VCPU': 0},
+                         extra_specs.resource_amounts(specs))
+
     def test_minimum_runtime(self):
         key = extra_specs.MINIMUM_RUNTIME
         for specs, expected in (({}, 0), ({key: '90'}, 90), ({key: '-5'}, 0),

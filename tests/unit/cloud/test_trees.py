@@ -176,6 +176,15 @@ class TestTrees(unittest.TestCase):
         self.assertTrue(self.trees.look(max_age_s=1000)['h1'][1])
         self.assertEqual([], self.placement.lists)
 
+    def test_a_list_that_has_led_somebody_astray(self):
+        self.trees.read('h')
+        self.trees.look()
+        self.placement.generations['g'] += 1
+        self.assertTrue(self.trees.look(1000)['h'][1])
+        self.providers.outdated()
+        self.assertFalse(self.trees.look_again('h', 1000)[1])
+        self.assertFalse(self.trees.look(1000)['h'][1])
+
     def test_many_hosts_are_listed_together(self):
         """And what they share is read once."""
         hosts = [f'h{number}' for number in range(50)]

@@ -17,10 +17,13 @@ import json
 import os
 import tempfile
 import unittest
+from unittest import mock
 
+from nova_preempt.cloud import placement
 from nova_preempt.cloud.recorded import Recorded
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import trace_export
+from nova_preempt.core import model
 from nova_preempt.core.model import Inventory
 from nova_preempt.simulator.traces import formats
 from nova_preempt.simulator.traces import native
@@ -117,6 +120,26 @@ class TestCloud(unittest.TestCase):
             {name: item.capacity
              for name, item in setup.hosts[1].inventories.items()})
         self.assertEqual(9, setup.classes['preemptible'].notice_s)
+
+    def test_what_a_host_has_in_its_parts(self):
+        states = {
+            'h': {'VCPU': Inventory(8, 1, allocation_ratio=4.0)},
+            'g1': {'CUSTOM_GPU': Inventory(1)},
+            'g2': {'CUSTOM_GPU': Inventory(3, 1)}}
+        listed = [placement.Provider(uuid, uuid, 1, 'h', '' if uuid == 'h'
+                                     else 'h') for uuid in sorted(states)]
+        fake = mock.Mock()
+        fake.get_provider_state = lambda uuid: (
+            model.Provider(uuid, 1, states[uuid], {})
+            if uuid in states else None)
+        found = trace_export._read_tree(fake, listed[-1], listed)
+        self.assertEqual([{
+            'name': 'host1', 'count': 1,
+            'resources': {'CUSTOM_GPU': 3, 'VCPU': 8},
+            'reserved': {'VCPU': 1}, 'allocation_ratios': {'VCPU': 4.0},
+        }], trace_export.describe([found.inventories], {})['hosts'])
+        del states['h']
+        self.assertIsNone(trace_export._read_tree(fake, listed[-1], listed))
 
     def test_what_is_written_is_a_trace(self):
         export = trace_export.Export()

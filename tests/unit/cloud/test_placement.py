@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+from unittest import mock
+
+from nova_preempt.cloud import placement
+
+# As Placement 16 says it.
+GONE = ("Allocation for resource provider 'c0ffee' that does not exist.")
+
+
+class TestPost(unittest.TestCase):
+
+    def post(self, code, text=''):
+        client = mock.Mock()
+        client.post.return_value = mock.Mock(status_code=code, text=text)
+        placement.Placement(lambda: client).post_allocations(
+            [placement.Consumer('c', {})])
+
+    def test_outcomes(self):
+        self.post(204)
+        for code, text, error in (
+                (409, 'generation conflict', placement.Conflict),
+                (400, GONE, placement.Conflict),
+                (400, 'malformed', placement.PlacementError),
+                (503, GONE, placement.PlacementError)):
+            with self.subTest((code, text)):
+                self.assertRaises(error, self.post, code, text)
