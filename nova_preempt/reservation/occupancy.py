@@ -111,6 +111,11 @@ class Occupancy:
             self._cell_of = {uuid: where for uuid, where
                              in self._cell_of.items()
                              if uuid in self._residents}
+            if reading.whole:
+                # Others may have been deleted before they were asked for.
+                self._hints = {uuid: ids for uuid, ids
+                               in list(self._hints.items())
+                               if uuid in self._residents}
             self._since.done(reading)
         if left:
             self._left(left)

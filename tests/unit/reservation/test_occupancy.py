@@ -107,6 +107,17 @@ class TestOccupancy(testtools.TestCase):
         self.assertEqual([], self.on('n1'))
         self.assertEqual(4, len(self.whole))
 
+    def test_hints_of_who_is_gone_are_forgotten(self):
+        """Who frees its space was deleted before it is asked for."""
+        with mock.patch.object(occupancy, '_read_hint',
+                               lambda uuid: frozenset({'r'})):
+            self.refresh()
+            for uuid in ('a', *map(str, range(100))):
+                self.assertEqual({'r'}, self.occupancy.reservations_of(uuid))
+            for _ in range(since.WHOLE_S // 100 + 1):
+                self.refresh(100)
+        self.assertEqual({'a'}, self.occupancy._hints.keys())
+
     def test_a_cell_that_hangs_holds_up_nobody(self):
         go_on = threading.Event()
         self.addCleanup(go_on.set)
