@@ -58,9 +58,10 @@ def ascending(
     ]
     heapq.heapify(heap)
     while heap or later:
-        turn = later.before(heap[0][0] if heap else None)
-        for key, item in _bounded(turn, bound):
-            heapq.heappush(heap, (key, first, next(serial), item, None))
+        # Each that comes may be before those that were known so far.
+        while later.is_due(heap[0][0] if heap else None):
+            for key, item in _bounded((later.take(),), bound):
+                heapq.heappush(heap, (key, first, next(serial), item, None))
         if not heap:
             continue
         key, known, _, item, result = heapq.heappop(heap)
@@ -118,13 +119,16 @@ class _Later(Generic[Item]):
             least = key
             yield item
 
-    def before(self, key: Key | None) -> Iterator[Item]:
-        """Yield those that may come before a key; None: the next one."""
-        while self._next and (key is None or self._next[0][0] <= key):
-            _, item = self._next.pop()
-            yield item
-            following = next(self._items, None)
-            if following is not None and self._promised is not None:
-                self._next.append((self._promised(following), following))
-            if key is None:
-                return
+    def is_due(self, key: Key | None) -> bool:
+        """Whether the next one may come before a key, None for any."""
+        return bool(self._next) and (
+            key is None or self._next[0][0] <= key
+        )
+
+    def take(self) -> Item:
+        """Return the next one."""
+        _, item = self._next.pop()
+        following = next(self._items, None)
+        if following is not None and self._promised is not None:
+            self._next.append((self._promised(following), following))
+        return item

@@ -270,11 +270,11 @@ def _peak(arrivals):
 
 
 #: What large providers give back, (below which availability, which part of
-#: the price), as they say it of servers that they promise for 0.99 and more of
-#: the time. We take the availabilities as parts of what is promised.
+#: the price), as they say it of EC2 and Compute Engine. These promise more
+#: than 0.999 of the time: we take the availabilities as parts of a promise.
 CREDITS = {
-    'Amazon EC2': ((1, '.1'), ('.99', '.3'), ('.95', 1)),
-    'Google Compute Engine': ((1, '.1'), ('.99', '.25'), ('.95', 1)),
+    'Amazon': ((1, '.1'), ('.99', '.3'), ('.95', 1)),
+    'Google': ((1, '.1'), ('.99', '.25'), ('.95', 1)),
 }
 _SCHEDULES = {name: [tuple(map(fractions.Fraction, each)) for each in steps]
               for name, steps in CREDITS.items()}
@@ -386,12 +386,13 @@ class Comparison:
                         'cost the same')
         more = self._more_credits()
         yield Figure(
-            'how much more money is given back by priority than by promise '
-            '(%)', 193, 'nothing is given back by promise' if more is None
-            else more, 'both are the largest mean, of providers and sizes')
+            'more money given back by priority than by promise (%)', 193,
+            'nothing by promise' if more is None else more,
+            'both are the largest, of providers and sizes; where nothing is '
+            'given back by promise ours has no such figure')
         by_promise = self.deficit(_PROMISE)
         yield Figure(
-            'how much more lacks by priority than by promise (%)', None,
+            'more that lacks by priority than by promise (%)', None,
             100 * (self.deficit(_PRIORITY) / by_promise - 1)
             if by_promise else 'nothing lacks',
             'the sum of what lacks of the promised availabilities, over all '

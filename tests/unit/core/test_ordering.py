@@ -122,6 +122,21 @@ class TestAscending(unittest.TestCase):
         self.assertEqual([0, 0, 2], [next(found)[2] for _ in range(3)])
         self.assertEqual([0, 0, 2, 3, 4], asked)
 
+    def test_the_turn_of_the_others_is_that_of_the_first(self) -> None:
+        """One that is far later than was promised brings no others along."""
+        asked = []
+
+        def bound(item: int) -> tuple[int]:
+            asked.append(item)
+            return (item or 1000,)
+
+        found = ascending(iter(range(500)), bound,
+                          lambda item: ((item or 1000,), item),
+                          promised=lambda item: (item,))
+        self.assertEqual([1, 2], [next(found)[2] for _ in range(2)])
+        self.assertEqual([0, 1, 2], asked[:3])
+        self.assertLess(len(asked), 6)
+
     def test_those_who_are_dropped_hold_up_nobody(self) -> None:
         found = ascending(
             [0, 1, 2, 3], lambda item: (item,) if item % 2 else None,
