@@ -11,9 +11,6 @@
 # under the License.
 """Calls to the scheduler and to the engine, over Nova's message bus."""
 
-import concurrent.futures
-import functools
-
 from nova import rpc as nova_rpc
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -36,39 +33,6 @@ def get_transport(conf):
     """The bus of [DEFAULT]transport_url; nothing is connected yet."""
     return messaging.get_rpc_transport(
         conf, allowed_remote_exmods=[exceptions.__name__])
-
-
-def share_threads(server):
-    """Have an RPC server give a message to a thread that is idle.
-
-    The pool that oslo.messaging takes begins a thread with each message
-    until it has as many as it may have, keeps them all, and wakes each once
-    a second. This one has as many as were needed at once.
-
-    :param server: an oslo.messaging server that has not been started
-    :returns: the same
-    """
-    if server.executor_type == 'threading':
-        server._executor_cls = functools.partial(
-            concurrent.futures.ThreadPoolExecutor, thread_name_prefix='rpc')
-    return server
-
-
-def share_threads_of_nova(prepare):
-    """The same for the servers that Nova makes in this process.
-
-    :param prepare: called with nothing when there is one: all else of the
-        service is there by then
-    """
-    make = nova_rpc.get_server
-
-    @functools.wraps(make)
-    def get_server(*args, **kwargs):
-        server = share_threads(make(*args, **kwargs))
-        prepare()
-        return server
-
-    nova_rpc.get_server = get_server
 
 
 class _Client:

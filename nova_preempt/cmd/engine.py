@@ -100,7 +100,7 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
 
 def make_server(conf, engine):
     """An RPC server for what the API asks of the engine."""
-    return rpc.share_threads(messaging.get_rpc_server(
+    return messaging.get_rpc_server(
         rpc.get_transport(conf),
         messaging.Target(topic=endpoint.TOPIC, server=conf.host),
         [endpoint.EvictionEndpoint(engine.parts.known.servers,
@@ -108,7 +108,7 @@ def make_server(conf, engine):
          reservation_requests.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',
-        serializer=nova_rpc.RequestContextSerializer(None)))
+        serializer=nova_rpc.RequestContextSerializer(None))
 
 
 def reload(conf):

@@ -22,34 +22,25 @@ from nova.cmd import scheduler  # isort: skip
 import sys
 
 from nova import service
-import nova.conf
-from oslo_messaging import opts
 
 from nova_preempt import garbage
-from nova_preempt import rpc
+from nova_preempt.scheduler import manager
 
-# Requests that wait for the notice of their victims each hold a thread of the
-# RPC server; others must still find one.
-THREADS = 500
-
-MANAGER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
+MANAGER = 'nova_preempt.cmd.scheduler.Manager'
 
 
-def allow_waiting(conf):
-    """Make THREADS the default of [DEFAULT]executor_thread_pool_size."""
-    for group, options in opts.list_opts():
-        for option in options:
-            if not group and option.name == 'executor_thread_pool_size':
-                conf.register_opt(option)
-    opts.set_defaults(conf, executor_thread_pool_size=THREADS)
+class Manager(manager.PreemptibleSchedulerManager):
+    """That of a process which is a scheduler and nothing else."""
+
+    def post_start_hook(self):
+        super().post_start_hook()
+        garbage.settle()
 
 
 def main():
     # Nova names its managers in a table; nova-scheduler creates its service
     # by the binary's name, which stays nova-scheduler.
     service.SERVICE_MANAGERS['nova-scheduler'] = MANAGER
-    allow_waiting(nova.conf.CONF)
-    rpc.share_threads_of_nova(garbage.settle)
     return scheduler.main()
 
 

@@ -11,13 +11,8 @@
 # under the License.
 """Calls over a bus that serializes messages, as RabbitMQ does."""
 
-import threading
-import unittest
-from unittest import mock
-
 from nova import context as nova_context
 from nova import rpc as nova_rpc
-from nova import utils
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
@@ -125,76 +120,3 @@ class TestInventory(base.AnsweringTestCase):
             client.find_hosts(context, ['=', '$vcpus', 8]))
         self.assertEqual('vcpus', client.list_properties(context)[0]['name'])
         self.assertEqual('up', client.list_hosts(context)[0]['state'])
-
-
-class ThreadsEndpoint:
-    """Notes in which threads it was called.
-
-    :ivar at_once: how many calls each of them waits for
-    """
-
-    def __init__(self):
-        self.threads = set()
-        self.at_once = threading.Barrier(1)
-
-    def call(self, context):
-        self.threads.add(threading.current_thread())
-        self.at_once.wait(10)
-
-
-class TestThreads(base.ApiTestCase):
-
-    transport_url = 'kombu+memory:////'
-
-    def setUp(self):
-        super().setUp()
-        self.endpoint = ThreadsEndpoint()
-        self.context = nova_context.get_admin_context()
-        self.client = messaging.get_rpc_client(
-            self.transport, messaging.Target(topic='t', server='s'),
-            serializer=nova_rpc.RequestContextSerializer(None)).prepare(
-                timeout=20)
-        self.enterContext(mock.patch.multiple(
-            nova_rpc, TRANSPORT=self.transport,
-            get_server=nova_rpc.get_server))
-
-    def serve(self, server):
-        server.start()
-        self.addCleanup(server.wait)
-        self.addCleanup(server.stop)
-
-    def call(self):
-        self.client.call(self.context, 'call')
-
-    def assert_shares_threads(self):
-        for _ in range(20):
-            self.call()
-        self.assertLess(len(self.endpoint.threads), 4)
-        # Whoever waits keeps nobody else waiting.
-        self.endpoint.at_once = threading.Barrier(10)
-        callers = [threading.Thread(target=self.call) for _ in range(10)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join()
-        self.assertFalse(self.endpoint.at_once.broken)
-        self.assertLess(len(self.endpoint.threads), 14)
-
-    def test_messages_one_after_the_other_share_threads(self):
-        self.serve(rpc.share_threads(messaging.get_rpc_server(
-            self.transport, messaging.Target(topic='t', server='s'),
-            [self.endpoint], executor='threading',
-            serializer=nova_rpc.RequestContextSerializer(None))))
-        self.assert_shares_threads()
-
-    @unittest.skipUnless(hasattr(utils, 'concurrency_mode_threading'),
-                         'this Nova knows no threads but those of eventlet')
-    def test_those_to_a_service_of_nova_do_too(self):
-        self.enterContext(mock.patch.object(
-            utils, 'concurrency_mode_threading', lambda: True))
-        prepare = mock.Mock()
-        rpc.share_threads_of_nova(prepare)
-        self.serve(nova_rpc.get_server(
-            messaging.Target(topic='t', server='s'), [self.endpoint]))
-        prepare.assert_called_once_with()
-        self.assert_shares_threads()

@@ -1,0 +1,40 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+from unittest import mock
+
+from nova import service
+from oslo_utils import importutils
+
+from nova_preempt.cmd import scheduler
+from nova_preempt.scheduler import manager
+
+
+class TestMain(unittest.TestCase):
+
+    def test_nova_is_told_of_our_manager(self):
+        with mock.patch.dict(service.SERVICE_MANAGERS), mock.patch.object(
+                scheduler.scheduler, 'main') as main:
+            scheduler.main()
+            name = service.SERVICE_MANAGERS['nova-scheduler']
+        main.assert_called_once_with()
+        self.assertIs(scheduler.Manager, importutils.import_class(name))
+
+    def test_settles_once_it_has_started(self):
+        with mock.patch.object(scheduler.garbage, 'settle') as settle, (
+                mock.patch.object(manager.PreemptibleSchedulerManager,
+                                  'post_start_hook')) as start:
+            settle.side_effect = start.assert_called_once_with
+            scheduler.Manager.post_start_hook(
+                object.__new__(scheduler.Manager))
+        settle.assert_called_once_with()
