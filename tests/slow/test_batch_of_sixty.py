@@ -35,9 +35,9 @@ FLAVORS = ((1, 512, 5), (1, 2048, 10), (2, 2048, 10), (2, 4096, 20),
            (4, 4096, 30))
 # (Policy, how many on a host, {number of a request: how many servers}).
 GROUPS = (
-    ('affinity', 0, {0: 2, 9: 1}), ('affinity', 0, {30: 1, 32: 2}),
-    ('anti-affinity', 1, {3: 1, 13: 2, 23: 1, 33: 1}),
-    ('anti-affinity', 2, {7: 2, 19: 3, 27: 1}),
+    ('affinity', 0, {0: 2, 9: 1}), ('affinity', 0, {10: 1, 14: 2}),
+    ('anti-affinity', 1, {1: 1, 3: 2, 6: 1, 13: 1}),
+    ('anti-affinity', 2, {2: 2, 7: 3, 19: 1}),
 )
 OTHER = ('h00', 'h01', 'h04', 'h05', 'h08', 'h09')
 
