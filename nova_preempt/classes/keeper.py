@@ -144,10 +144,19 @@ class ClockKeeper:
         """([ClassServer], how long returns took)."""
         preemptions = db.preemptions(
             self._database, [instance.uuid for instance, _, _ in changed])
+        # What comes from now on may not be read.
+        read_at = timeutils.utcnow()
+        actions = instance_actions.read(
+            context, [instance for instance, _, _ in changed])
         found, took = [], []
         for instance, before, name in changed:
-            server, told = _read(context, cell_uuid, instance, name,
-                                 preemptions.get(instance.uuid, ()))
+            told = records.events(instance_actions.record(instance),
+                                  actions[instance.uuid],
+                                  preemptions.get(instance.uuid, ()))
+            server = db.ClassServer(
+                instance.uuid, cell_uuid, instance.project_id, name,
+                instance.flavor.name, not instance.image_ref,
+                clocks.Clocks(told), _changed_at(instance), read_at)
             found.append(server)
             for at_us, took_us in records.returns(
                     told, before.clocks.mark.last_us if before else 0):
@@ -188,15 +197,3 @@ def _is_settled(instance, before, name):
             and abs(before.changed_at - _changed_at(instance)) < _SECOND
             and (before.read_at - before.changed_at).total_seconds()
             > since.OVERLAP_S)
-
-
-def _read(context, cell_uuid, instance, name, preemptions):
-    """(ClassServer, its events)."""
-    read_at = timeutils.utcnow()
-    told = records.events(instance_actions.record(instance),
-                          instance_actions.read(context, instance),
-                          preemptions)
-    return db.ClassServer(
-        instance.uuid, cell_uuid, instance.project_id, name,
-        instance.flavor.name, not instance.image_ref,
-        clocks.Clocks(told), _changed_at(instance), read_at), told

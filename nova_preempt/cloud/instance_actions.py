@@ -9,9 +9,16 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What was asked of a server, as Nova has recorded it."""
+"""What was asked of servers, as Nova has recorded it.
 
-from nova import objects
+Nova's objects read that of one server at a time, and the events of one action:
+with thousands of servers that takes minutes.
+"""
+
+import collections
+
+from nova.db.main import api as main_db
+from nova.db.main import models
 
 from nova_preempt.core.classes import records
 from nova_preempt.core.times import microseconds
@@ -19,6 +26,9 @@ from nova_preempt.core.times import microseconds
 # By what an instance comes to run on a host, and since when, say these.
 _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
            'compute_unshelve_instance')
+
+# So many servers, or actions, are asked for at once.
+_AT_ONCE = 500
 
 
 def record(instance):
@@ -28,31 +38,65 @@ def record(instance):
         _us(instance.deleted_at) if instance.deleted else None)
 
 
-def read(context, instance):
-    """[core.classes.records.Action] of an Instance.
+def read(context, instances):
+    """{uuid: [core.classes.records.Action]} of these Instances.
 
-    :param context: of its cell
+    :param context: of their cell
     """
-    return [_action(context, instance, item) for item
-            in objects.InstanceActionList.get_by_instance_uuid(
-                context, instance.uuid)
-            if item.action in records.ACTIONS and item.start_time]
+    by_uuid = {instance.uuid: instance for instance in instances}
+    found = {uuid: [] for uuid in by_uuid}
+    for uuids in _pieces(by_uuid):
+        rows = _actions(context, uuids)
+        events = collections.defaultdict(list)
+        for ids in _pieces(row.id for row in rows
+                           if row.action in records.RUN):
+            for event in _events(context, ids):
+                events[event.action_id].append(event)
+        for row in rows:
+            found[row.instance_uuid].append(_action(
+                by_uuid[row.instance_uuid], row, events[row.id]))
+    return found
 
 
-def _action(context, instance, item):
-    by_owner = item.project_id == instance.project_id
-    asked_us = _us(item.start_time)
-    if item.action not in records.RUN:
-        return records.Action(item.action, item.id, asked_us, by_owner,
-                              failed=item.message == 'Error')
-    placed_us, done_us, failed = _run(context, instance, item)
-    return records.Action(item.action, item.id, asked_us, by_owner, placed_us,
+def _pieces(items):
+    items = sorted(items)
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start:start + _AT_ONCE]
+
+
+@main_db.pick_context_manager_reader
+def _actions(context, uuids):
+    action = models.InstanceAction
+    return context.session.query(
+        action.id, action.instance_uuid, action.action, action.project_id,
+        action.start_time, action.message).filter(
+            action.instance_uuid.in_(uuids), action.deleted == 0,
+            action.action.in_(sorted(records.ACTIONS)),
+            action.start_time.is_not(None)).all()
+
+
+@main_db.pick_context_manager_reader
+def _events(context, action_ids):
+    event = models.InstanceActionEvent
+    return context.session.query(
+        event.action_id, event.event, event.start_time, event.finish_time,
+        event.result).filter(event.action_id.in_(action_ids),
+                             event.deleted == 0).all()
+
+
+def _action(instance, row, events):
+    by_owner = row.project_id == instance.project_id
+    asked_us = _us(row.start_time)
+    if row.action not in records.RUN:
+        return records.Action(row.action, row.id, asked_us, by_owner,
+                              failed=row.message == 'Error')
+    placed_us, done_us, failed = _run(instance, row, events)
+    return records.Action(row.action, row.id, asked_us, by_owner, placed_us,
                           done_us, failed)
 
 
-def _run(context, instance, item):
+def _run(instance, row, events):
     """When a host got it, when it ran there or failed, and whether it did."""
-    events = objects.InstanceActionEventList.get_by_action(context, item.id)
     ours = [event for event in events if event.event in _EVENTS]
     placed_us = min((_us(event.start_time) for event in ours
                      if event.start_time), default=None)
@@ -63,7 +107,7 @@ def _run(context, instance, item):
         return placed_us, max(good), False
     bad = [_us(event.finish_time) for event in events
            if event.finish_time and event.result == 'Error']
-    if bad and item.message == 'Error':
+    if bad and row.message == 'Error':
         return placed_us, max(bad), True
     return placed_us, None, False
 

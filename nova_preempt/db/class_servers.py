@@ -214,8 +214,8 @@ def write(database, servers, means=None):
     :param means: {ClassServer.kind: how long it takes to get one back, in us}
     """
     with database.writer() as session:
-        for server in sorted(servers, key=lambda item: item.uuid):
-            _upsert(session, _SERVER, {'uuid': server.uuid}, _values(server))
+        _write_servers(session, {item.uuid: _values(item) for item
+                                 in servers})
         for kind, mean_us in sorted((means or {}).items()):
             flavor, from_volume = kind
             _upsert(session, _OVERHEAD, {
@@ -232,6 +232,29 @@ def looked(database, cell_uuid, ago_s):
     with database.writer() as session:
         _upsert(session, _CELL, {'cell_uuid': cell_uuid},
                 {'looked_at': clock.after(-max(0, math.ceil(ago_s)))})
+
+
+def _write_servers(session, rows):
+    """Write many at once: one by one thousands take longer than to read them.
+
+    :param rows: {uuid: values}
+    """
+    for uuids in reservation_rows.batches(sorted(rows)):
+        known = set(session.execute(sa.select(_SERVER.uuid).where(
+            _SERVER.uuid.in_(uuids))).scalars())
+        new = [{'uuid': uuid, **rows[uuid]} for uuid in uuids
+               if uuid not in known]
+        if new:
+            session.execute(sa.insert(_SERVER.__table__), new)
+        if known:
+            session.execute(
+                sa.update(_SERVER.__table__)
+                .where(_SERVER.uuid == sa.bindparam('of'))
+                .values({name: sa.bindparam(f'new_{name}')
+                         for name in rows[uuids[0]]}),
+                [{'of': uuid, **{f'new_{name}': value for name, value
+                                 in rows[uuid].items()}}
+                 for uuid in uuids if uuid in known])
 
 
 def _values(server):

@@ -68,7 +68,8 @@ class TestKeeper(unittest.TestCase):
         self.there = []
         for module, name, answer in (
                 (keeper.servers, 'pieces', self.pieces),
-                (keeper.instance_actions, 'read', lambda *_: [])):
+                (keeper.instance_actions, 'read', lambda _, instances: {
+                    item.uuid: [] for item in instances})):
             patch = mock.patch.object(module, name, answer)
             patch.start()
             self.addCleanup(patch.stop)
