@@ -23,18 +23,7 @@ import sys
 
 from nova import service
 
-from nova_preempt import garbage
-from nova_preempt.scheduler import manager
-
-MANAGER = 'nova_preempt.cmd.scheduler.Manager'
-
-
-class Manager(manager.PreemptibleSchedulerManager):
-    """That of a process which is a scheduler and nothing else."""
-
-    def post_start_hook(self):
-        super().post_start_hook()
-        garbage.settle()
+MANAGER = 'nova_preempt.cmd.scheduler_manager.Manager'
 
 
 def main():

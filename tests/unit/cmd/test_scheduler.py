@@ -10,6 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import subprocess
+import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -17,7 +20,20 @@ from nova import service
 from oslo_utils import importutils
 
 from nova_preempt.cmd import scheduler
+from nova_preempt.cmd import scheduler_manager
 from nova_preempt.scheduler import manager
+
+# What Nova does with its arguments, and with the name of the manager.
+SCRIPT = """
+import sys
+from nova_preempt.cmd import scheduler
+from nova import config
+from oslo_utils import importutils
+config.parse_args(sys.argv)
+manager = importutils.import_class(scheduler.MANAGER)
+print(manager._refresh_preemptible_servers._periodic_spacing,
+      manager._repair_preemptions._periodic_spacing)
+"""
 
 
 class TestMain(unittest.TestCase):
@@ -28,13 +44,26 @@ class TestMain(unittest.TestCase):
             scheduler.main()
             name = service.SERVICE_MANAGERS['nova-scheduler']
         main.assert_called_once_with()
-        self.assertIs(scheduler.Manager, importutils.import_class(name))
+        self.assertIs(scheduler_manager.Manager,
+                      importutils.import_class(name))
 
     def test_settles_once_it_has_started(self):
-        with mock.patch.object(scheduler.garbage, 'settle') as settle, (
+        with mock.patch.object(scheduler_manager.garbage,
+                               'settle') as settle, (
                 mock.patch.object(manager.PreemptibleSchedulerManager,
                                   'post_start_hook')) as start:
             settle.side_effect = start.assert_called_once_with
-            scheduler.Manager.post_start_hook(
-                object.__new__(scheduler.Manager))
+            scheduler_manager.Manager.post_start_hook(
+                object.__new__(scheduler_manager.Manager))
         settle.assert_called_once_with()
+
+    def test_tasks_come_as_often_as_is_configured(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.conf') as conf:
+            conf.write('[preemption]\nrefresh_interval_s = 7\n'
+                       'recovery_interval_s = 11\n')
+            conf.flush()
+            done = subprocess.run(
+                [sys.executable, '-W', 'ignore', '-c', SCRIPT,
+                 '--config-file', conf.name],
+                check=True, capture_output=True, text=True)
+        self.assertEqual('7 11', done.stdout.strip())

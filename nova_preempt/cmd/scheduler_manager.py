@@ -1,0 +1,27 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The manager of nova-preempt-scheduler.
+
+Nova imports it by its name, once the configuration has been read: how often
+the periodic tasks run is settled with the import.
+"""
+
+from nova_preempt import garbage
+from nova_preempt.scheduler import manager
+
+
+class Manager(manager.PreemptibleSchedulerManager):
+    """That of a process which is a scheduler and nothing else."""
+
+    def post_start_hook(self):
+        super().post_start_hook()
+        garbage.settle()
