@@ -55,7 +55,7 @@ def main():
         eligibility.Rules(), ('delete',), getattr(costs, args.cost),
         notice=NoticeRule(30))), args.seed)
     load = make_load(args)
-    profile = cProfile.Profile()
+    profile = cProfile.Profile(time.process_time)
     start = time.process_time()
     if args.profile:
         profile.enable()

@@ -198,6 +198,9 @@ def _left_out(conf):
         found.append('migrate in [preemption]actions')
     if conf[backlog.GROUP].enabled and conf[backlog.GROUP].ladders:
         found.append('[backlog]ladders')
+    reserving = conf[reservation.GROUP]
+    if reserving.enabled and reserving.lease_service != 'native':
+        found.append('[reservation]lease_service')
     power = conf[energy.GROUP]
     if power.enabled and power.minimum_hosts_per_aggregate:
         found.append('[energy]minimum_hosts_per_aggregate')

@@ -108,9 +108,9 @@ def _reserve(item, at_us, id):
                          '"host_properties"')
     query = item.get('host_properties')
     if 'resources' in item:
-        query = ['and', *(['>=', f'$inventory.{name}', amount]
-                          for name, amount
-                          in _resources(item['resources']).items())]
+        wanted = [['>=', f'$inventory.{name}', amount] for name, amount
+                  in _resources(item['resources']).items() if amount]
+        query = ['and', *wanted] if wanted else None
     try:
         query = host_query.load(query) or None
         host_query.parse(query)

@@ -11,7 +11,9 @@
 # under the License.
 """Reservations in simulations."""
 
+import collections
 import dataclasses
+import random
 import unittest
 
 from nova_preempt.core import eligibility
@@ -313,3 +315,84 @@ class TestEmptied(unittest.TestCase):
         summary = simulation.run(trace, 40_000 * SECOND)
         return [f'{item["t"]:g} {item["event"]} {item["id"]}'
                 for item in records if item['event'] != 'asked'], summary
+
+
+class TestMany(unittest.TestCase):
+    """Whatever is asked for, all is given back in the end."""
+
+    ACTIONS = ('delete', 'shelve', 'stop')
+
+    def test_all_is_given_back(self):
+        seen = collections.Counter()
+        for seed in range(10):
+            with self.subTest(seed):
+                chance = random.Random(seed)
+                seen.update(self.check(chance, chance.random() < 0.5))
+        for name in ('granted', 'refused', 'started', 'late', 'ended',
+                     'cancelled', 'host replaced', 'host lost'):
+            self.assertGreater(seen[name], 0, name)
+
+    def check(self, chance, is_switched):
+        terms = setting.Terms(
+            chance.choice((0, 1000)), None, chance.choice((None, 100)),
+            chance.choice(self.ACTIONS), chance.random() < 0.5)
+        cloud = small.cloud(4, terms=terms, spread=chance.random() < 0.5)
+        options = small.options(
+            reservations=dataclasses.replace(
+                RESERVATIONS, guard=dataclasses.replace(
+                    RESERVATIONS.guard,
+                    guard_s=chance.choice((0, 900, 3600))),
+                evacuation_lead_s=chance.choice((0, 900)),
+                end_timeout_s=chance.choice((1, 600))),
+            power=test_power.POWER if is_switched else None,
+            project_budget=chance.choice((0, 1)), stop_retention_s=100)
+        simulation = run.Simulation(
+            dataclasses.replace(cloud, delays=delays.Delays(
+                shelve=delays.Delay('uniform:1,300'))), options,
+            chance.randrange(10**6))
+        figures = simulation.run(self.trace(chance), 92_000 * SECOND)
+        parts = simulation._parts
+        there = parts.cloud
+        self.assertEqual(there.total(), there.free())
+        self.assertEqual({}, parts.servers)
+        self.assertEqual({}, simulation._endings.open)
+        self.assertEqual({}, simulation._endings.ending)
+        self.assertEqual({}, simulation._moves._moves)
+        for level in ('hosts reserved', 'hosts reserved and used'):
+            if level in parts.report._levels:
+                self.assertEqual(0, parts.report._levels[level].amount)
+        found = figures['reservations']
+        self.assertLessEqual(found['host_hours_used'], found['host_hours'])
+        return {name: value for name, value in found.items()
+                if isinstance(value, int)}
+
+    def trace(self, chance):
+        events = []
+        for number in range(60):
+            at_s = chance.randrange(30_000)
+            kind = chance.random()
+            if kind < 0.25:
+                start_s = at_s + chance.randrange(12_000)
+                run_s = chance.randrange(1, 9000)
+                events.append(model.Reserve(
+                    at_s * SECOND, f'r{number}', chance.randrange(1, 4),
+                    start_s, chance.choice((None, start_s + run_s)), run_s,
+                    end_action=chance.choice(('', 'delete', 'shelve'))))
+                if chance.random() < 0.3:
+                    events.append(small.end(
+                        at_s + chance.randrange(20_000), f'r{number}'))
+                for nth in range(3):
+                    events.append(small.boot(
+                        at_s + chance.randrange(20_000), f'o{number}.{nth}',
+                        chance.randrange(1, 5), chance.random() < 0.3,
+                        reservation=f'r{number}'))
+                    events.append(small.end(
+                        40_000 + chance.randrange(50_000),
+                        f'o{number}.{nth}'))
+            else:
+                events.append(small.boot(
+                    at_s, f's{number}', chance.randrange(1, 5), kind < 0.6,
+                    for_s=chance.randrange(1, 15_000)))
+                events.append(small.end(
+                    at_s + chance.randrange(60_000), f's{number}'))
+        return sorted(events, key=lambda event: event.at_us)

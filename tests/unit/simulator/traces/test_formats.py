@@ -249,6 +249,15 @@ class TestErrors(unittest.TestCase):
             1_500_000, 'b', 2, 60, 120, 30, ['>', '$vcpus', 3], 'p',
             'delete'), found[1])
 
+    def test_what_a_reserved_host_has(self):
+        for text, query in (('{"VCPU": 2, "DISK_GB": 0}', [
+                'and', ['>=', '$inventory.VCPU', 2]]), ('{"VCPU": 0}', None)):
+            pathlib.Path(self.path).write_text(
+                f'{{"t": 0, "kind": "reserve", "id": "a", "duration": 5, '
+                f'"resources": {text}}}')
+            (found,) = formats.Trace('json', [self.path])
+            self.assertEqual(query, found.query)
+
     def test_broken_tables(self):
         swf = ['1', '0', '0', '60', '1', '-1', '-1', '1', '60', '-1', '1',
                '1', '1', '-1', '0', '-1', '-1', '-1']
