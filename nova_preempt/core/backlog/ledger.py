@@ -55,7 +55,7 @@ class Ledger:
         # Held for one that is to start there once that is possible: when that
         # is, None if nobody knows, and how much.
         self._held: dict[int, tuple[int | None, Resources]] = {}
-        self._next: dict[Kind, int] = {}
+        self._next: dict[tuple[Kind, str], int] = {}
         # How many find room at most, where fewer than were asked for did.
         self._bounds: dict[tuple[Kind, str], int] = {}
         self._seats = groups.Seats([room.members for room in self._rooms])
@@ -274,7 +274,7 @@ class Ledger:
         if group is not None and group.policy == groups.AFFINITY:
             return self._find_one(alternative, most, group)
         found: dict[int, int] = {}
-        number = self._first(alternative)
+        number = self._first(alternative, group)
         while most and number < len(self._rooms):
             left = most
             if group is not None:
@@ -374,12 +374,15 @@ class Ledger:
                 return end.in_s
         return None
 
-    def _first(self, alternative: model.Alternative) -> int:
+    def _first(
+        self, alternative: model.Alternative, group: Group | None = None
+    ) -> int:
         """The first host that may have room for such a server."""
-        key = kind(alternative)
+        key = kind(alternative), group.uuid if group is not None else ""
         number = self._next.get(key, 0)
-        while number < len(self._rooms) and not self._times(
-            number, alternative, 1
+        while number < len(self._rooms) and not (
+            (group is None or self._seats.most(group, number, 1))
+            and self._times(number, alternative, 1)
         ):
             number += 1
         self._next[key] = number

@@ -89,6 +89,19 @@ class TestGroups(unittest.TestCase):
         self.has('g', 'anti-affinity', 10**30)
         self.assertEqual(2**31 - 1, self.known(in_group('g', 'r'))['g'].most)
 
+    def test_a_rule_that_changes(self):
+        """It is read in each pass."""
+        for most in (1, 3):
+            self.has('g', 'anti-affinity', most)
+            self.assertEqual(most, self.known(in_group('g', 'r'))['g'].most)
+
+    def test_a_thousand_members(self):
+        self.has('g', 'affinity', members=map(str, range(1000)))
+        self.nodes = {str(number): 'a' for number in range(1000)}
+        found = self.known(in_group('g', 'r'))['g']
+        self.assertEqual((1000, False),
+                         (len(found.members), found.elsewhere))
+
     def test_its_own(self):
         """It goes before one that is named, and costs no query."""
         request = in_group('g', 'r', apart=True, count=2,

@@ -224,6 +224,32 @@ class TestMany(unittest.TestCase):
                 free = sum(each.free['VCPU'] > 0 for each in rooms)
                 self.assertEqual(free, len(found.starts))
 
+    def test_one_alone(self):
+        """A group of one is as if there were none."""
+        for one in (near, far):
+            self.assertEqual({'x': {'b': 1}}, hosts(plan(
+                [one('x', vcpus(3))], [host('a', 2), host('b', 4)])))
+
+    def test_twenty_thousand(self):
+        """Of which few find room: the others are not searched for each."""
+        rooms = [host(f'h{number:03}', 2) for number in range(200)]
+        for one, found in ((near, 2), (far, 200)):
+            requests = [one(f'r{number:05}') for number in range(20_000)]
+            self.assertEqual(found, len(decide(
+                requests, rooms, options=passing.Options(1000, 1000),
+                planner=waiting.Planner(
+                    lambda: choice.make(model.Options(time_limit_s=60)),
+                    {'near': NEAR, 'far': FAR})).starts))
+
+    def test_no_time_is_left(self):
+        """The first of an affinity group starts, others follow it then."""
+        planner = waiting.Planner(lambda: None, {'near': NEAR, 'far': FAR})
+        rooms = [host('a', 9), host('b', 9)]
+        found = decide([near('x'), near('y'), far('z')], rooms,
+                       planner=planner)
+        self.assertEqual({'x': {}, 'z': {}}, hosts(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+
     def test_who_comes_first_is_best_off(self):
         chance = random.Random(15)
         for _ in range(50):
