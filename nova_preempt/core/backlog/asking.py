@@ -84,7 +84,14 @@ def _number(server: Mapping[str, Any], name: str) -> int | None:
     field = f"body.server.{name}"
     try:
         found = int(value)
-    except (TypeError, ValueError):
+        # What Nova's schema, which does not see it, would refuse.
+        if isinstance(value, bool) or (
+            not (value.isascii() and value.isdecimal())
+            if isinstance(value, str)
+            else found != value
+        ):
+            raise ValueError(value)
+    except (TypeError, ValueError, OverflowError):
         raise Refused(field, f"{value!r} is not an integer") from None
     if found < 1:
         raise Refused(field, f"{found} is less than 1")

@@ -147,6 +147,7 @@ class TestCreate(BacklogTestCase):
         for server, values, expected in (
                 ({'max_count': 5}, {}, (5, 1)),
                 ({'min_count': 2}, {}, (2, 2)),
+                ({'min_count': 2.0}, {}, (2, 2)),
                 ({'min_count': '2', 'max_count': '4'}, {}, (4, 2)),
                 ({'min_count': 2, 'max_count': 4}, {'count': 3}, (3, 2)),
                 ({}, {'count': 3}, (3, 3)),

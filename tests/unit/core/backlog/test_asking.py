@@ -48,6 +48,9 @@ class TestCounts(unittest.TestCase):
                 ('body.server.max_count', None, None, {'max_count': []}),
                 ('body.server.min_count', None, None, {'min_count': 'two'}),
                 ('body.server.min_count', None, None, {'min_count': '-1'}),
+                *(('body.server.max_count', None, None, {'max_count': value})
+                  for value in (float('inf'), float('nan'), 1.5, True, ' 2',
+                                '+2', '1_0', '\u0662', '9' * 5000, {})),
                 ('least_count', 2, 3, {}),
                 ('body.server.min_count', 2, None, {'min_count': 3})):
             with self.assertRaises(asking.Refused) as caught:
