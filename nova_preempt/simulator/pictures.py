@@ -73,13 +73,18 @@ def _availability(name: str) -> Callable[[series.Step], float]:
 
 
 def _of_hosts(steps: Mapping[str, Sequence[series.Step]]) -> Iterator[Panel]:
-    """What is known of their power."""
+    """What is known of their power, and of reservations."""
     for name, title, label, unit in (
             ('hosts on', 'Hosts awake', 'hosts', 1),
             ('milliwatts', 'Power drawn', 'kW', 1_000_000)):
         if any(name in step.levels for each in steps.values()
                for step in each):
             yield _panel(title, label, steps, {'': _level(name, unit)})
+    if any('hosts reserved' in step.levels for each in steps.values()
+           for step in each):
+        yield _panel('Hosts reserved', 'hosts', steps, {
+            'reserved': _level('hosts reserved', 1),
+            'used': _level('hosts reserved and used', 1)})
     if any('milliwatts' in step.levels for each in steps.values()
            for step in each):
         yield Panel('Energy', 'time (h)', 'kWh since the beginning', [

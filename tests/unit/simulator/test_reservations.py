@@ -21,7 +21,9 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
 from nova_preempt.core.reservation import leases
 from nova_preempt.simulator import delays
+from nova_preempt.simulator import pictures
 from nova_preempt.simulator import run
+from nova_preempt.simulator import series
 from nova_preempt.simulator import setting
 from nova_preempt.simulator.traces import model
 from tests.unit.simulator import small
@@ -127,6 +129,19 @@ class TestGranted(unittest.TestCase):
              '2000 reservation ended a', '2000 reservation started b',
              '3000 reservation ended b'], found)
         self.assertEqual(round(3000 / 3600, 3), figures['host_hours'])
+
+    def test_the_picture(self):
+        found = series.Series()
+        summary = run.Simulation(
+            small.cloud(1), small.options(reservations=RESERVATIONS), 0, None,
+            found).run([reserve(0, 'r', 3600, 3600), small.boot(
+                4000, 'own', reservation='r')], 9000 * SECOND)
+        (panel,) = (each for each in pictures.plot(
+            {'all': (found, summary['capacity'])}).panels
+            if each.title == 'Hosts reserved')
+        self.assertEqual(['reserved', 'used'],
+                         [each.label for each in panel.series])
+        self.assertEqual(1.0, max(panel.series[0].y))
 
     def test_longer_than_the_trace(self):
         found, figures, _ = simulated(
