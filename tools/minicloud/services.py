@@ -31,6 +31,8 @@ START_S = 180
 STOP_S = 20
 POLL_S = 0.1
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
+# As the units in etc/systemd have it.
+_MEMORY = {'MALLOC_ARENA_MAX': '2'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +109,10 @@ def _nova(layout):
         for number, controller in enumerate(nova_files.CONTROLLERS, 1):
             yield Service(f'{binary}-{number}', (
                 layout.bin(binary), common,
-                f'--config-file={etc}/{controller}.conf', extra))
+                f'--config-file={etc}/{controller}.conf', extra), _MEMORY)
     yield _wsgi(
         layout, 'nova-preempt-api', 'nova_preempt.api.wsgi', {
+            **_MEMORY,
             'OS_NOVA_CONFIG_DIR': str(etc),
             'OS_NOVA_CONFIG_FILES': 'nova.conf;extra.conf'},
         path='/healthcheck')
