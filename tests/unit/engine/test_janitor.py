@@ -24,7 +24,7 @@ from tests.unit.engine import test_expiry
 
 class TestWhoseSpaceWasTaken(unittest.TestCase):
 
-    def repair(self, **values):
+    def repair(self, inventories=('VCPU',), **values):
         """(whether it was put right, the uuids of those that end)."""
         server = test_expiry.server('a', **values)
         ends = evictions.Evictions(
@@ -34,6 +34,9 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
         clients = mock.Mock()
         clients.placement.get_consumer.return_value = placement.Consumer(
             'a', {})
+        clients.placement.get_provider_state.return_value = (
+            None if inventories is None else types.SimpleNamespace(
+                inventories=dict.fromkeys(inventories)))
         clients.placement.post_allocations.side_effect = (
             placement.Conflict('full'))
         made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
@@ -50,6 +53,12 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
     def test_not_if_it_would_not_come_back(self):
         self.assertEqual((False, []), self.repair(
             class_name='gold', action='shelve'))
+
+    def test_not_if_some_of_it_is_of_other_providers(self):
+        self.assertEqual((False, []), self.repair(inventories=()))
+
+    def test_not_where_its_host_is_gone(self):
+        self.assertEqual((False, []), self.repair(inventories=None))
 
 
 if __name__ == '__main__':
