@@ -137,6 +137,10 @@ class Intake:
             if 'class_name' in values:
                 values = {**values, 'class_name': self._class_of(
                     values['class_name'], request.alternatives)}
+            if values.keys() & {'priorities', 'count', 'least_count'}:
+                asking.check_ladder(
+                    request.ladder,
+                    values.get('priorities', request.priorities), values, {})
             of = model.OPEN
             if values.keys() & {'count', 'least_count'}:
                 values = self._counts(request, values)

@@ -275,6 +275,16 @@ class TestRefused(BacklogTestCase):
         self.assertTrue(kept.apart)
         self.assertNotIn('flavorRef', kept.body['server'])
 
+    def test_what_follows_from_priorities_is_not_changed(self):
+        uuid = self.create(server={'flavorRef': None}, ladder='web',
+                           priorities={'redundancy': 2})['id']
+        for values, text in (
+                ({'count': 5}, "count': with a ladder it follows"),
+                ({'least_count': 1}, "least_count': with a ladder"),
+                ({'priorities': None}, "ladder': it needs priorities")):
+            self.assertIn(text, self.change(uuid, code=400, **values))
+        self.change(uuid, name='other', priorities={'cores': 3})
+
     def test_ladders_that_are_none(self):
         server = {'flavorRef': None}
         for values, text in (
