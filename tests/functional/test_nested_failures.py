@@ -65,7 +65,6 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
             'CUSTOM_PCI_10DE_20B0' in item for item in rest.values()))
         self.restart()
         self.assertEqual({}, self.devices(self.stand_in()))
-        self.assertEqual([], self.audit())
         if held['lives']:
             self.assertEqual(self.had, (self.devices(victim),
                                         self.addresses(victim)))
@@ -77,6 +76,7 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
         else:
             self.wait_gone(victim)
         self.wait_consistent()
+        self.assertEqual([], self.audit())
 
     def wait_consistent(self):
         """Servers that were never built have nothing either."""
