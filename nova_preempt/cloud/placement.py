@@ -16,6 +16,7 @@ no credentials but Nova's are needed.
 """
 
 import dataclasses
+import json
 import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exc
@@ -31,6 +32,11 @@ VERSION = '1.36'
 # What it says of a provider that is not there any more: nothing was done.
 _GONE = 'that does not exist'
 
+# The codes of its refusals of allocations: a generation has moved, or there
+# is no room, to which it gives no code of its own.
+CONCURRENT_UPDATE = 'placement.concurrent_update'
+NO_ROOM = 'placement.undefined_code'
+
 # On how many hosts it is looked for room at once.
 _ROOMS = 100
 
@@ -43,7 +49,22 @@ class Conflict(Exception):
     """Placement refused a change: somebody else was faster.
 
     HTTP 409, or 400 where a provider is gone.
+
+    :param code: what Placement calls it, '' where a provider is gone or where
+        it does not say
     """
+
+    def __init__(self, text='', code=''):
+        super().__init__(text)
+        self.code = code
+
+    @property
+    def is_for_want_of_room(self):
+        """Whether it will be refused again: the space is somebody else's.
+
+        Else only what was known was old, and the next try may succeed.
+        """
+        return self.code == NO_ROOM
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +118,9 @@ class Placement:
             response = getattr(client, method)(url, *args, version=VERSION)
         except ks_exc.ClientException as exc:
             raise PlacementError(f'{method.upper()} {url}: {exc}') from exc
-        if response.status_code == 409 or (
-                response.status_code == 400 and _GONE in response.text):
+        if response.status_code == 409:
+            raise Conflict(response.text, _code(response.text))
+        if response.status_code == 400 and _GONE in response.text:
             raise Conflict(response.text)
         if response.status_code not in ok:
             raise PlacementError(
@@ -223,6 +245,14 @@ class Placement:
     def delete_allocations(self, uuid):
         """Take away whatever a consumer has, if anything."""
         self._call('delete', f'/allocations/{uuid}', ok=(204, 404))
+
+
+def _code(text):
+    """The code of an error, '' if its text has none."""
+    try:
+        return json.loads(text)['errors'][0].get('code', '')
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return ''
 
 
 def _by_consumer(allocations):

@@ -68,7 +68,7 @@ class Janitor:
             LOG.warning('Cannot put right: %s.', problem.text)
 
     def _allocate(self, uuid):
-        """Give a server the space that it uses, or end it.
+        """Give a server the space that it uses, or end it if that is taken.
 
         Not one that has some of it of other providers: nobody knows of which.
         """
@@ -88,8 +88,9 @@ class Janitor:
                 consumer.generation,
                 consumer.project_id or server.project_id,
                 consumer.user_id or server.user_id)])
-        except placement_api.Conflict:
-            if self._ends.why_kept(server):
+        except placement_api.Conflict as exc:
+            # Where a generation has moved, the next audit sees it again.
+            if not exc.is_for_want_of_room or self._ends.why_kept(server):
                 return False
             try:
                 self._ends.begin(server, 'repair',

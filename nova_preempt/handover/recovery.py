@@ -292,6 +292,7 @@ class Recovery:
         """Restore one by one what fits; a server without space must end.
 
         :returns: {uuid: status} of those that have ended by that
+        :raises NovaError, Conflict: not yet; it can be done again
         """
         forced = {}
         release = [*self._release(decision), *self._relieved(decision)]
@@ -303,7 +304,10 @@ class Recovery:
                 restored = self._restored([victim])
                 if restored:
                     self._placement.post_allocations(restored)
-            except placement_api.Conflict:
+            except placement_api.Conflict as exc:
+                if not exc.is_for_want_of_room:
+                    failure = exc
+                    continue
                 try:
                     status = self._end(decision, victim)
                 except nova_api.NovaError as exc:

@@ -19,6 +19,11 @@ from nova_preempt.cloud import placement
 GONE = ("Allocation for resource provider 'c0ffee' that does not exist.")
 
 
+# As it says why not, at any microversion that we ask for.
+REFUSED = ('{"errors": [{"status": 409, "title": "Conflict", '
+           '"detail": "x", "code": "%s"}]}')
+
+
 class TestPost(unittest.TestCase):
 
     def post(self, code, text=''):
@@ -36,3 +41,17 @@ class TestPost(unittest.TestCase):
                 (503, GONE, placement.PlacementError)):
             with self.subTest((code, text)):
                 self.assertRaises(error, self.post, code, text)
+
+    def test_why_not(self):
+        for code, text, is_room in (
+                (409, REFUSED % 'placement.undefined_code', True),
+                (409, REFUSED % 'placement.concurrent_update', False),
+                (409, '<html>of a proxy</html>', False),
+                (409, '{"errors": []}', False),
+                (409, '[]', False),
+                (400, GONE, False)):
+            with self.subTest((code, text)):
+                with self.assertRaises(placement.Conflict) as caught:
+                    self.post(code, text)
+                self.assertEqual(is_room,
+                                 caught.exception.is_for_want_of_room)

@@ -24,7 +24,8 @@ from tests.unit.engine import test_expiry
 
 class TestWhoseSpaceWasTaken(unittest.TestCase):
 
-    def repair(self, inventories=('VCPU',), **values):
+    def repair(self, inventories=('VCPU',), code=placement.NO_ROOM,
+               **values):
         """(whether it was put right, the uuids of those that end)."""
         server = test_expiry.server('a', **values)
         ends = evictions.Evictions(
@@ -38,7 +39,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
             None if inventories is None else types.SimpleNamespace(
                 inventories=dict.fromkeys(inventories)))
         clients.placement.post_allocations.side_effect = (
-            placement.Conflict('full'))
+            placement.Conflict('no', code))
         made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
             **{'servers.return_value': [server]}), mock.Mock(), ends, None)
         with mock.patch.object(audit, 'expected_allocation',
@@ -49,6 +50,10 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def test_it_ends(self):
         self.assertEqual((True, ['a']), self.repair())
+
+    def test_not_if_a_generation_has_moved(self):
+        for code in placement.CONCURRENT_UPDATE, '':
+            self.assertEqual((False, []), self.repair(code=code))
 
     def test_not_if_it_would_not_come_back(self):
         self.assertEqual((False, []), self.repair(

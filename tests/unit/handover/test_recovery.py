@@ -14,6 +14,7 @@
 import dataclasses
 import types
 import unittest
+from unittest import mock
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
@@ -45,14 +46,15 @@ class FakePlacement:
         after = dict(self.consumers)
         for item in consumers:
             if item.generation != self.get_consumer(item.uuid).generation:
-                raise placement_api.Conflict('generation')
+                raise placement_api.Conflict(
+                    'generation', placement_api.CONCURRENT_UPDATE)
             after[item.uuid] = dataclasses.replace(
                 item, generation=(item.generation or 0) + 1)
             if not item.allocations:
                 del after[item.uuid]
         if sum(item.resources_on('rp').get('VCPU', 0)
                for item in after.values()) > self.capacity:
-            raise placement_api.Conflict('full')
+            raise placement_api.Conflict('full', placement_api.NO_ROOM)
         self.consumers = after
 
     def delete_allocations(self, uuid):
@@ -299,6 +301,39 @@ class TestRollBack(unittest.TestCase):
         self.take()
         self.assertEqual(db_decisions.KEPT, self.roll_back()['a'])
         self.assert_space(a=1, b=0)
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_nobody_ends_where_placement_is_only_busy(self):
+        """A generation moves again and again: the next try may succeed."""
+        free = FakePlacement(2)
+        for code in placement_api.CONCURRENT_UPDATE, '':
+            self.placement = FakePlacement(2)
+            self.placement.post_allocations = mock.Mock(
+                side_effect=placement_api.Conflict('busy', code))
+            self.assertEqual({db_decisions.ENDING},
+                             set(self.roll_back().values()))
+            self.assertEqual([], self.nova.calls)
+            self.assertEqual('', self.decisions.decision.owner)
+            self.assertEqual(db_decisions.ROLLING_BACK,
+                             self.decisions.decision.status)
+        self.placement = free
+        self.assertEqual({db_decisions.KEPT}, set(self.again().values()))
+        self.assert_space(a=1, b=1)
+
+    def test_who_is_full_ends_where_another_is_only_busy(self):
+        self.take()
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            if [item.uuid for item in consumers] == ['a']:
+                raise placement_api.Conflict(
+                    'busy', placement_api.CONCURRENT_UPDATE)
+            real(consumers)
+
+        self.placement.capacity = 1
+        self.placement.post_allocations = post
+        self.assertEqual({db_decisions.ENDING},
+                         set(self.roll_back().values()))
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
     def test_it_ends_on_its_terms(self):
