@@ -15,9 +15,9 @@ import dataclasses
 
 from nova import context as nova_context
 from nova import objects
+import oslo_messaging as messaging
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
@@ -305,10 +305,11 @@ class TestPCIDevices(PCITestCase):
             explained['outcome'], [victim['server_uuid'] for victim in
                                    explained['victims']]))
         self.flags(group='pci', alias=[])
-        self.assertRaisesRegex(
-            exceptions.NoAnswer, 'which devices flavor normal-pci-1 asks for',
-            questions.explain, context, self.normal[1], self.api.project_id,
-            'user')
+        with self.assertRaises(messaging.ExpectedException) as caught:
+            questions.explain(context, self.normal[1], self.api.project_id,
+                              'user')
+        self.assertRegex(str(caught.exception.exc_info[1]),
+                         'which devices flavor normal-pci-1 asks for')
         self.flags(group='pci', alias=[ALIAS])
 
     def test_the_rest_is_held_during_a_notice(self):
