@@ -29,6 +29,7 @@ from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import leases
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
@@ -61,14 +62,8 @@ class Waiting:
 
     def add(self, server: Server) -> None:
         """One is asked for."""
-        now = self._now()
-        self._waiting[server.boot.id] = (server, model.Request(
-            server.boot.id, server.boot.project, '', '', {}, '', 1, 1,
-            (model.Alternative(
-                server.boot.class_name, server.boot.class_name,
-                server.kind.resources, server.kind.terms is not None),),
-            now, now, class_name=server.kind.terms.class_name
-            if server.kind.terms else ''))
+        self._waiting[server.boot.id] = (
+            server, _request(server, self._now()))
         self._parts.report.note('queued', server)
         self._look_soon()
 
@@ -146,3 +141,20 @@ class Waiting:
         return orders.Shares(
             {project: capacity.total(each) for project, each
              in used.items()}, self._parts.cloud.total())
+
+
+def _request(server: Server, now: datetime.datetime) -> model.Request:
+    """What the API would have written down for one that is asked for."""
+    boot = server.boot
+    alternative = model.Alternative(
+        boot.class_name, boot.class_name, server.kind.resources)
+    terms = server.kind.terms
+    if terms is not None:
+        alternative = dataclasses.replace(
+            alternative, preemptible=True,
+            minimum_run_s=terms.minimum_runtime_s, notice_s=terms.notice_s)
+    body = {core_places.HINTS[0]: {leases.HINT: boot.reservation}} if (
+        boot.reservation) else {}
+    return model.Request(
+        boot.id, boot.project, '', '', body, '', 1, 1, (alternative,), now,
+        now, class_name=terms.class_name if terms else '')

@@ -21,14 +21,15 @@ from nova_preempt.core.batch import waiting as batch_waiting
 from nova_preempt.core.notice import NoticeRule
 from nova_preempt.simulator import setting
 from tests.unit.simulator import small
+from tests.unit.simulator import test_reservations
 
 BACKLOG = setting.Backlog(order.FIFO(order.Options()))
 
 
 def simulated(*trace, hosts=1, backlog=BACKLOG, waiting=('preemptible',),
-              until_s=3000, **values):
+              until_s=3000, terms=None, **values):
     return small.simulated(
-        small.cloud(hosts, waiting=frozenset(waiting)),
+        small.cloud(hosts, terms=terms, waiting=frozenset(waiting)),
         small.options(backlog=backlog, **values), *trace,
         until_s=until_s)[0]
 
@@ -95,3 +96,38 @@ class TestWaiting(unittest.TestCase):
               for number, vcpus in enumerate((2, 1, 3, 2))),
             hosts=2, backlog=backlog)
         self.assertEqual(4, sum('placed' in line for line in found))
+
+
+class TestReservations(unittest.TestCase):
+    """Of the only host there is."""
+
+    BATCH = dataclasses.replace(BACKLOG, planner=batch_waiting.Planner(
+        lambda: choice.make(batch_model.Options())))
+
+    def check(self, line, *trace, **values):
+        trace = (test_reservations.reserve(0, 'r', 1000, 1000), *trace)
+        for backlog in (BACKLOG, self.BATCH):
+            with self.subTest(is_batch=backlog is self.BATCH):
+                found = simulated(
+                    *trace, backlog=backlog,
+                    reservations=test_reservations.RESERVATIONS, **values)
+                _, event, uuid = line.split()
+                self.assertEqual([line], [
+                    each for each in found
+                    if each.endswith(f' {event} {uuid}')])
+
+    def test_who_names_one_starts_there(self):
+        for line, asked_s in (('1000 placed p', 3), ('1210 placed p', 1203)):
+            self.check(line, small.boot(asked_s, 'p', spot=True,
+                                        reservation='r'))
+
+    def test_who_names_none_waits_for_its_end(self):
+        self.check('2000 placed p', small.boot(1203, 'p', spot=True))
+
+    def test_what_it_promises_and_asks_for_counts(self):
+        """It is not tried in vain, for it would pause after that."""
+        for terms in (setting.Terms(minimum_runtime_s=900),
+                      setting.Terms(notice_s=900)):
+            with self.subTest(terms):
+                self.check('510 placed p', small.boot(3, 'p', spot=True),
+                           small.end(505, 'r'), terms=terms)
