@@ -99,12 +99,19 @@ ASTRAY = (
 )
 
 
-def why(group: Group, is_settled: bool) -> str:
+def why(group: Group, is_settled: bool, has_some: bool) -> str:
     """Say why there is no host for servers of a group, though there is room.
 
     :param is_settled: whether it has servers on a host that is in use
+    :param has_some: whether there is room for one of them, but for fewer
+        than have to start together
     """
     if group.policy == ANTI_AFFINITY:
+        if has_some:
+            return (
+                "The hosts that its server group leaves it have room for "
+                "fewer of its servers than have to start together."
+            )
         return (
             "There is room only on hosts that have as many servers of its "
             "server group as they may have."
@@ -116,6 +123,28 @@ def why(group: Group, is_settled: bool) -> str:
     return (
         "No host has room for all of its servers that have to be on the same "
         "one, as its server group has it."
+    )
+
+
+def too_large(group: Group, is_settled: bool) -> str:
+    """Say why there never is a host for servers of a group.
+
+    :param is_settled: whether it has servers on a host that is in use
+    """
+    if group.policy == ANTI_AFFINITY:
+        return (
+            "The hosts that are in use would have room for fewer of its "
+            "servers than have to start together if they were empty, as many "
+            "on each as its server group has it."
+        )
+    if is_settled:
+        return (
+            "The host of its server group would not have room for it if it "
+            "were empty."
+        )
+    return (
+        "No host that is in use would have room for all of its servers that "
+        "have to be on the same one if it were empty."
     )
 
 

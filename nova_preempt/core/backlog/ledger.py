@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import math
+import sys
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
@@ -58,6 +59,8 @@ class Ledger:
         self._next: dict[tuple[Kind, str], int] = {}
         # How many find room at most, where fewer than were asked for did.
         self._bounds: dict[tuple[Kind, str], int] = {}
+        # How many would find room on empty hosts, by how many on each.
+        self._ever: dict[tuple[Kind, int | None], int] = {}
         self._seats = groups.Seats([room.members for room in self._rooms])
 
     def copy(self) -> Ledger:
@@ -186,13 +189,15 @@ class Ledger:
         alternative: model.Alternative,
         count: int,
         group: Group | None = None,
-    ) -> int | None:
+    ) -> tuple[int, int | None]:
         """Keep hosts for servers that will start there; others keep off.
 
         Those that are nearest to having room for one. Who is known to have
-        ended by then may still start there.
+        ended by then may still start there. None is kept for a group that
+        may not have as many servers on them, whoever ends.
 
-        :returns: in how many seconds all can start, None if nobody knows
+        :returns: how many hosts are kept; in how many seconds all can start,
+            None if nobody knows
         """
         if group is not None and group.policy == groups.AFFINITY:
             # One host for all of them.
@@ -206,10 +211,14 @@ class Ledger:
             number
             for number, room in enumerate(self._rooms)
             if room.is_large_enough(alternative)
-            and number not in self._held
             and self._is_open(number, alternative)
             and (group is None or self._seats.most(group, number, 1))
         ]
+        if group is not None and count > sum(
+            self._seats.most(group, number, count) for number in large
+        ):
+            return 0, None
+        large = [number for number in large if number not in self._held]
         large.sort(key=lambda number: self._far(number, alternative))
         times = []
         for number in large[:count]:
@@ -219,7 +228,28 @@ class Ledger:
         # What was found to have room may be what is held now.
         self._next.clear()
         known = [in_s for in_s in times if in_s is not None]
-        return max(known, default=0) if len(known) == count else None
+        return len(times), (
+            max(known, default=0) if len(known) == count else None)
+
+    def is_ever(
+        self, alternative: model.Alternative, least: int, group: Group
+    ) -> bool:
+        """Whether so many of a group would find room if hosts were empty.
+
+        Its own servers may leave an anti-affinity group; where those of an
+        affinity group are is its host. One that is not in use may be large.
+        """
+        if group.policy == groups.ANTI_AFFINITY:
+            return self._most_ever(alternative, group.most) >= least
+        if group.elsewhere:
+            return True
+        hosts = self._seats.only(group)
+        if hosts is None:
+            return self._most_ever(alternative) >= least
+        return any(
+            _times_ever(self._rooms[number], alternative) >= least
+            for number in hosts
+        )
 
     def lack(self, alternative: model.Alternative) -> Lack:
         """Say why no host has room for a server."""
@@ -348,6 +378,20 @@ class Ledger:
             if amount > left.get(name, 0)
         }
 
+    def _most_ever(
+        self, alternative: model.Alternative, most: int | None = None
+    ) -> int:
+        """How many would find room on empty hosts, so many on each.
+
+        :param most: on a host; None: all on one
+        """
+        key = kind(alternative), most
+        if key not in self._ever:
+            times = [_times_ever(room, alternative) for room in self._rooms]
+            self._ever[key] = max(times, default=0) if most is None else sum(
+                min(most, some) for some in times)
+        return self._ever[key]
+
     def _far(
         self, number: int, alternative: model.Alternative
     ) -> tuple[int, str]:
@@ -387,3 +431,17 @@ class Ledger:
             number += 1
         self._next[key] = number
         return number
+
+
+def _times_ever(room: Room, alternative: model.Alternative) -> int:
+    """How many would find room if the host were empty."""
+    if not room.is_for(alternative):
+        return 0
+    return min(
+        (
+            max(0, room.capacity.get(name, 0)) // amount
+            for name, amount in alternative.resources.items()
+            if amount > 0
+        ),
+        default=sys.maxsize,
+    )

@@ -340,6 +340,8 @@ class _Pass:
                 "text": "No host that is in use would have room for it if it "
                 "were empty.",
             }
+        if group is not None and self._is_never_placed(request, group):
+            return self._is_too_large(group)
         text = "No host has room for one of its servers now."
         if not lack.amounts:
             text = "There is not room for enough of its servers now."
@@ -356,21 +358,48 @@ class _Pass:
         self, request: model.Request, group: groups.Group
     ) -> Mapping[str, Any]:
         """Say why it waits where there is room, which others may have."""
-        is_settled = self._ledger.is_settled(group)
-        text = groups.why(group, is_settled)
-        if is_settled and group.policy == groups.AFFINITY:
-            text += self._hold(request, group)
-        return {"code": GROUP, "text": text}
+        if self._is_never_placed(request, group):
+            return self._is_too_large(group)
+        text = groups.why(
+            group,
+            self._ledger.is_settled(group),
+            any(self._ledger.count(item, 1, group)
+                for item in self._alternatives(request)),
+        )
+        return {"code": GROUP, "text": text + self._hold(request, group)}
+
+    def _is_never_placed(
+        self, request: model.Request, group: groups.Group
+    ) -> bool:
+        """Whether its group keeps it off what would have room if empty."""
+        return not any(
+            self._ledger.is_ever(item, model.least(request), group)
+            for item in self._alternatives(request)
+        )
+
+    def _is_too_large(self, group: groups.Group) -> Mapping[str, Any]:
+        return {
+            "code": TOO_LARGE,
+            "text": groups.too_large(group, self._ledger.is_settled(group)),
+        }
 
     def _hold(
         self, request: model.Request, group: groups.Group | None
     ) -> str:
-        """Keep hosts for it, if it has waited for long, and say so."""
+        """Keep hosts for it, if it has waited for long, and say so.
+
+        For the first of its flavors that there are any for.
+        """
         if not self._is_to_hold(request):
             return ""
+        for wanted in self._alternatives(request):
+            kept, in_s = self._ledger.hold(
+                wanted, model.least(request), group)
+            if kept:
+                break
+        else:
+            return ""
         self.held.append(request.uuid)
-        first = self._alternatives(request)[0]
-        in_s = self._ledger.hold(first, model.least(request), group)
         self._plans.upset()
         text = " Hosts are kept free for it"
         return text + ("." if in_s is None else f": it can start in {in_s} s.")

@@ -14,6 +14,7 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
@@ -172,6 +173,87 @@ class TestAffinity(unittest.TestCase):
             each.free['VCPU'] for each in ledger.left([])])
 
 
+class TestHolds(unittest.TestCase):
+    """Hosts are kept for each that has waited for long, and can ever start."""
+
+    OLD = base.ago(7200)
+
+    def test_none_where_its_host_is_too_small(self):
+        """Nor do such ones take the place of who can start one day."""
+        rooms = [with_group(host('a', 1, capacity=4), near=1), host('b', 6)]
+        found = decide(
+            [near('x', vcpus(3), count=2, created_at=self.OLD),
+             base.request('y', vcpus(8), created_at=self.OLD)], rooms,
+            options=passing.Options(most_holds=1),
+            pace=estimate.Pace(3600, {'VCPU': 60}, 60))
+        self.assertEqual({'x': 'too_large', 'y': 'room'}, waits(found))
+        self.assertIsNone(found.notes['x'].estimate_s)
+        self.assertNotIn('kept', found.notes['x'].waits_for['text'])
+        self.assertIn('The host of its', found.notes['x'].waits_for['text'])
+        self.assertEqual(('y',), found.held)
+
+    def test_too_large_where_nothing_is_free_either(self):
+        for request, text in (
+            (near('x', vcpus(5), count=2), 'on the same one'),
+            (far('x', count=3), 'on each'),
+            (base.request('x', count=3, apart=True), 'on each'),
+        ):
+            found = decide(
+                [dataclasses.replace(request, created_at=self.OLD)],
+                [host('a', 0), host('b', 0)])
+            self.assertEqual({'x': 'too_large'}, waits(found))
+            self.assertIn(text, found.notes['x'].waits_for['text'])
+            self.assertEqual((), found.held)
+
+    def test_none_where_its_host_is_held_already(self):
+        rooms = [with_group(host('a', 1), near=1), host('b', 0)]
+        found = decide([near(name, vcpus(4), created_at=self.OLD)
+                        for name in 'xy'], rooms)
+        self.assertEqual(('x',), found.held)
+        self.assertNotIn('kept', found.notes['y'].waits_for['text'])
+
+    def test_none_where_it_is_not_in_use(self):
+        found = decide([near('x', vcpus(4), created_at=self.OLD)],
+                       [host('a', 4)],
+                       dataclasses.replace(NEAR, elsewhere=True))
+        self.assertEqual(((), {'x': 'group'}), (found.held, waits(found)))
+        self.assertNotIn('kept', found.notes['x'].waits_for['text'])
+
+    def test_for_the_flavor_that_some_host_is_large_enough_for(self):
+        found = decide(
+            [base.request('x', vcpus(9), vcpus(8), created_at=self.OLD),
+             base.request('y')], [host('a', 7)])
+        self.assertEqual((('x',), {'x': 'room', 'y': 'room'}),
+                         (found.held, waits(found)))
+
+    def test_of_the_first_of_an_affinity_group(self):
+        """Each host has room for some, and none for all."""
+        rooms = [host('a', 16, capacity=32), host('b', 16, capacity=32)]
+        found = decide([near('x', vcpus(8), count=4, created_at=self.OLD),
+                        base.request('y', vcpus(16), count=2)], rooms)
+        self.assertEqual((('x',), {'x': 'group', 'y': 'room'}),
+                         (found.held, waits(found)))
+        self.assertIn('same one, as its server group has it. Hosts are kept',
+                      found.notes['x'].waits_for['text'])
+
+    def test_of_an_anti_affinity_group(self):
+        """There is room where it may not be, and others fill the rest."""
+        rooms = [with_group(host('a', 4), far=1), host('b', 1)]
+        found = decide([far('x', vcpus(2), created_at=self.OLD),
+                        base.request('y', count=5)], rooms)
+        self.assertEqual((('x',), {'x': 'group', 'y': 'room'}),
+                         (found.held, waits(found)))
+
+    def test_none_while_its_own_servers_are_on_too_many(self):
+        """Nobody but them could make room."""
+        rooms = [with_group(host('a', 4), far=1), host('b', 4)]
+        found = decide([far('x', count=2, created_at=self.OLD),
+                        base.request('y', count=8)], rooms)
+        self.assertEqual((('x',), {'x': 'group'}),
+                         (tuple(found.notes), waits(found)))
+        self.assertEqual(((), {'y': 8}), (found.held, started(found)))
+
+
 class TestAntiAffinity(unittest.TestCase):
 
     def test_one_a_host(self):
@@ -181,6 +263,12 @@ class TestAntiAffinity(unittest.TestCase):
         self.assertEqual({'z': 'group'}, waits(found))
         self.assertIn('as many servers',
                       found.notes['z'].waits_for['text'])
+        rooms = [host('a', 9), host('b', 0)]
+        found = decide([far('x', count=2)], rooms)
+        self.assertEqual({'x': 'group'}, waits(found))
+        self.assertIn('fewer of its servers than have to start together',
+                      found.notes['x'].waits_for['text'])
+        rooms = [host('a', 9), host('b', 9)]
         self.assertEqual({'x': 2}, started(decide([far('x', count=2)],
                                                   rooms)))
         self.assertEqual({'x': 2}, started(decide(

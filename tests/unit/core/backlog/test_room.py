@@ -136,29 +136,30 @@ class TestHold(unittest.TestCase):
 
     def test_others_keep_off(self):
         ledger = Ledger([host('a', 4), host('b', 7)])
-        self.assertIsNone(ledger.hold(vcpus(8), 1))      # on b
+        self.assertEqual((1, None), ledger.hold(vcpus(8), 1))   # on b
         self.assertEqual(4, ledger.count(vcpus(1), 99))
-        self.assertIsNone(ledger.hold(vcpus(8), 1))      # on a
+        self.assertEqual((1, None), ledger.hold(vcpus(8), 1))   # on a
         self.assertEqual(0, ledger.count(vcpus(1), 99))
+        self.assertEqual((0, None), ledger.hold(vcpus(8), 1))
 
     def test_who_ends_in_time_may_start_there(self):
         ledger = Ledger([host('a', 2, ends=[(600, 4), (60, 2)])])
-        self.assertEqual(600, ledger.hold(vcpus(8), 1))
+        self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
         self.assertEqual(2, ledger.count(vcpus(1, run_s=600), 99))
         for other in (vcpus(1, run_s=601), vcpus(1)):
             self.assertEqual(0, ledger.count(other, 99))
 
     def test_what_is_left_over_is_for_others(self):
         ledger = Ledger([host('a', 4, ends=[(60, 2)])])
-        self.assertEqual(60, ledger.hold(vcpus(6), 1))
+        self.assertEqual((1, 60), ledger.hold(vcpus(6), 1))
         self.assertEqual(0, ledger.count(vcpus(1), 99))
         ledger = Ledger([host('a', 4)])
-        self.assertEqual(0, ledger.hold(vcpus(3), 1))
+        self.assertEqual((1, 0), ledger.hold(vcpus(3), 1))
         self.assertEqual(1, ledger.count(vcpus(1), 99))
 
     def test_of_fewer_hosts_than_are_wanted(self):
         ledger = Ledger([host('a', 8), host('b', 2, capacity=2)])
-        self.assertIsNone(ledger.hold(vcpus(4), 2))
+        self.assertEqual((1, None), ledger.hold(vcpus(4), 2))
         self.assertEqual(2, ledger.count(vcpus(2), 99) - 1)
 
     def test_a_host_that_was_found_full_is_not_forgotten(self):
