@@ -92,11 +92,11 @@ class Emptying:
 
     def is_vacant(self, name: str) -> bool:
         """Whether nothing is there but preemptible servers that can end."""
-        host = self._host(name)
+        # Also those that have been stopped, of which there is no record.
         return all(
-            uuid in host.servers and not self._stays_s(
-                self._parts.servers[uuid])
-            for uuid in host.allocations)
+            server.kind.terms is not None and not self._stays_s(server)
+            for server in map(self._parts.servers.__getitem__,
+                              self._host(name).allocations))
 
     def _servers_on(self, host: memory.MemoryHost) -> Iterator[Server]:
         """Those that are there; others have only been promised space."""
@@ -272,8 +272,7 @@ class Emptying:
     def _stays_s(self, server: Server) -> float:
         """For how long it cannot be given notice."""
         rules = self._options.guard.rules
-        uptime_us = (self._parts.events.now_us - server.since_us
-                     if server.state in (State.RUNNING, State.NOTICE) else 0)
+        uptime_us = self._parts.events.now_us - server.launched_us
         return drain.stays_s(
             locked=False, uptime_s=uptime_us / SECOND,
             minimum_s=rules.promised_s(server.kind.terms.minimum_runtime_s))

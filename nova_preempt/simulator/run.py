@@ -331,6 +331,8 @@ class Simulation:
     def _take(self, server: Server, host: memory.MemoryHost) -> None:
         """A server takes its room."""
         server.host = host
+        if not server.tries:
+            server.launched_us = self._parts.events.now_us
         record = None
         if server.kind.terms is not None:
             record = server.record(self._parts.events.now_us,
@@ -361,7 +363,7 @@ class Simulation:
         clock = parts.events
         was_shelved = bool(server.tries)
         server.state = State.RUNNING
-        server.since_us = clock.now_us
+        server.since_us = server.launched_us = clock.now_us
         parts.report.mark(server, Kind.RUNNING)
         parts.report.note('back' if was_shelved else 'active', server)
         if was_shelved:

@@ -70,6 +70,8 @@ class Server:
 
     :ivar left_us: for how long it still has to run, None until it is deleted
     :ivar since_us: when it began to run, or gave way
+    :ivar launched_us: when it began to run last, or took its first host: what
+        Nova has as launched_at, whatever became of the server since
     :ivar epoch: grows as what was to happen to it will not happen
     :ivar ran_us: for how long it had run when it gave way last
     :ivar tries: how often it was asked to come back, since it gave way
@@ -86,6 +88,7 @@ class Server:
     host: memory.MemoryHost | None = None
     left_us: int | None = None
     since_us: int = 0
+    launched_us: int = 0
     epoch: int = 0
     ran_us: int = 0
     tries: int = 0

@@ -235,6 +235,34 @@ class TestEmptied(unittest.TestCase):
             [line for line in lines(found, 'spot') if 'ed spot' in line][1:])
         self.assertIn('5000 reservation started r', found)
 
+    def test_who_was_stopped_has_run_for_as_long_as_promised(self):
+        found, figures, _ = simulated(
+            dataclasses.replace(
+                small.boot(0, 'spot', 4, spot=True, for_s=20_000),
+                resources={'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
+            small.boot(100, 'normal', 4, for_s=100),
+            reserve(300, 'r', 5000, 1000), hosts=1,
+            terms=setting.Terms(minimum_runtime_s=60, action='stop'))
+        self.assertIn('133 stopped spot', found)
+        self.assertIn('4825 shelved spot', found)
+        self.assertIn('5000 reservation started r', found)
+        self.assertNotIn('late', figures)
+
+    def test_a_host_with_one_that_was_stopped_is_as_good_as_free(self):
+        """It is taken, not the one whose server would have to be moved."""
+        found, _, _ = simulated(
+            small.boot(0, 'normal', 4, for_s=20_000),
+            dataclasses.replace(
+                small.boot(0, 'spot', 4, spot=True, for_s=20_000),
+                resources={'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
+            small.boot(100, 'other', 4, for_s=100),
+            # Sooner than a server could be moved.
+            reserve(300, 'r', 1000, 1000), hosts=2,
+            terms=setting.Terms(minimum_runtime_s=60, action='stop'))
+        self.assertIn('133 stopped spot', found)
+        self.assertIn('300 reservation granted r', found)
+        self.assertIn('1000 reservation started r', found)
+
     def test_moved_from_where_they_are(self):
         """Only one host can be reserved, and a server is on it."""
         found, summary = self.moved(small.boot(0, 'one', 2, for_s=20_000))
