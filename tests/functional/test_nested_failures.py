@@ -105,10 +105,56 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
         self.check(victim, self.scheduler.preemption.clients.nova,
                    'force_delete', devices=3, lives=False)
 
+    def test_while_it_is_taken_back(self):
+        victim = self.fill(**{'preemptible:notice_s': '1000'})
+        placement = self.scheduler.preemption.clients.placement
+        self.boot_and_kill(placement, 'post_allocations')
+        post, handover = placement.post_allocations, (
+            self.scheduler.preemption.handover)
+
+        def die(consumers):
+            post(consumers)
+            raise test_failures.Killed
+
+        with mock.patch.object(placement, 'post_allocations', die):
+            self.assertRaises(test_failures.Killed, handover.repair)
+        self.assertEqual(self.had[0], self.devices(victim))
+        self.assertEqual(1, len(self.decisions.get_open_decisions()))
+        self.restart()
+        self.assertEqual(self.had[0], self.devices(victim))
+        self.assertEqual({}, self.devices(self.stand_in()))
+        self.wait_consistent()
+        self.assertEqual([], self.audit())
+
+    def test_before_the_stand_in_is_gone(self):
+        victim = self.fill()
+        self.check(victim, self.scheduler.preemption.clients.placement,
+                   'delete_allocations', after=False, devices=3, lives=False)
+        # All of it is free again.
+        for number in range(4):
+            self.boot_normal(f'{number}', self.normal)
+        self.assertEqual(1, len(self.decisions.get_decisions()))
+
     def test_after_the_stand_in_is_gone(self):
         victim = self.fill()
         self.check(victim, self.scheduler.preemption.clients.placement,
                    'delete_allocations', devices=0, lives=False)
+
+    def test_its_victim_is_deleted_by_its_owner(self):
+        """During its notice, on which the request waits."""
+        victim = self.fill(**{'preemptible:notice_s': '1000'})
+        server = self.boot('normal', self.normal)
+        self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
+            victim)['metadata'], 'notice')
+        self.assertNotEqual({}, self.devices(self.stand_in()))
+        self.delete(victim)
+        self.wait(server)
+        self.assertEqual({victim}, self.last_victims())
+        self.assertEqual({}, self.devices(self.stand_in()))
+        self.assertLess(self.addresses(server), self.had[1])
+        self.wait_gone(victim)
+        self.wait_consistent()
+        self.assertEqual([], self.audit())
 
 
 class TestEnemies(test_nested.TreeTestCase):
