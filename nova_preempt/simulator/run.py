@@ -267,9 +267,9 @@ class Simulation:
         found = self._find(server, excluded, waited)
         if found is None:
             if self._power is None or not self._power.waking.wait(
-                    server, may_wait=not server.why_not
-                    and server.moves is None and self._endings.waiting
-                    < self._parts.options.max_waiting_requests):
+                    server, self._reservations.where(server)[0],
+                    may_wait=server.moves is None and self._endings.waiting
+                    < parts.options.max_waiting_requests):
                 self._refuse(server)
             return
         uuid, plan = found

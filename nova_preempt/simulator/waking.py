@@ -62,10 +62,17 @@ class Waking:
         return sum(each.server.state is State.WAKING
                    for each in self._waits.values())
 
-    def wait(self, server: Server, *, may_wait: bool) -> bool:
-        """Have a server wait for which there is no host; whether it does."""
+    def wait(self, server: Server, where: Any, *, may_wait: bool) -> bool:
+        """Have a server wait for which there is no host; whether it does.
+
+        :param where: a mask of the hosts that it may go to, None for all
+        """
         options = self._parts.options.power
         if server.kind.terms is not None or not options.demand_wakes:
+            return False
+        if server.why_not:
+            # No host would be any good to it.
+            self.over(server)
             return False
         uuid = server.boot.id
         wait = self._waits.get(uuid)
@@ -74,7 +81,7 @@ class Waking:
                 self._parts.events.now_us / SECOND, options.demand_wait_s,
                 1))
         now_s = self._parts.events.now_us / SECOND
-        names = self._promised(wait)
+        names = self._promised(wait, where)
         if not names or not may_wait or wait.limit.is_over(now_s):
             self.over(server)
             return False
@@ -90,12 +97,12 @@ class Waking:
                 wait)
         return True
 
-    def _promised(self, wait: _Wait) -> list[str]:
+    def _promised(self, wait: _Wait, where: Any) -> list[str]:
         """Names of hosts that will be on for it; they begin to wake."""
         sleepers = [
             demand.Sleeper(host.name, room, host.state == steps.WAKING,
                            host.efficiency)
-            for host, room in self._candidates(wait)]
+            for host, room in self._candidates(wait, where)]
         uuid = wait.server.boot.id
         found = demand.promise(uuid, 1, sleepers, (
             item for other in self._recent() for item in other))
@@ -106,10 +113,11 @@ class Waking:
         self._fleet.wake_some(names, 'a request finds no other host')
         return names
 
-    def _candidates(self, wait: _Wait) -> Any:
+    def _candidates(self, wait: _Wait, where: Any) -> Any:
         request = wait.server.kind.request
         for host in self._fleet.coming():
-            if host.name not in wait.tried:
+            if host.name not in wait.tried and (
+                    self._parts.cloud.is_among(host.host.uuid, where)):
                 room = capacity.count(request, Host(
                     host.name, host.host.providers), {})
                 if room:

@@ -341,6 +341,23 @@ class TestEmptied(unittest.TestCase):
         self.assertLess(2000, int(woken[0].split()[0]))
         self.assertIn('3000 reservation started r', found)
 
+    def test_no_host_wakes_for_who_must_not_go_there(self):
+        found, _ = test_power.simulated(
+            small.boot(1, 'one', 4), reserve(500, 'r', 3000, 1000),
+            small.boot(1000, 'two', 4),
+            small.boot(1100, 'three', reservation='r'), hosts=2,
+            until_s=2000, reservations=RESERVATIONS)
+        self.assertEqual(['1000 refused two'], lines(found, 'two'))
+        self.assertEqual(['1100 refused three'], lines(found, 'three'))
+        self.assertNotIn(' waking ', ' '.join(found))
+
+    def test_a_host_that_is_nobodys_wakes(self):
+        found, _ = test_power.simulated(
+            small.boot(1, 'one', 4), reserve(500, 'r', 3000, 1000),
+            small.boot(1000, 'two', 4), hosts=3, until_s=2000,
+            reservations=RESERVATIONS)
+        self.assertIn('1130 placed two', found)
+
     def moved(self, *trace, **values):
         cloud = small.cloud(1, 4)
         first = dataclasses.replace(cloud.hosts[0], name='a',
