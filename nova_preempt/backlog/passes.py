@@ -121,8 +121,8 @@ class Passes:
                 **({'lead_s': places.lead_s} if places else {})),
             self._batch and self._batch.planner(groups),
             servers.without_room(
-                requests, frozenset().union(*(
-                    room.consumers for room in rooms)),
+                requests, {uuid: room.host for room in rooms
+                           for uuid in room.consumers},
                 self._choices.of_boots() if self._batch else {}),
             places, groups), rooms
 

@@ -19,7 +19,7 @@ what was made, and knows from the time of the boot whether more may come.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime
 
@@ -121,7 +121,7 @@ _ANYWHERE: Mapping[str, int] = {}
 
 def without_room(
     requests: Iterable[model.Request],
-    consumers: Collection[str],
+    placed: Mapping[str, str],
     chosen: Mapping[tuple[str, int], Mapping[str, int]] | None = None,
 ) -> list[OnTheirWay]:
     """Return how many servers of which flavors have nothing yet.
@@ -130,13 +130,13 @@ def without_room(
     still seems free.
 
     :param requests: all that are open
-    :param consumers: the uuids of who has allocations
+    :param placed: {uuid of who has allocations: on which host}
     :param chosen: {(uuid of the request, number of the boot): {host: how
         many}}, where that was planned
-    :returns: (flavor, how many, the hosts that were chosen for the boot,
-        groups.key())
+    :returns: (flavor, how many, the hosts that were chosen for the boot
+        without those of its servers that are there, groups.key())
     """
-    found = []
+    found: list[OnTheirWay] = []
     for request in requests:
         of = {item.flavor_id: item for item in request.alternatives}
         for boot in request.boots:
@@ -145,14 +145,19 @@ def without_room(
             known = [item for item in request.servers
                      if item.boot == boot.number]
             count = boot.count - sum(
-                item.state != model.BUILDING or item.uuid in consumers
+                item.state != model.BUILDING or item.uuid in placed
                 for item in known
             )
             if count > 0:
+                hosts = (chosen or {}).get(
+                    (request.uuid, boot.number), _ANYWHERE)
+                there = [placed[item.uuid] for item in known
+                         if item.uuid in placed]
                 found.append((
                     of[boot.flavor_id], count,
-                    (chosen or {}).get((request.uuid, boot.number),
-                                       _ANYWHERE),
+                    {host: times - there.count(host)
+                     for host, times in hosts.items()
+                     if times > there.count(host)},
                     groups.key(request),
                 ))
     return found

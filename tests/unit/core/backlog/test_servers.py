@@ -72,7 +72,7 @@ class TestWithoutRoom(unittest.TestCase):
 
     def count(self, consumers=(), **values):
         return sum(number for _, number, *_ in servers.without_room(
-            [request(**values)], consumers))
+            [request(**values)], dict.fromkeys(consumers, 'h')))
 
     def test_nothing_is_known_of_them_yet(self):
         for state in (model.ASKING, model.ASKED):
@@ -110,6 +110,15 @@ class TestWithoutRoom(unittest.TestCase):
             servers.without_room([request()], (), {
                 ('r1', 1): {'h': 3}, ('r1', 2): {'i': 3},
                 ('r2', 1): {'i': 3}}))
+
+    def test_who_is_there_is_not_expected_there(self):
+        known = (model.BUILDING, model.BUILDING)
+        for placed, hosts in (({'s0': 'h'}, {'h': 1, 'i': 1}),
+                              ({'s0': 'i', 's1': 'h'}, {'h': 1}),
+                              ({'s0': 'other'}, {'h': 2, 'i': 1})):
+            self.assertEqual(hosts, servers.without_room(
+                [request(known=known)], placed,
+                {('r1', 1): {'h': 2, 'i': 1}})[0][2])
 
 
 if __name__ == '__main__':
