@@ -106,8 +106,10 @@ class SchedulerClient(_Client):
 
         :param flavors: ids or names
         :returns: [{'flavor', 'availability_zone', 'preemptible': int,
-            'normal': int}]
-        :raises FlavorNotFound, NoAnswer:
+            'normal': int}]; both numbers are None where it cannot be told
+            what a flavor asks for
+        :raises FlavorNotFound:
+        :raises NoAnswer: to none of these flavors
         """
         return self._call(
             context, 'placement_chances', flavors=flavors,

@@ -87,6 +87,7 @@ SIMULATE = make_object({'simulate': make_object({
 
 STRING = {'type': 'string'}
 COUNT = {'type': 'integer', 'minimum': 0}
+_COUNT_OR_NULL = {'type': ['integer', 'null'], 'minimum': 0}
 _COST_US = {'type': 'integer', 'description': 'Cost, in microseconds.'}
 NULLABLE = {'type': ['string', 'null']}
 _COUNTS = {'type': 'object', 'additionalProperties': COUNT}
@@ -154,9 +155,11 @@ CHANCES_ANSWER = make_object({'placement_chances': {
     'type': 'array', 'items': make_object({
         'flavor': STRING, 'availability_zone': NULLABLE,
         'preemptible': described(
-            COUNT, 'As many preemptible servers would fit now.'),
+            _COUNT_OR_NULL, 'As many preemptible servers would fit now; '
+                            'null if what the flavor asks for is not known.'),
         'normal': described(
-            COUNT, 'As many normal servers, who may preempt.')})}})
+            _COUNT_OR_NULL,
+            'As many normal servers, who may preempt.')})}})
 
 _NUMBERS = {
     'preemptions': COUNT,

@@ -198,4 +198,5 @@ class ShowChances(command.Lister):
             args.flavors, args.availability_zone)
         names = ('flavor', 'availability_zone', 'preemptible', 'normal')
         return (('Flavor', 'Availability Zone', 'Preemptible', 'Normal'), (
-            tuple(item[name] for name in names) for item in found))
+            tuple(common.Maybe(item[name]) for name in names)
+            for item in found))

@@ -52,6 +52,11 @@ class ServerStatus:
         return ending.Seen(self.vm_state, self.task_state, self.host)
 
 
+def load_auth(conf):
+    """The auth plugin of the credentials in [preemption]."""
+    return ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
+
+
 class NovaAPI:
     """Ends servers and looks whether they are gone.
 
@@ -75,10 +80,8 @@ class NovaAPI:
     def _get_client(self):
         if self._client is None:
             group = self._conf[preemption.GROUP]
-            auth = ks_loading.load_auth_from_conf_options(
-                self._conf, preemption.GROUP)
             session = ks_loading.load_session_from_conf_options(
-                self._conf, preemption.GROUP, auth=auth)
+                self._conf, preemption.GROUP, auth=load_auth(self._conf))
             interfaces = group.valid_interfaces or ['internal']
             self._client = nova_client.Client(
                 VERSION, session=session, service_type=group.service_type,

@@ -16,21 +16,24 @@ import uuid
 
 from nova import exception
 from nova import objects
-from nova.accelerator import cyborg
 import nova.conf
 from nova.pci import request as pci_request
 from nova.scheduler import request_filter
 from nova.scheduler import utils
 from nova.virt import hardware
+from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import device_profiles
 from nova_preempt.cloud import request
 from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
+
+LOG = logging.getLogger(__name__)
 
 CONF = nova.conf.CONF
 
@@ -80,6 +83,7 @@ class QueryEndpoint:
 
     def __init__(self, manager):
         self._manager = manager
+        self._profiles = device_profiles.DeviceProfiles(CONF)
 
     @property
     def _preemption(self):
@@ -151,16 +155,27 @@ class QueryEndpoint:
         Nova's other filters are not asked.
         """
         self._preemption.known.refresh()
-        answer = []
+        answer, unknown = [], None
         for flavor in flavors:
-            spec_obj = self._spec(context, flavor, project_id, None,
-                                  availability_zone)
+            try:
+                spec_obj = self._spec(context, flavor, project_id, None,
+                                      availability_zone)
+            except exceptions.NoAnswer as exc:
+                LOG.warning('Chances of flavor %(flavor)s are left out: '
+                            '%(exc)s', {'flavor': flavor, 'exc': exc})
+                unknown = exc
+                answer.append({'flavor': flavor, 'preemptible': None,
+                               'availability_zone': availability_zone,
+                               'normal': None})
+                continue
             for zone, (free, more) in sorted(
                     self._count(context, spec_obj).items()):
                 if availability_zone in (None, zone):
                     answer.append({'flavor': flavor, 'preemptible': free,
                                    'availability_zone': zone,
                                    'normal': free + more})
+        if unknown and all(item['normal'] is None for item in answer):
+            raise unknown
         return answer
 
     def _count(self, context, spec_obj):
@@ -215,7 +230,7 @@ class QueryEndpoint:
             raise exceptions.FlavorNotFound(
                 f'Flavor {flavor} asks for what no server can have: '
                 f'{exc}') from exc
-        devices, accelerators = _get_devices(context, found, image)
+        devices, accelerators = self._get_devices(found, image)
         spec_obj = objects.RequestSpec.from_components(
             context, str(uuid.uuid4()), image, found, topology, devices, {},
             None, zone, project_id=project_id, user_id=user_id)
@@ -223,6 +238,20 @@ class QueryEndpoint:
         if host is not None:
             spec_obj.requested_destination = objects.Destination(host=host)
         return spec_obj
+
+    def _get_devices(self, flavor, image):
+        """(InstancePCIRequests, RequestGroups of Cyborg), as nova-api has."""
+        profile = flavor.extra_specs.get('accel:device_profile')
+        try:
+            return pci_request.get_pci_requests_from_flavor(
+                flavor,
+                affinity_policy=hardware.get_pci_numa_policy_constraint(
+                    flavor, image)), (
+                self._profiles.get_groups(profile) if profile else [])
+        except exception.NovaException as exc:
+            raise exceptions.NoAnswer(
+                f'The scheduler cannot tell which devices flavor '
+                f'{flavor.name} asks for: {exc}') from exc
 
 
 def _get_flavor(context, name, project_id):
@@ -235,21 +264,6 @@ def _get_flavor(context, name, project_id):
         if flavor.is_public or project_id in flavor.projects:
             return flavor
     raise exceptions.FlavorNotFound(f'There is no flavor {name}.')
-
-
-def _get_devices(context, flavor, image):
-    """(InstancePCIRequests, RequestGroups of Cyborg), as nova-api has them."""
-    profile = flavor.extra_specs.get('accel:device_profile')
-    try:
-        return pci_request.get_pci_requests_from_flavor(
-            flavor, affinity_policy=hardware.get_pci_numa_policy_constraint(
-                flavor, image)), (
-            cyborg.get_device_profile_request_groups(context, profile)
-            if profile else [])
-    except exception.NovaException as exc:
-        raise exceptions.NoAnswer(
-            f'The scheduler cannot tell which devices flavor {flavor.name} '
-            f'asks for: {exc}') from exc
 
 
 def _considered(cycle):

@@ -98,7 +98,8 @@ class PlacementChance(_base.Resource):
     #: As it was asked for.
     flavor = resource.Body('flavor')
     availability_zone = resource.Body('availability_zone')
-    #: How many preemptible, and how many normal servers.
+    #: How many preemptible, and how many normal servers; None if what the
+    #: flavor asks for is not known.
     preemptible = resource.Body('preemptible')
     normal = resource.Body('normal')
 
