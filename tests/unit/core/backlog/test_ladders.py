@@ -76,9 +76,10 @@ class TestLadders(unittest.TestCase):
         one = request('a', 3, count=3, apart=True)
         rooms = [high('1', 9, capacity=9), high('2', 9, capacity=9)]
         found = decide([one], rooms)
+        self.assertEqual('too_large', found.notes['a'].waits_for['code'])
+        found = decide([one], [*rooms, high('3', 0, capacity=9)])
         self.assertEqual('room', found.notes['a'].waits_for['code'])
-        rooms.append(high('3', 9, capacity=9))
-        found = decide([one], rooms)
+        found = decide([one], [*rooms, high('3', 9, capacity=9)])
         self.assertEqual((passing.Start('a', '9', 3),), found.starts)
 
     def test_who_has_none_gets_what_was_chosen(self):
