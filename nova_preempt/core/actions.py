@@ -169,6 +169,17 @@ def leaving(action: str, vm_state: str) -> str:
     return DELETE if shelved is None else SHELVE
 
 
+def vacating(server: ClassTerms, action: str, vm_state: str) -> str:
+    """Return the action by which a server leaves a host that is needed.
+
+    It has to leave: one that is promised to come back is shelved also where
+    the operator allows that no more.
+
+    :param action: that of its terms
+    """
+    return leaving(SHELVE if why_kept(server, action) else action, vm_state)
+
+
 def frees(resource_class: str, action: str) -> bool:
     """Tell whether the end of a server frees what it has of a class."""
     return action != STOP or resource_class in _FREED_BY_STOP

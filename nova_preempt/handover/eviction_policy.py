@@ -81,13 +81,10 @@ def why_kept(server, options):
 def vacating_action(server, options):
     """The action after which nothing of a server is left on its host.
 
-    That of its terms, unless it would keep its disk there or is not possible
-    now. It has to leave: one that is promised to come back is shelved also
-    where the operator allows that no more.
+    See core.actions.vacating().
     """
-    return core_actions.leaving(
-        core_actions.SHELVE if why_kept(server, options)
-        else get_action(server, options.actions), server.vm_state)
+    return core_actions.vacating(
+        server, get_action(server, options.actions), server.vm_state)
 
 
 def get_guard(options, guard_s):

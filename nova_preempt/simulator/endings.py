@@ -240,7 +240,7 @@ class Endings:
         terms = core_terms.of(record, parts.options.policy.actions,
                               parts.options.policy.notice)
         if decision.operation == RESERVATION:
-            action = actions.leaving(terms.action, 'active')
+            action = actions.vacating(record, terms.action, 'active')
             terms = dataclasses.replace(
                 terms, action=action,
                 restore=record.restore and action == actions.SHELVE)
