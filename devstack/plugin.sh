@@ -54,11 +54,9 @@ function install_nova_preempt {
 
 # configure_nova_preempt_placement() - Have concurrent claims told apart
 function configure_nova_preempt_placement {
-    # With its snapshots MySQL lets several claims have the same space when
-    # Placement itself tries again, see doc/source/limits.rst.
-    if [[ "$DATABASE_TYPE" == "mysql" ]]; then
-        iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
-    fi
+    # Several claims may get the same space when Placement itself tries again,
+    # see doc/source/limits.rst.
+    iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
 }
 
 # configure_nova_preempt() - Extend the nova.conf of scheduler, engine and API

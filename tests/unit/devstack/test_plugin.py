@@ -205,10 +205,13 @@ class TestPhases(PhasesTestCase):
                 'PreemptibleFilter,ReservationFilter'))
 
     def test_placement_tells_concurrent_claims_apart(self):
-        self.run_steps('stack:post-config')
-        self.assertEqual('1', self.value(
-            'placement', 'allocation_conflict_retry_count',
-            self.root / 'etc/placement/placement.conf'))
+        for database in ('mysql', 'postgresql'):
+            with self.subTest(database):
+                self.run_steps('stack:post-config', DATABASE_TYPE=database)
+                path = self.root / 'etc/placement/placement.conf'
+                self.assertEqual('1', self.value(
+                    'placement', 'allocation_conflict_retry_count', path))
+                path.unlink()
 
     def test_user_and_catalog(self):
         self.run_steps('stack:post-config')
