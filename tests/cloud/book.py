@@ -14,6 +14,7 @@
 import collections
 import dataclasses
 import itertools
+import re
 import threading
 import time
 
@@ -25,6 +26,10 @@ PATIENCE_S = 300
 REFUSED = 'No valid host'
 # What a call that nobody answers ends with, a minute later.
 UNANSWERED = ('Timed out', 'Timeout')
+# Nova does not ask Placement twice when a move has ended, see
+# doc/source/limits.rst: the server is where it is to be.
+NOT_TAKEN_BACK = re.compile(
+    r'Failed to delete allocations.*"status": 409', re.DOTALL)
 
 
 @dataclasses.dataclass
@@ -35,7 +40,8 @@ class Wish:
     :ivar well_at: when it was asked for, or seen last in another status
         than ERROR
     :ivar fault: the message of its first fault
-    :ivar excused: whether a service was away meanwhile
+    :ivar excused: whether a service was away meanwhile, or the fault is one
+        that is to be expected
     :ivar unknown: whether Nova said, when it was deleted, that there is none
     """
 
@@ -130,7 +136,8 @@ class Book:
             wish.fault = server.get('fault', {}).get('message', '')
             wish.excused = any(
                 text in wish.fault for text in (REFUSED, *UNANSWERED)
-            ) or self._absences.since(wish.well_at)
+            ) or NOT_TAKEN_BACK.search(wish.fault) is not None or (
+                self._absences.since(wish.well_at))
 
     def delete_one(self, choice):
         """Any that runs, or has failed, even to be deleted.

@@ -55,19 +55,31 @@ class Memory(threading.Thread):
         self.join()
 
     def report(self):
-        """A line for each process that was seen for long enough."""
+        """A line for each process that was seen for long enough.
+
+        What it grew by is told of each half of that time: a process that
+        loses memory does so in the second as in the first.
+        """
         for (name, pid), read in sorted(self.read.items()):
             warm = [(at_s, size) for at_s, size in read
                     if at_s - read[0][0] >= WARM_S]
-            if len(warm) < 4:
+            half = len(warm) // 2
+            if half < 3:
                 continue
-            slope, _intercept = statistics.linear_regression(
-                *zip(*warm, strict=True))
+            slopes = ', then '.join(
+                f'{_slope(part) * 3600 / MB:+.1f}'
+                for part in (warm[:half], warm[half:]))
             yield (f'{name:26} {pid:>8}: {warm[0][1] / MB:6.1f} MB at '
-                   f'{warm[0][0] / 60:.0f} min, {warm[-1][1] / MB:6.1f} MB '
-                   f'at {warm[-1][0] / 60:.0f} min, at most '
+                   f'{warm[0][0] / 60:.0f} min, {warm[half][1] / MB:6.1f} MB '
+                   f'at {warm[half][0] / 60:.0f} min, '
+                   f'{warm[-1][1] / MB:6.1f} MB at '
+                   f'{warm[-1][0] / 60:.0f} min, at most '
                    f'{max(size for _at, size in read) / MB:.1f} MB, '
-                   f'{slope * 3600 / MB:+.1f} MB an hour')
+                   f'{slopes} MB an hour')
+
+
+def _slope(read):
+    return statistics.linear_regression(*zip(*read, strict=True)).slope
 
 
 def _resident(pid):

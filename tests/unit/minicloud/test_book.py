@@ -20,6 +20,8 @@ from keystoneauth1 import exceptions as ks_exc
 from tests.cloud import book
 
 NAME = 'outages-me-normal.half-0'
+CONFLICT = ('Failed to delete allocations for consumer uuid. Error: '
+            '{"errors": [{"status": 409, "title": "Conflict"')
 SPOT = 'outages-me-spot.half-0'
 
 
@@ -71,7 +73,10 @@ class TestBook(unittest.TestCase):
     def test_errors_are_excused_by_who_was_away(self):
         for away, message, expected in (
                 (False, 'Broken', ['was in ERROR, and nothing away: Broken']),
-                (True, 'Broken', []), (False, 'Timed out waiting', [])):
+                (True, 'Broken', []), (False, 'Timed out waiting', []),
+                (False, CONFLICT, []),
+                (False, 'Failed to delete',
+                 ['was in ERROR, and nothing away: Failed to delete'])):
             with self.subTest(message, away=away):
                 self.setUp()
                 self.away = away

@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What is said of how processes grew."""
+
+import unittest
+
+from tests.cloud import memory
+
+NAME = 'nova-preempt-engine-1'
+
+
+class TestReport(unittest.TestCase):
+
+    def report(self, *sizes_mb):
+        watched = memory.Memory(None, [])
+        watched.read[NAME, 7] = [
+            (60 * minute, size * memory.MB)
+            for minute, size in enumerate(sizes_mb)]
+        return list(watched.report())
+
+    def test_halves_are_told_apart(self):
+        line, = self.report(90, 95, 99, 100, 101, 102, 103, 103, 103)
+        self.assertEqual(
+            f'{NAME} 7: 100.0 MB at 3 min, 103.0 MB at 6 min, 103.0 MB at 8 '
+            'min, at most 103.0 MB, +60.0, then +0.0 MB an hour',
+            ' '.join(line.split()))
+
+    def test_nothing_is_said_of_who_was_not_there_for_long(self):
+        self.assertEqual([], self.report(90, 95, 99, 100, 101, 102))
