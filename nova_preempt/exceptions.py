@@ -31,6 +31,10 @@ class AlreadyEnding(PreemptError):
     """The server is on its way out."""
 
 
+class CannotEnd(PreemptError):
+    """The server is in a state in which it cannot end; says why."""
+
+
 class Paused(PreemptError):
     """An operator has stopped it for now; says what, and why."""
 

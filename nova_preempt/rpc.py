@@ -127,7 +127,8 @@ class EngineClient(_Client):
 
         :param project_id: that the server must belong to; any if None
         :returns: the uuid of the decision
-        :raises ServerNotFound, NotPreemptible, AlreadyEnding, NoAnswer:
+        :raises ServerNotFound, NotPreemptible, CannotEnd, AlreadyEnding,
+            Paused, NoAnswer:
         """
         return self._call(context, 'simulate', server_uuid=server_uuid,
                           project_id=project_id, reason=reason)

@@ -30,6 +30,7 @@ from nova_preempt.api import validation
 # What these mean to whoever asks.
 _CODES = {
     exceptions.BacklogDisabled: 403,
+    exceptions.CannotEnd: 409,
     exceptions.InvalidRequest: 400,
     exceptions.InvalidReservation: 400,
     exceptions.NoAnswer: 503,

@@ -47,7 +47,7 @@ class EvictionEndpoint:
                 f'There is no server {server_uuid}.')
         why_not = self._ends.why_not(server)
         if why_not:
-            raise exceptions.AlreadyEnding(
+            raise exceptions.CannotEnd(
                 f'Server {server_uuid} cannot end now: {why_not}.')
         try:
             return self._ends.begin(
@@ -66,6 +66,5 @@ class EvictionEndpoint:
         if found is None or project_id not in (None, found.project_id):
             raise exceptions.ServerNotFound(f'There is no server {uuid}.')
         if not found.host:
-            raise exceptions.AlreadyEnding(
-                f'Server {uuid} is not on any host.')
+            raise exceptions.CannotEnd(f'Server {uuid} is not on any host.')
         raise exceptions.NotPreemptible(f'Server {uuid} is not preemptible.')

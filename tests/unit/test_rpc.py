@@ -63,7 +63,9 @@ class TestClients(base.AnsweringTestCase):
                 (exceptions.NotPreemptible, self.engine_client.simulate,
                  (base.EngineEndpoint.normal, 'p', '')),
                 (exceptions.AlreadyEnding, self.engine_client.simulate,
-                 (base.EngineEndpoint.ending, 'p', ''))):
+                 (base.EngineEndpoint.ending, 'p', '')),
+                (exceptions.CannotEnd, self.engine_client.simulate,
+                 (base.EngineEndpoint.locked, 'p', ''))):
             with self.assertRaises(error):
                 call(self.context, *arguments)
 

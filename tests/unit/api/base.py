@@ -99,6 +99,7 @@ class EngineEndpoint:
     servers = {make_uuid(f'{project}-spot'): project for project in 'pq'}
     normal = make_uuid('p-normal')
     ending = make_uuid('p-ending')
+    locked = make_uuid('p-locked')
 
     def __init__(self):
         self.calls = []
@@ -109,6 +110,8 @@ class EngineEndpoint:
             raise exceptions.NotPreemptible('normal')
         if server_uuid == self.ending:
             raise exceptions.AlreadyEnding('ending')
+        if server_uuid == self.locked:
+            raise exceptions.CannotEnd('It is locked.')
         if self.servers.get(server_uuid) not in (
                 {project_id} if project_id else set('pq')):
             raise exceptions.ServerNotFound('unknown')

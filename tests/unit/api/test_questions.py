@@ -149,5 +149,9 @@ class TestSimulate(base.AnsweringTestCase):
         self.assertIsNone(self.engine.calls[-1][2])
 
     def test_conflicts(self):
-        for name in ('p-normal', 'p-ending'):
-            self.simulate(name, code=409)
+        for name, why in (
+                ('p-normal', 'The server is not preemptible.'),
+                ('p-ending', 'The server is already ending.'),
+                ('p-locked', 'It is locked.')):
+            answer = self.simulate(name, code=409)
+            self.assertEqual(why, answer['error']['message'])

@@ -23,6 +23,7 @@ from oslo_utils import uuidutils
 
 from nova_preempt import exceptions
 from nova_preempt.core import model
+from nova_preempt.db import decisions
 from nova_preempt.engine import endpoint
 from nova_preempt.engine import evictions
 
@@ -34,7 +35,8 @@ class TestSimulate(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.servers = {}
-        servers = mock.Mock(get=self.servers.get)
+        self.others = {}
+        servers = mock.Mock(get=self.servers.get, find=self.others.get)
         self.process = mock.Mock(
             options=types.SimpleNamespace(
                 actions=['delete'], honored_locks='admin',
@@ -90,8 +92,21 @@ class TestSimulate(unittest.TestCase):
                 # The operator allows nothing after which it comes back.
                 ({'class_name': 'gold', 'action': 'shelve'},
                  'it is of class gold')):
-            with self.assertRaisesRegex(exceptions.AlreadyEnding, why):
+            with self.assertRaisesRegex(exceptions.CannotEnd, why):
                 self.simulate(**values)
         self.process.decisions.create_decision.assert_not_called()
         self.simulate(locked_by='owner')
         self.process.decisions.create_decision.assert_called_once()
+
+    def test_what_is_nowhere_or_ends_already(self):
+        self.others['shelved'] = mock.Mock(host=None, project_id='p')
+        with self.assertRaises(messaging.ExpectedException) as caught:
+            self.requests.simulate(None, 'shelved', 'p', '')
+        kind, error, _ = caught.exception.exc_info
+        self.assertEqual((exceptions.CannotEnd,
+                          'Server shelved is not on any host.'),
+                         (kind, str(error)))
+        self.process.decisions.create_decision.side_effect = (
+            decisions.AlreadyEnding({'x'}))
+        with self.assertRaises(exceptions.AlreadyEnding):
+            self.simulate()
