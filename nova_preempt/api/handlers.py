@@ -87,7 +87,6 @@ def _marker(call, viewer):
 def show_preemption(call):
     """One preemption with its record; 404 if it is not the project's."""
     call.require(policy.SHOW)
-    call.require(policy.SHOW)
     uuid = call.path['preemption_id']
     found = validation.is_uuid(uuid) and queries.get_preemption(
         call.services.database, uuid)
