@@ -19,9 +19,14 @@ import importlib
 import os
 import pathlib
 import re
+import ssl
 import unittest
 
+import jinja2
 import nova.conf
+from oslo_utils import netutils
+import sqlalchemy
+from tooz.drivers import mysql
 import yaml
 
 from nova_preempt.conf import opts
@@ -29,6 +34,7 @@ from nova_preempt.conf import opts
 ROOT = pathlib.Path(__file__).parents[2]
 KOLLA = ROOT / 'etc' / 'kolla-ansible'
 OSA = ROOT / 'etc' / 'openstack-ansible'
+AUTHORITIES = ssl.get_default_verify_paths().openssl_cafile
 
 
 def options():
@@ -59,6 +65,20 @@ def values(text):
 
 def load(path):
     return yaml.safe_load(path.read_text())
+
+
+def rendered(text, **names):
+    """As Ansible does it, with stand-ins of its filters."""
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    environment.filters.update(
+        bool=bool, put_address_in_context=lambda address, _context: address)
+    return environment.from_string(text).render(names)
+
+
+def verifies(connection):
+    """Whether a connection of PyMySQL would look at a certificate."""
+    context = getattr(connection, 'ctx', None)
+    return context is not None and context.verify_mode == ssl.CERT_REQUIRED
 
 
 class TestExamples(unittest.TestCase):
@@ -161,6 +181,61 @@ class TestExamples(unittest.TestCase):
         play, = load(OSA / 'nova-preempt.yml')
         content = play['tasks'][0]['ansible.builtin.copy']['content']
         self.check_known(values(content))
+
+    def test_threads_share_what_is_free(self):
+        """The variable is there before each of the processes starts."""
+        # All three are started from this image.
+        self.assertIn('\nENV MALLOC_ARENA_MAX=2\n',
+                      (KOLLA / 'template-overrides.j2').read_text())
+        unit = load(OSA / 'user_nova_preempt.yml')[
+            'nova_scheduler_init_overrides']
+        play, = load(OSA / 'nova-preempt.yml')
+        engine, = play['tasks'][1]['vars']['systemd_services']
+        api, = play['tasks'][2]['vars']['uwsgi_services'].values()
+        self.assertEqual({'MALLOC_ARENA_MAX': '2'}, engine['environment'])
+        for overrides in (unit, api['init_config_overrides']):
+            self.assertEqual('MALLOC_ARENA_MAX=2',
+                             overrides['Service']['Environment'])
+
+    def check_connections(self, connection, backend_url, verified):
+        """Both look at who answers where those of Nova do."""
+        engine = sqlalchemy.create_engine(connection)
+        args, kwargs = engine.dialect.create_connect_args(engine.url)
+        found = engine.dialect.dbapi.connect(
+            *args, **kwargs, defer_connect=True)
+        self.assertIs(verified, verifies(found))
+        url = netutils.urlsplit(backend_url)
+        found = mysql.MySQLDriver.get_connection(
+            url, url.params(), defer_connect=True)
+        self.assertIs(verified, verifies(found))
+
+    def test_kolla_connections(self):
+        groups = values((KOLLA / 'config/nova/nova-scheduler.conf')
+                        .read_text())
+        for verified in (False, True):
+            self.check_connections(*(
+                rendered(groups[group][name][0],
+                         nova_preempt_database_password='secret',
+                         database_address='192.0.2.1', database_port=3306,
+                         nova_database_enable_tls_internal=verified,
+                         openstack_cacert=AUTHORITIES)
+                for group, name in (('preemption_database', 'connection'),
+                                    ('preemption_engine', 'backend_url'))),
+                verified)
+
+    def test_openstack_ansible_connections(self):
+        groups = load(OSA / 'group_vars' / 'nova_scheduler.yml')[
+            'nova_nova_conf_overrides']
+        for verified, file in ((False, ''), (True, ''), (True, AUTHORITIES)):
+            self.check_connections(*(
+                rendered(groups[group][name],
+                         nova_preempt_database_password='secret',
+                         nova_galera_address='192.0.2.1',
+                         nova_galera_port=3306, nova_galera_use_ssl=verified,
+                         nova_galera_ssl_ca_cert=file)
+                for group, name in (('preemption_database', 'connection'),
+                                    ('preemption_engine', 'backend_url'))),
+                verified)
 
     def test_all_files_are_named(self):
         page = (ROOT / 'doc' / 'source' / 'install.rst').read_text()

@@ -255,10 +255,12 @@ function remove_uwsgi_config {
     sudo a2dissite "$2"
 }
 
-# run_process service command: as the unit devstack@service, if it is enabled
+# run_process service command [group] [user] [env_vars]: as the unit
+# devstack@service, if it is enabled
 function run_process {
     local unit=devstack@$1.service
     if is_service_enabled "$1"; then
+        iniset "$SYSTEMD_DIR/$unit" Service Environment "${5:-\"PATH=$PATH\"}"
         iniset "$SYSTEMD_DIR/$unit" Service ExecStart "$2"
         sudo systemctl enable "$unit"
         sudo systemctl start "$unit"

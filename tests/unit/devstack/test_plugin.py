@@ -19,6 +19,7 @@ would call only write down that they were.
 import configparser
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -122,8 +123,10 @@ class PhasesTestCase(unittest.TestCase):
 
     def command(self, service):
         """What the unit of a service starts."""
-        unit = self.root / f'etc/systemd/system/devstack@{service}.service'
-        return self.value('Service', 'ExecStart', unit)
+        return self.value('Service', 'ExecStart', self.unit(service))
+
+    def unit(self, service):
+        return self.root / f'etc/systemd/system/devstack@{service}.service'
 
     def running(self):
         return sorted(path.name.removesuffix('.service').split('@')[1]
@@ -260,6 +263,12 @@ class TestPhases(PhasesTestCase):
             f'/nova-preempt-engine --config-file {self.nova_conf}'))
         self.assertIn('/nova-preempt-api.ini', self.command('np-api'))
         self.assertEqual(['n-sch', 'np-api', 'np-eng'], self.running())
+        # As in the units of etc/systemd, and what DevStack sets stays.
+        for service in self.running():
+            found = shlex.split(self.value(
+                'Service', 'Environment', self.unit(service)))
+            self.assertIn('MALLOC_ARENA_MAX=2', found)
+            self.assertRegex(' '.join(found), '^PATH=')
         # One that runs goes on with what it was started with.
         asked = [call for call in self.calls('systemctl') if 'n-sch' in call]
         unit = 'devstack@n-sch.service'
