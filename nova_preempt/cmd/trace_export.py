@@ -152,8 +152,8 @@ def _write_cloud(path, cells, export):
     trees = collections.defaultdict(list)
     for item in placement.list_all_providers(()):
         trees[item.root_uuid].append(item)
-    found = [_read_tree(placement, root, trees[root.uuid])
-             for root in placement.list_providers(()) if root.name in names]
+    found = [_read_tree(placement, root, tree) for uuid, tree in trees.items()
+             for root in tree if root.uuid == uuid and root.name in names]
     cloud = describe((provider.inventories for provider in found
                       if provider is not None), export.classes)
     with open(path, 'w', encoding='utf-8') as stream:

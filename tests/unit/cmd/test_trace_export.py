@@ -141,6 +141,28 @@ class TestCloud(unittest.TestCase):
         del states['h']
         self.assertIsNone(trace_export._read_tree(fake, listed[-1], listed))
 
+    def test_a_host_that_comes_meanwhile(self):
+        listed = [placement.Provider('old', 'old', 1, 'old', '')]
+
+        class Growing(placement.Placement):
+
+            def list_all_providers(self, params):
+                found = list(listed)
+                listed.append(placement.Provider('new', 'new', 1, 'new', ''))
+                return found
+
+            def get_provider_state(self, uuid, known=None):
+                return model.Provider(uuid, 1, {'VCPU': Inventory(8)}, {})
+
+        with tempfile.TemporaryDirectory() as directory, (
+                mock.patch.object(placement, 'Placement', Growing)), (
+                    mock.patch.object(trace_export.recorded, 'node_names',
+                                      return_value={'old', 'new'})):
+            path = os.path.join(directory, 'cloud.yaml')
+            trace_export._write_cloud(path, {}, trace_export.Export())
+            setup, _ = simulation_files.read_cloud(path)
+        self.assertEqual([1], [kind.count for kind in setup.hosts])
+
     def test_what_is_written_is_a_trace(self):
         export = trace_export.Export()
         with tempfile.TemporaryDirectory() as directory:
