@@ -24,6 +24,8 @@ import functools
 import threading
 import time
 
+from nova_preempt.core.nested import tree as core
+
 SHARES = 'MISC_SHARES_VIA_AGGREGATE'
 
 
@@ -213,6 +215,18 @@ class TreeCache:
                 tree = self._read_tree(uuid, listed[uuid], sharing, now)
             found[uuid] = tree if uuid in listed else ()
         return found
+
+    def around(self, wanted, roots):
+        """{uuid: the providers of a host that a request is about}.
+
+        The root alone where it needs no others, () of one that is gone.
+
+        :param wanted: a core Request
+        :param roots: core Providers as they are known
+        """
+        found = self.get_all([root.uuid for root in roots
+                              if core.needs_tree(wanted, root)])
+        return {root.uuid: found.get(root.uuid, (root,)) for root in roots}
 
     def read(self, root_uuid):
         """The tree of a host as it is now, () if it is gone."""

@@ -18,6 +18,8 @@ from nova_preempt.cloud import providers
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import trees
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core.energy import steps
+from nova_preempt.db import energy as db_energy
 from nova_preempt.db import hints
 from nova_preempt.handover import budgets
 from nova_preempt.handover import policies
@@ -69,7 +71,9 @@ class Knowledge:
         self._policies.refresh()
         self.budgets.refresh()
         self.headroom.refresh()
-        nodes = self.servers.by_node().keys()
+        # Servers are on some; for those that sleep requests come.
+        nodes = self.servers.by_node().keys() | db_energy.get_power(
+            self._db, steps.COMING).keys()
         if self.headroom:
             self.providers.refresh(None)
         elif nodes:

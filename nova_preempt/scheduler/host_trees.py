@@ -107,10 +107,7 @@ class HostTrees:
 
         :param roots: core Providers
         """
-        trees = self._preemption.known.trees.get_all([
-            root.uuid for root in roots
-            if tree.needs_tree(self._wanted, root)])
-        return {root.uuid: trees.get(root.uuid, (root,)) for root in roots}
+        return self._preemption.known.trees.around(self._wanted, roots)
 
     # -- what is claimed -------------------------------------------------
 

@@ -119,7 +119,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.preemption.process.start()
         self.wake_on_demand = wake_on_demand.make(
             CONF, self.preemption.process.db,
-            self.preemption.clients.placement, self.preemption.known.trees,
+            self.preemption.clients.placement, self.preemption.known,
             lambda: self.host_manager)
         self.placing = placing.Placing(self.preemption, self.host_manager,
                                        self._observe)

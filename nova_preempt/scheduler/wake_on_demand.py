@@ -29,7 +29,6 @@ from nova_preempt.core import model
 from nova_preempt.core import refusals
 from nova_preempt.core import retrying
 from nova_preempt.core.energy import steps
-from nova_preempt.core.nested import tree
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.reservation import leases
@@ -40,9 +39,9 @@ LOG = logging.getLogger(__name__)
 _POLL_S = 1.0
 
 
-def make(conf, database, placement, trees, get_host_manager):
+def make(conf, database, placement, known, get_host_manager):
     """A WakeOnDemand of a scheduler; for the parameters see there."""
-    return WakeOnDemand(conf, database, placement, trees,
+    return WakeOnDemand(conf, database, placement, known,
                         rpc.EngineClient(rpc.get_transport(conf)),
                         get_host_manager)
 
@@ -53,19 +52,19 @@ class WakeOnDemand:
     :param conf: nova.conf.CONF
     :param database: a db.Database
     :param placement: a nova_preempt.cloud.placement.Placement
-    :param trees: a nova_preempt.cloud.trees.TreeCache
+    :param known: a nova_preempt.handover.knowledge.Knowledge
     :param engine: a nova_preempt.rpc.EngineClient
     :param get_host_manager: returns Nova's HostManager
     :param monotonic, sleep: the clock to wait by
     """
 
-    def __init__(self, conf, database, placement, trees, engine,
+    def __init__(self, conf, database, placement, known, engine,
                  get_host_manager, monotonic=time.monotonic,
                  sleep=time.sleep):
         self._conf = conf
         self._db = database
         self._placement = placement
-        self._trees = trees
+        self._known = known
         self._engine = engine
         self._get_host_manager = get_host_manager
         self._monotonic = monotonic
@@ -167,23 +166,24 @@ class WakeOnDemand:
         wanted = request.groups(resources)
         may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
                    if leases.is_used(self._conf) else asleep.__contains__)
-        found = {}
-        for provider in self._placement.list_providers(
-                request.provider_query(resources)):
-            if provider.name in asleep and may_use(provider.name):
-                number = self._count_on(wanted, provider)
-                if number:
-                    found[provider.name] = number
-        return found
+        return self._room(wanted, [
+            provider for provider in self._placement.list_providers(
+                request.provider_query(resources))
+            if provider.name in asleep and may_use(provider.name)])
 
-    def _count_on(self, wanted, provider):
-        """How many such servers fit on a host."""
-        root = self._placement.get_provider_state(provider.uuid)
-        providers = (root,) if root else ()
-        if root and tree.needs_tree(wanted, root):
-            providers = self._trees.get(provider.uuid)
-        return fitting.count(wanted, model.Host(
-            provider.name, providers), {}) if providers else 0
+    def _room(self, wanted, listed):
+        """{name of a host: how many such servers fit} where any does.
+
+        Those that have not changed are not read again.
+        """
+        roots = {provider.name: self._known.providers.get(provider)
+                 for provider in listed}
+        trees = self._known.trees.around(
+            wanted, [root for root in roots.values() if root])
+        numbers = {
+            name: fitting.count(wanted, model.Host(name, trees[root.uuid]), {})
+            for name, root in roots.items() if root and trees[root.uuid]}
+        return {name: number for name, number in numbers.items() if number}
 
     def _wait(self, hosts, wait):
         """Wait until all of them are up or have failed, or time is up."""

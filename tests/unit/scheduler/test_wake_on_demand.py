@@ -12,6 +12,7 @@
 """How a request waits for hosts; whom it waits for, see the functional tests.
 """
 
+import unittest
 from unittest import mock
 
 from nova import exception
@@ -19,6 +20,8 @@ from oslo_utils import timeutils
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import placement
+from nova_preempt.cloud import providers
+from nova_preempt.cloud import trees
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
 from nova_preempt.core.energy import demand as core
@@ -41,6 +44,82 @@ class Spec:
     def __deepcopy__(self, memo):
         assert not self.used
         return Spec(self.flavor.vcpus)
+
+
+class FakePlacement:
+    """Hosts of four cores with two GPUs below each, and the calls."""
+
+    def __init__(self, hosts):
+        self.names = [f'h{number}' for number in range(hosts)]
+        self.calls = []
+
+    def listed(self):
+        return [placement.Provider(name, f'host {name}', 1)
+                for name in self.names]
+
+    def list_all_providers(self, params):
+        self.calls.append(params)
+        return [item for name in self.names
+                for item in (placement.Provider(name, name, 1, name),
+                             *(placement.Provider(f'{name}-g{number}', 'g', 1,
+                                                  name, name)
+                               for number in range(2)))]
+
+    def get_provider_state(self, uuid, known=None):
+        self.calls.append(uuid)
+        inventory = 'GPU', 1
+        if uuid.partition('-')[0] == uuid:
+            inventory = 'VCPU', 4
+        if uuid.partition('-')[0] not in self.names:
+            return None
+        return model.Provider(
+            uuid, 1, {inventory[0]: model.Inventory(inventory[1])}, {})
+
+    def get_traits(self, uuid):
+        return []
+
+    get_aggregates = get_traits
+
+
+class TestRoom(unittest.TestCase):
+    """How many servers fit on hosts that are asleep."""
+
+    def setUp(self):
+        super().setUp()
+        self.placement = FakePlacement(50)
+        cache = providers.ProviderCache(self.placement)
+        self.demand = wake_on_demand.WakeOnDemand(
+            None, None, self.placement, mock.Mock(
+                providers=cache, trees=trees.TreeCache(self.placement, cache)),
+            None, None)
+
+    def room(self, wanted, listed=None):
+        """How many fit on one of the hosts, and on how many any do."""
+        self.placement.calls.clear()
+        found = self.demand._room(wanted, listed or self.placement.listed())
+        return set(found.values()), len(found)
+
+    def test_devices_below_a_sleeping_host_count(self):
+        for wanted, found in (
+                (model.Request.of({'VCPU': 1}), ({4}, 50)),
+                (model.Request((model.Group({'VCPU': 1}),
+                                model.Group({'GPU': 1}, '1'))), ({2}, 50)),
+                (model.Request.of({'FPGA': 1}), (set(), 0))):
+            self.assertEqual(found, self.room(wanted))
+
+    def test_a_host_that_is_gone(self):
+        listed = self.placement.listed()
+        self.placement.names.pop()
+        for wanted in ({'VCPU': 1}, {'GPU': 1}):
+            self.assertEqual(49, self.room(
+                model.Request.of(wanted), listed)[1])
+
+    def test_what_is_known_of_them_is_not_read_again(self):
+        for resources, calls in (({'VCPU': 1}, 0), ({'GPU': 1}, 1)):
+            wanted = model.Request.of(resources)
+            self.room(wanted)
+            self.room(wanted)
+            self.assertEqual(calls, len(self.placement.calls))
 
 
 class TestDemand(world.WorldTestCase):
@@ -111,22 +190,6 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual([('s1', 2, 200.0), ('s2', 2, 200.0)], [
             (wake.server_uuid, wake.cores, wake.boot_s)
             for wake in db_energy.get_wakes(self.db)])
-
-    def test_devices_below_a_sleeping_host_count(self):
-        root = model.Provider('h', 1, {'VCPU': model.Inventory(4)}, {})
-        gpus = [model.Provider(f'g{number}', 1, {'GPU': model.Inventory(1)},
-                               {}, 'h') for number in range(2)]
-        self.demand._placement.get_provider_state.return_value = root
-        self.demand._trees.get.return_value = (root, *gpus)
-        provider = placement.Provider('h', 'host', 1)
-        for wanted, number in (
-                (model.Request.of({'VCPU': 1}), 4),
-                (model.Request((model.Group({'VCPU': 1}),
-                                model.Group({'GPU': 1}, '1'))), 2),
-                (model.Request.of({'FPGA': 1}), 0)):
-            self.assertEqual(number, self.demand._count_on(wanted, provider))
-        self.demand._placement.get_provider_state.return_value = None
-        self.assertEqual(0, self.demand._count_on(wanted, provider))
 
     def test_time_is_up(self):
         self.assertEqual(

@@ -1,0 +1,45 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts are known before anybody asks."""
+
+from unittest import mock
+
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import placement
+from nova_preempt.core import model
+from nova_preempt.db import energy as db_energy
+from nova_preempt.handover import knowledge
+from tests.unit.power import world
+
+
+class TestKnowledge(world.WorldTestCase):
+
+    def test_hosts_that_sleep(self):
+        """A request may wait for them."""
+        client = mock.Mock()
+        listed = [placement.Provider(name, name, 1) for name in 'abc']
+        client.list_providers.return_value = listed
+        client.get_provider_state.side_effect = (
+            lambda uuid, known: model.Provider(uuid, 1, {}, {}))
+        known = knowledge.Knowledge(
+            mock.Mock(db=self.db, options=self.conf.preemption),
+            mock.Mock(placement=client))
+        known.servers = mock.Mock(by_node=lambda: {'a': []})
+        known.budgets = known._policies = mock.Mock()
+        db_energy.set_power(self.db, 'b', 'asleep', timeutils.utcnow(),
+                            from_states=('on',))
+        with mock.patch.object(known.headroom, 'refresh'):
+            known.refresh()
+        self.assertEqual(
+            [True, True, False],
+            [known.providers.known(each.uuid) is not None for each in listed])
