@@ -46,9 +46,20 @@ def make_application(arguments=()):
             'There is no nova.conf where Nova looks for it, such as in '
             f'/etc/nova: name its directory in {DIRECTORY}, or it with '
             '--config-file.')
+    name_log(CONF)
     logging.setup(CONF, 'nova')
     load(CONF)
     return app.make_app(CONF)
+
+
+def name_log(conf):
+    """Have a log in a directory get our name.
+
+    oslo.log takes that of the outermost file of the process, which is none of
+    ours: '<frozen importlib._bootstrap>.log' under uWSGI.
+    """
+    if conf.log_dir:
+        conf.set_default('log_file', 'nova-preempt-api.log')
 
 
 def load(conf):

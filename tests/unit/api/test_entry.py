@@ -11,10 +11,14 @@
 # under the License.
 """What is done before the API answers."""
 
+import pathlib
 import subprocess
 import sys
+import tempfile
 import textwrap
 import unittest
+
+from tests import processes
 
 # In a process of its own: what was loaded stays loaded.
 _PROGRAM = textwrap.dedent("""
@@ -48,3 +52,37 @@ class TestLoad(unittest.TestCase):
             ['0 False', '1 True', '[]'], subprocess.run(
                 [sys.executable, '-c', _PROGRAM], check=True, text=True,
                 capture_output=True, timeout=300).stdout.splitlines())
+
+
+def make_application(path):
+    from nova_preempt.api import entry
+    entry.make_application([f'--config-file={path}'])
+
+
+class TestLog(unittest.TestCase):
+
+    def serve(self, *lines):
+        """Names of what is in the directory of logs then."""
+        with tempfile.TemporaryDirectory() as folder:
+            logs = pathlib.Path(folder, 'log')
+            conf = pathlib.Path(folder, 'nova.conf')
+            conf.write_text('\n'.join((
+                '[DEFAULT]', f'state_path = {folder}',
+                'transport_url = fake://', *lines, '[preemption_api]',
+                'auth_strategy = noauth')).format(logs=logs))
+            logs.mkdir()
+            code, _out, err = processes.run(make_application, conf)
+            self.assertEqual(0, code, err)
+            return sorted(path.name for path in logs.iterdir())
+
+    def test_a_directory_gets_one_of_our_name(self):
+        """oslo.log would take that of the outermost file of the server."""
+        self.assertEqual(['nova-preempt-api.log'],
+                         self.serve('log_dir = {logs}'))
+
+    def test_a_name_that_is_given_stays(self):
+        self.assertEqual(['a.log'], self.serve('log_dir = {logs}',
+                                               'log_file = a.log'))
+
+    def test_no_file_where_none_is_wanted(self):
+        self.assertEqual([], self.serve())
