@@ -72,6 +72,7 @@ class PreemptionsTest(base.PreemptionTest):
     def test_chances_of_preemptible_and_normal_servers(self):
         chances = self.client.list_placement_chances(
             self.normal)['placement_chances']
+        self.assertTrue(chances)
         for chance in chances:
             self.assertLessEqual(chance['preemptible'], chance['normal'])
 

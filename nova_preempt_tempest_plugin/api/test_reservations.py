@@ -72,7 +72,9 @@ class ReservationsTest(base.PreemptionTest):
 
     @decorators.idempotent_id('d02b2c4f-1e51-48ef-941e-e8402bbcc8e3')
     def test_a_preview_reserves_nothing(self):
-        self.client.preview_reservation(**self.request)
+        found = self.client.preview_reservation(
+            name='preview', **self.request)
+        self.assertIn('preview', found)
         pending = self.client.list_reservations(
             status='pending', name='preview')['reservations']
         self.assertEqual([], pending)
