@@ -23,6 +23,9 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
 
+# How often a step is taken before it is left: Nova may be at work.
+_TRIES = 3
+
 
 class Left(Exception):
     """Why something has to be done by hand."""
@@ -99,7 +102,9 @@ class HandBack:
                     uuid, victim.allocations, consumer.generation,
                     victim.consumer_project_id or victim.project_id,
                     victim.consumer_user_id or victim.user_id)])
-            except placement_api.Conflict:
+            except placement_api.Conflict as exc:
+                if not exc.is_for_want_of_room:
+                    raise
                 raise Left(
                     'its host has no room for it any more; make room, or '
                     'migrate it with "openstack server migrate", and try '
@@ -147,19 +152,26 @@ class HandBack:
                     f'the allocations of server {server.uuid} stand under '
                     f'project {self._project_id}: put them under its own, '
                     f'{server.project_id}',
-                    lambda consumer=consumer, server=server:
-                        self._placement.post_allocations([
-                            dataclasses.replace(
-                                consumer, project_id=server.project_id)]))
+                    lambda server=server: self._put_under_own(server))
+
+    def _put_under_own(self, server):
+        self._placement.post_allocations([dataclasses.replace(
+            self._placement.get_consumer(server.uuid),
+            project_id=server.project_id)])
 
 
 def take(step):
     """Do it. Returns what is left to be done by hand, '' if nothing is."""
     if step.do is None:
         return step.text
-    try:
-        step.do()
-    except (Left, nova_api.NovaError, placement_api.PlacementError,
-            placement_api.Conflict) as exc:
-        return f'{step.text}: {exc}'
-    return ''
+    for _ in range(_TRIES):
+        try:
+            step.do()
+            return ''
+        except placement_api.Conflict as exc:
+            why = exc  # somebody was faster: what is known is read again
+        except (Left, nova_api.NovaError,
+                placement_api.PlacementError) as exc:
+            why = exc
+            break
+    return f'{step.text}: {why}'

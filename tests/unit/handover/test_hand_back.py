@@ -93,13 +93,39 @@ class TestHandBack(unittest.TestCase):
     def test_one_without_room_stays_locked(self):
         """To start it would be to crowd its host."""
         self.stop()
-        self.placement.post_allocations.side_effect = placement_api.Conflict
+        self.placement.post_allocations.side_effect = placement_api.Conflict(
+            'full', placement_api.NO_ROOM)
         status, lines = self.run_command(start=True)
         self.assertEqual(1, status)
         self.assertIn('no room for it any more', lines[0])
+        self.placement.post_allocations.assert_called_once()
         self.nova.unlock.assert_not_called()
         self.nova.start.assert_not_called()
         self.decisions.update_victim.assert_not_called()
+
+    def test_somebody_else_was_faster(self):
+        """What was known is read anew, of either kind of step."""
+        self.stop()
+        self.servers.append(mock.Mock(uuid='a', project_id='own'))
+        moved = placement_api.Conflict(
+            'generation', placement_api.CONCURRENT_UPDATE)
+        self.placement.post_allocations.side_effect = [
+            moved, moved, None, moved, None]
+        status, _lines = self.run_command(project_id='shared')
+        self.assertEqual(0, status)
+        self.assertEqual(['v'] * 3 + ['a'] * 3, [
+            call.args[0] for call in self.placement.get_consumer.mock_calls])
+        self.nova.unlock.assert_called_once_with('v')
+
+    def test_somebody_else_is_faster_again_and_again(self):
+        self.stop()
+        self.placement.post_allocations.side_effect = placement_api.Conflict(
+            'generation', placement_api.CONCURRENT_UPDATE)
+        status, lines = self.run_command()
+        self.assertEqual(1, status)
+        self.assertIn('generation', lines[0])
+        self.assertNotIn('no room', lines[0])
+        self.nova.unlock.assert_not_called()
 
     def test_one_that_was_moved_has_its_space(self):
         self.stop()
