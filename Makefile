@@ -164,10 +164,11 @@ cloud-status:
 	@$(MINICLOUD) status
 
 # A cloud of its own, for it stops the databases. It runs on what our plugin of
-# DevStack writes, as that of cloud-up does on what the guide has.
+# DevStack writes, as that of cloud-up does on what the guide has. Who interrupts
+# the tests has it taken down, too.
 define on_test_cloud
 @$(TEST_MINICLOUD) up --private --port-base 20200 --devstack
-@status=0; PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD)/test \
+@trap : INT TERM; status=0; PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD)/test \
 	MINICLOUD_VENV=$(CLOUD_VENV) $(CLOUD_VENV)/bin/python -W ignore \
 	-m $(1) || status=$$?; \
 $(TEST_MINICLOUD) down; exit $$status

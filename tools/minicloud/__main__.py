@@ -26,6 +26,7 @@ from minicloud import services
 from minicloud import steps
 
 DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / 'build' / 'minicloud'
+ENDS = (signal.SIGINT, signal.SIGTERM)
 SIGNALS = {'freeze': signal.SIGSTOP, 'thaw': signal.SIGCONT}
 
 
@@ -141,12 +142,16 @@ def _parse():
 
 
 def _interrupted(_number, _frame):
+    # Once: what is under way has to end before all is stopped.
+    for number in ENDS:
+        signal.signal(number, lambda *_: None)
     raise KeyboardInterrupt
 
 
 def main():
     args = _parse()
-    signal.signal(signal.SIGTERM, _interrupted)
+    for number in ENDS:
+        signal.signal(number, _interrupted)
     directory = args.dir.resolve()
     layout = layouts.Layout(directory, (
         args.venv or directory / 'venv').absolute())
@@ -155,6 +160,11 @@ def main():
     except steps.StepFailed as exc:
         cloud.fail(exc)
         return 1
+    except OSError as exc:
+        sys.stderr.write(f'{exc}\n')
+        return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == '__main__':

@@ -84,6 +84,8 @@ def make_virtual_hosts(layout, env):
 
 def remove_virtual_hosts(layout, env):
     """From the machine's server, with what is in their queues."""
+    # It refuses to delete one that is not there.
+    make_virtual_hosts(layout, env)
     for name in layouts.VIRTUAL_HOSTS:
         _ctl(layout, env, 'delete_vhost', layout.virtual_host(name))
 

@@ -83,13 +83,15 @@ def up(layout, say=print):
     """Start all that does not run; nothing runs if that fails."""
     start = time.monotonic()
     layout.make_directories()
-    layout.save()
     try:
         _require_ports(layout)
+        layout.save()
         steps.run(_Up(layout).steps(), say)
     except BaseException:
-        say('Taking it down.')
-        _stop_all(layout)
+        try:
+            say('Taking it down.')
+        finally:
+            _stop_all(layout)
         raise
     say(f'{"all":32} {time.monotonic() - start:6.1f} s')
 

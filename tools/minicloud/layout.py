@@ -27,6 +27,13 @@ _PORTS = ('keystone', 'placement', 'glance', 'nova-api', 'network',
 _MACHINE_PORTS = {'mariadb': 3306, 'rabbitmq': 5672}
 
 
+def write_whole(path, text):
+    """Whole or not at all: nobody could read half of it ever after."""
+    new = path.with_suffix('.new')
+    new.write_text(text)
+    new.rename(path)
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """What may differ between two clouds.
@@ -126,7 +133,8 @@ class Layout:
     # What later commands have to know.
 
     def save(self):
-        self.saved.write_text(json.dumps(dataclasses.asdict(self.settings)))
+        write_whole(self.saved, json.dumps(
+            dataclasses.asdict(self.settings)))
 
     def load(self):
         """The same with the settings that were saved; None without any."""

@@ -24,6 +24,8 @@ import signal
 import subprocess
 import time
 
+from minicloud import layout as layouts
+
 POLL_S = 0.1
 
 
@@ -98,10 +100,13 @@ class Records:
                 command, env=env, stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, cwd='/', start_new_session=True)
         process = Process(popen.pid, _stat(popen.pid).started)
-        # Whole or not at all: half a file would hide a process for ever.
-        new = self._file(name).with_suffix('.new')
-        new.write_text(json.dumps(dataclasses.asdict(process)))
-        new.rename(self._file(name))
+        try:
+            layouts.write_whole(self._file(name), json.dumps(
+                dataclasses.asdict(process)))
+        except BaseException:
+            # Nobody would find it again.
+            popen.kill()
+            raise
         return process
 
     def forget(self, name):

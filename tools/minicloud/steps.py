@@ -78,8 +78,8 @@ def _runs(process):
 def run(steps, say=print):
     """Take all steps, and say how many seconds each took.
 
-    Raises StepFailed for the first that failed, once those that were under
-    way have ended.
+    Raises what the first that failed has, StepFailed or OSError (a disk may
+    be full), once those that were under way have ended.
     """
     waiting = list(steps)
     done = set()
@@ -100,7 +100,7 @@ def run(steps, say=print):
                 step = running.pop(future)
                 try:
                     say(f'{step.name:32} {future.result():6.1f} s')
-                except StepFailed as exc:
+                except (StepFailed, OSError) as exc:
                     say(f'{step.name:32} FAILED: {exc}')
                     failed = failed or exc
                 done.add(step.name)

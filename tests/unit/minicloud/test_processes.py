@@ -15,10 +15,12 @@ import dataclasses
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from minicloud import processes
 
@@ -47,6 +49,23 @@ class TestProcesses(unittest.TestCase):
         self.assertEqual(process, self.records.find('one'))
         self.assertEqual(['one'], self.records.names())
         self.assertEqual('running', process.state())
+
+    def test_one_that_cannot_be_recorded_does_not_run(self):
+        """Nobody would find it again."""
+        started = []
+        popen = subprocess.Popen
+
+        def start(*args, **more):
+            started.append(popen(*args, **more))
+            self.addCleanup(started[0].kill)
+            return started[0]
+
+        with (mock.patch.object(subprocess, 'Popen', start),
+              mock.patch.object(pathlib.Path, 'write_text',
+                                side_effect=OSError('no space')),
+              self.assertRaises(OSError)):
+            self._start()
+        self.assertEqual(-signal.SIGKILL, started[0].wait(WAIT_S))
 
     def test_it_stands_still_and_goes_on(self):
         process = self._start()

@@ -48,6 +48,13 @@ class TestSteps(unittest.TestCase):
         self.assertEqual([], self.taken)
         self.assertRegex(self.said[0], '^a .*FAILED: no')
 
+    def test_a_full_disk_is_a_failure_of_its_step(self):
+        step = steps.Step('a', mock.Mock(side_effect=OSError('no space')))
+        with self.assertRaises(OSError):
+            steps.run([step, self._step('b', 'a')], self.said.append)
+        self.assertEqual([], self.taken)
+        self.assertRegex(self.said[0], '^a .*FAILED: no space')
+
     def test_a_failed_command_shows_the_end_of_its_log(self):
         with tempfile.TemporaryDirectory() as directory:
             log = pathlib.Path(directory) / 'log'
