@@ -37,6 +37,21 @@ class TestAlerts(unittest.TestCase):
             self.assertTrue(asked, rule)
             self.assertLessEqual(asked, known)
 
+    def test_what_only_the_engine_that_acts_keeps_up_to_date(self):
+        """Another one may show for ever what it saw last as it acted."""
+        stale = {'nova_preempt_cycles', 'nova_preempt_backlog_requests',
+                 'nova_preempt_backlog_trusts_left',
+                 'nova_preempt_class_servers_below_target'}
+        found = set()
+        for rule in rules():
+            if names := prometheus_tools.asked(rule['expr']) & stale:
+                found |= names
+                self.assertRegex(
+                    ' '.join(rule['expr'].split()),
+                    r' and on \(job, instance\) '
+                    r'nova_preempt_engine_acts == 1\)')
+        self.assertEqual(stale, found)
+
     def test_the_runbook_says_what_to_do(self):
         text = (ROOT / 'doc' / 'source' / 'runbook.rst').read_text()
         self.assertEqual([rule['alert'] for rule in rules()],
