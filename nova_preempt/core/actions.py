@@ -180,6 +180,14 @@ def vacating(server: ClassTerms, action: str, vm_state: str) -> str:
     return leaving(SHELVE if why_kept(server, action) else action, vm_state)
 
 
+def why_stays(server: ClassTerms, action: str, vm_state: str) -> str:
+    """Tell why a server must not leave a host that is needed, "" if it may.
+
+    In a state in which it cannot be shelved it would be deleted.
+    """
+    return why_kept(server, vacating(server, action, vm_state))
+
+
 def frees(resource_class: str, action: str) -> bool:
     """Tell whether the end of a server frees what it has of a class."""
     return action != STOP or resource_class in _FREED_BY_STOP

@@ -87,6 +87,17 @@ def vacating_action(server, options):
         server, get_action(server, options.actions), server.vm_state)
 
 
+def why_stays(server, options):
+    """Why a server must not leave a host that is needed, '' if it may.
+
+    For how long it was promised to run is not asked.
+    """
+    if get_rules(options).counts(server.locked_by):
+        return 'it is locked'
+    return core_actions.why_stays(
+        server, get_action(server, options.actions), server.vm_state)
+
+
 def get_guard(options, guard_s):
     """The core.reservation.leases.Guard of the operator.
 

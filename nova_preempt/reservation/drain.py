@@ -65,7 +65,7 @@ def stays_s(server, options, now):
     """
     rules = eviction_policy.get_rules(options)
     return drain.stays_s(
-        locked=rules.counts(server.locked_by),
+        kept=bool(eviction_policy.why_stays(server, options)),
         uptime_s=server.uptime_us(now) / 1_000_000,
         minimum_s=rules.promised_s(server.minimum_runtime_s))
 
@@ -248,8 +248,9 @@ class Drain:
             why_not = self._migration.why_not(item.uuid) or (
                 f'it is {vm_state}' if blocks else '')
         elif item.kind is drain.Kind.PREEMPTIBLE and blocks:
-            why_not = ('it is locked' if item.stays_s == math.inf else
-                       f'promised to run for {item.stays_s:.0f} s more')
+            why_not = eviction_policy.why_stays(
+                self._known.servers.get(item.uuid), self._process.options) or (
+                    f'promised to run for {item.stays_s:.0f} s more')
         elif blocks:
             why_not = f'whose end is {item.stays_s:.0f} s away'
         return f'{item.uuid} ({why_not})' if why_not else item.uuid

@@ -274,7 +274,7 @@ class Emptying:
         rules = self._options.guard.rules
         uptime_us = self._parts.events.now_us - server.launched_us
         return drain.stays_s(
-            locked=False, uptime_s=uptime_us / SECOND,
+            kept=False, uptime_s=uptime_us / SECOND,
             minimum_s=rules.promised_s(server.kind.terms.minimum_runtime_s))
 
     def _give_notice(self, found: list[Server]) -> None:

@@ -208,12 +208,13 @@ def by_notice(
     return [groups[length_s] for length_s in sorted(groups)]
 
 
-def stays_s(*, locked: bool, uptime_s: float, minimum_s: float) -> float:
+def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
     """Return for how long a preemptible server cannot be given notice.
 
+    :param kept: whether it must not end at all, being locked, say
     :param minimum_s: what it was promised to run for
     """
-    return math.inf if locked else max(0.0, minimum_s - uptime_s)
+    return math.inf if kept else max(0.0, minimum_s - uptime_s)
 
 
 def decide(

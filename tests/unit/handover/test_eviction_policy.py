@@ -137,6 +137,19 @@ class TestTerms(unittest.TestCase):
                 server(action='shelve', class_name=class_name),
                 self.options))
 
+    def test_who_stays_on_a_host_that_is_needed(self):
+        self.options.actions = ['shelve', 'delete']
+        for values, stays in (
+                ({'class_name': 'gold', 'vm_state': 'error'}, True),
+                ({'class_name': 'gold', 'vm_state': 'rescued'}, False),
+                # Its owner has deleted it.
+                ({'class_name': 'gold', 'vm_state': 'soft-delete'}, False),
+                ({'vm_state': 'error'}, False),
+                ({'locked_by': 'admin'}, True),
+                ({'locked_by': 'owner'}, False)):
+            self.assertEqual(stays, bool(eviction_policy.why_stays(
+                server(action='shelve', **values), self.options)), values)
+
     def test_who_is_promised_to_come_back(self):
         for allowed, possible in ((['stop', 'shelve'], True),
                                   (['delete'], False), (['stop'], False)):

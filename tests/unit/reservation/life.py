@@ -118,6 +118,8 @@ class Server:
     notice_s: int = 0
     action: str = ''
     restore: bool = False
+    class_name: str = ''
+    pinned: bool = False
     # How long its end takes after its notice, and its move.
     takes_s: int = 0
     movable: bool = True

@@ -196,6 +196,22 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertIn('own, p (it is locked)',
                       self.get().hosts[0].reason)
 
+    def test_one_of_a_class_is_never_deleted(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, vm_state='error',
+                        action='shelve', class_name='gold')
+        self.cloud.boot('q', 'h1', preemptible=True, vm_state='error',
+                        action='shelve')
+        self.reserve('h1', start_s=0)
+        self.look_until(200)
+        self.assertEqual([], self.cloud.asked)
+        self.assertIn('p (it is of class gold, and would not come back after '
+                      'delete), q', self.logger.output)
+        # Nor is it in the way once it can be shelved.
+        self.cloud.servers['p'].vm_state = 'active'
+        self.look()
+        self.assertEqual([('reservation', 'p', 'q')], self.cloud.asked)
+
     def test_another_host_in_time_for_one_that_will_not_be_empty(self):
         for name in ('h1', 'h2'):
             self.cloud.add_host(name)

@@ -103,11 +103,11 @@ class TestDrain(unittest.TestCase):
         self.assertEqual((), self.decide(make('p1'), caps=caps).notice)
 
     def test_how_long_a_server_stays(self):
-        for locked, uptime_s, minimum_s, expected in (
+        for kept, uptime_s, minimum_s, expected in (
                 (False, 10, 0, 0), (False, 10, 70, 60), (False, 70, 70, 0),
                 (True, 10, 0, math.inf)):
             self.assertEqual(expected, drain.stays_s(
-                locked=locked, uptime_s=uptime_s, minimum_s=minimum_s))
+                kept=kept, uptime_s=uptime_s, minimum_s=minimum_s))
 
     def test_whose_server_it_is(self):
         for named, preemptible, expected in (
