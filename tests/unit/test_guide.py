@@ -204,6 +204,16 @@ class TestUnits(unittest.TestCase):
                 ['--ini', API_INI] if program == 'uwsgi'
                 else ['--config-file', '/etc/nova/nova.conf'], argv, name)
 
+    def test_each_starts_stops_and_reads_anew_as_the_others(self):
+        for name, text in units():
+            found = parse(text)
+            # After alone waits for nothing.
+            self.assertEqual(found['Unit']['Wants'], found['Unit']['After'])
+            # Sooner, systemd would give up while a database is away.
+            self.assertEqual('5', found['Service']['RestartSec'], name)
+            self.assertEqual('/bin/kill -HUP $MAINPID',
+                             found['Service']['ExecReload'])
+
     def test_systemd_understands_them(self):
         program = shutil.which('systemd-analyze')
         if program is None:
