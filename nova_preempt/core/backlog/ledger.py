@@ -192,44 +192,46 @@ class Ledger:
     ) -> tuple[int, int | None]:
         """Keep hosts for servers that will start there; others keep off.
 
-        Those that are nearest to having room for one. Who is known to have
-        ended by then may still start there. None is kept for a group that
-        may not have as many servers on them, whoever ends.
+        Those that are nearest to having room for one; several servers are on
+        a host only where there are fewer hosts. Who is known to have ended by
+        then may still start there. None is kept for a group that may not have
+        as many servers on them, whoever ends.
 
         :returns: how many hosts are kept; in how many seconds all can start,
             None if nobody knows
         """
         if group is not None and group.policy == groups.AFFINITY:
             # One host for all of them.
-            alternative = dataclasses.replace(alternative, resources={
-                name: amount * count
-                for name, amount in alternative.resources.items()
-            })
-            count = 1
-        wanted = alternative.resources
-        large = [
-            number
+            alternative, count = _several(alternative, count), 1
+        most = {
+            number: min(
+                count if group is None
+                else self._seats.most(group, number, count),
+                _times_ever(room, alternative),
+            )
             for number, room in enumerate(self._rooms)
-            if room.is_large_enough(alternative)
-            and self._is_open(number, alternative)
-            and (group is None or self._seats.most(group, number, 1))
-        ]
-        if group is not None and count > sum(
-            self._seats.most(group, number, count) for number in large
-        ):
+            if self._is_open(number, alternative)
+        }
+        if group is not None and count > sum(most.values()):
             return 0, None
-        large = [number for number in large if number not in self._held]
-        large.sort(key=lambda number: self._far(number, alternative))
+        found = _spread(count, {
+            number: most[number]
+            for number in sorted(
+                (number for number, n in most.items()
+                 if n and number not in self._held),
+                key=lambda number: self._far(number, alternative))
+        })
         times = []
-        for number in large[:count]:
-            in_s = self._settled_s(number, alternative)
-            self._held[number] = in_s, wanted
+        for number, some in found.items():
+            wanted = _several(alternative, some)
+            in_s = self._settled_s(number, wanted)
+            self._held[number] = in_s, wanted.resources
             times.append(in_s)
         # What was found to have room may be what is held now.
         self._next.clear()
         known = [in_s for in_s in times if in_s is not None]
-        return len(times), (
-            max(known, default=0) if len(known) == count else None)
+        is_known = sum(found.values()) == count and len(known) == len(times)
+        return len(times), max(known, default=0) if is_known else None
 
     def is_ever(
         self, alternative: model.Alternative, least: int, group: Group
@@ -357,10 +359,7 @@ class Ledger:
     def _take(
         self, number: int, alternative: model.Alternative, times: int
     ) -> None:
-        taken = {
-            name: amount * times
-            for name, amount in alternative.resources.items()
-        }
+        taken = _several(alternative, times).resources
         free = capacity.less(self._free[number], taken)
         self._free[number] = {name: max(0, n) for name, n in free.items()}
         if not alternative.preemptible:
@@ -431,6 +430,31 @@ class Ledger:
             number += 1
         self._next[key] = number
         return number
+
+
+def _several(
+    alternative: model.Alternative, count: int
+) -> model.Alternative:
+    """So many servers on a host, as if they were one."""
+    return dataclasses.replace(alternative, resources={
+        name: amount * count for name, amount in alternative.resources.items()
+    })
+
+
+def _spread(count: int, most: Mapping[int, int]) -> dict[int, int]:
+    """Return how many servers each host gets, one more in each round.
+
+    :param most: how many each may have, the first to get one first
+    """
+    found: dict[int, int] = {}
+    some = list(most)[:count]
+    while some:
+        for number in some:
+            found[number] = found.get(number, 0) + 1
+        count -= len(some)
+        some = [number for number in some
+                if found[number] < most[number]][:count]
+    return found
 
 
 def _times_ever(room: Room, alternative: model.Alternative) -> int:

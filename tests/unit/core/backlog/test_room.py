@@ -158,9 +158,29 @@ class TestHold(unittest.TestCase):
         self.assertEqual(1, ledger.count(vcpus(1), 99))
 
     def test_of_fewer_hosts_than_are_wanted(self):
-        ledger = Ledger([host('a', 8), host('b', 2, capacity=2)])
-        self.assertEqual((1, None), ledger.hold(vcpus(4), 2))
-        self.assertEqual(2, ledger.count(vcpus(2), 99) - 1)
+        """Each is kept for as many as an empty one would have room for."""
+        rooms = [host('a', 6, ends=[(60, 2)]), host('b', 2, capacity=2)]
+        for count, in_s in ((2, 60), (3, None)):
+            ledger = Ledger(rooms)
+            self.assertEqual((1, in_s), ledger.hold(vcpus(4), count))
+            self.assertEqual(2, ledger.count(vcpus(1), 99))      # on b
+        # Those that are nearest get the most.
+        ledger = Ledger([host('a', 0), host('b', 8)])
+        self.assertEqual((2, None), ledger.hold(vcpus(2), 3))
+        self.assertEqual([-2, 4], [
+            each.free['VCPU'] for each in ledger.left([])])
+
+    def test_as_many_as_a_server_group_may_have_on_one(self):
+        group = dataclasses.replace(APART, most=2)
+        rooms = [dataclasses.replace(host('a', 8), members={'g': 1}),
+                 host('b', 8)]
+        ledger = Ledger(rooms)
+        self.assertEqual((2, 0), ledger.hold(vcpus(3), 3, group))
+        self.assertEqual([5, 2], [
+            each.free['VCPU'] for each in ledger.left([])])
+        for wanted, count in ((vcpus(3), 4), (vcpus(5), 3)):
+            self.assertEqual((0, None),
+                             Ledger(rooms).hold(wanted, count, group))
 
     def test_a_host_that_was_found_full_is_not_forgotten(self):
         """What was known before the hold is looked at anew."""
