@@ -37,12 +37,17 @@ class Health:
     def expect(self, name):
         """From now on this is to be done again and again."""
         with self._lock:
-            self._tasks.setdefault(name, _Task(self._monotonic()))
+            self._tasks.setdefault(name, _Task())
 
     def leads(self, leads):
         """Whether this engine is the one that acts."""
         with self._lock:
+            stops = self._leads and not leads
             self._leads = leads
+            tasks = list(self._tasks.values()) if stops else ()
+        for task in tasks:
+            # Another engine does it now.
+            task.error = ''
         metrics.ENGINE_ACTS.set(leads)
 
     def run(self, name, work):
@@ -53,12 +58,13 @@ class Health:
         try:
             result = work()
         except Exception as exc:
+            if not task.error:
+                task.failed_at = self._monotonic()
             task.error = str(exc) or type(exc).__name__
             metrics.ENGINE_FAILURES.labels(name).inc()
             raise
         else:
             task.error = ''
-            task.well_at = self._monotonic()
             task.done_at = self._clock()
             metrics.ENGINE_DONE.labels(name).set(task.done_at)
             return result
@@ -81,10 +87,10 @@ class Health:
 
 class _Task:
 
-    def __init__(self, now):
+    def __init__(self):
         self.began_at = None      # monotonic, while it is being done
-        self.well_at = now        # when it went well last
-        self.done_at = None       # the same for people
+        self.failed_at = 0        # the same, of the first failure in a row
+        self.done_at = None       # when it went well last, for people
         self.error = ''
 
     def problem(self, now):
@@ -95,6 +101,6 @@ class _Task:
         began_at = self.began_at
         if began_at is not None and now - began_at >= LIMIT_S:
             return f'has not come back for {now - began_at:.0f} s'
-        if self.error and now - self.well_at >= LIMIT_S:
-            return f'has failed for {now - self.well_at:.0f} s: {self.error}'
+        if self.error and now - self.failed_at >= LIMIT_S:
+            return f'has failed for {now - self.failed_at:.0f} s: {self.error}'
         return ''

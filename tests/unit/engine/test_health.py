@@ -61,6 +61,30 @@ class TestHealth(testtools.TestCase):
         self.health.run('task', lambda: None)
         self.assertTrue(self.health.report()[0])
 
+    def test_one_that_is_rare_has_as_long(self):
+        self.health.run('task', lambda: None)
+        self.now += 10 * health.LIMIT_S
+        self.fail()
+        self.assertTrue(self.health.report()[0])
+        self.now += health.LIMIT_S
+        self.assertEqual(
+            {'task': 'has failed for 300 s: division by zero'},
+            self.health.report()[1]['problems'])
+
+    def test_what_failed_is_anothers_to_do(self):
+        """Else this engine would be ill until it acts again."""
+        self.health.leads(True)
+        self.fail()
+        self.health.leads(False)
+        self.now += health.LIMIT_S
+        self.assertTrue(self.health.report()[0])
+        # Some of it each engine does, whoever acts.
+        for _ in range(2):
+            self.fail()
+            self.health.leads(False)
+            self.now += health.LIMIT_S
+        self.assertFalse(self.health.report()[0])
+
     def test_one_that_does_not_come_back(self):
         def work():
             self.now += health.LIMIT_S
