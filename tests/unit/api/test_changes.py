@@ -12,10 +12,12 @@
 
 """Who has changed what is in the log."""
 
+import configparser
 import json
 import logging
 from unittest import mock
 
+from nova_preempt.api import operations
 from nova_preempt.db import reservable
 from tests.unit.api import base
 
@@ -117,3 +119,14 @@ class TestAudit(base.AnsweringTestCase):
             for text in ("'action': 'disable'", "'project_id': 'p'",
                          "'requestPath': '/v1/simulate'", 'req-'):
                 self.assertIn(text, line)
+
+    def test_all_that_is_changed_is_named(self):
+        """Else a new request, which has a trust made, is an update."""
+        audit_map = configparser.ConfigParser()
+        audit_map.read('etc/nova-preempt/preemption_api_audit_map.conf')
+        named = {*audit_map['custom_actions'], *audit_map['path_keywords']}
+        self.assertEqual(set(), {
+            part for operation in operations.OPERATIONS
+            if operation.method != 'GET'
+            for part in operation.path.split('/')[2:]
+            if '{' not in part} - named)
