@@ -151,8 +151,9 @@ def _request(server: Server, now: datetime.datetime) -> model.Request:
     terms = server.kind.terms
     if terms is not None:
         alternative = dataclasses.replace(
-            alternative, preemptible=True,
-            minimum_run_s=terms.minimum_runtime_s, notice_s=terms.notice_s)
+            alternative, preemptible=True, run_s=terms.maximum_runtime_s,
+            minimum_run_s=terms.minimum_runtime_s, notice_s=terms.notice_s,
+            class_name=terms.class_name)
     body = {core_places.HINTS[0]: {leases.HINT: boot.reservation}} if (
         boot.reservation) else {}
     return model.Request(

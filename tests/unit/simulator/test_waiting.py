@@ -21,6 +21,7 @@ from nova_preempt.core.batch import waiting as batch_waiting
 from nova_preempt.core.notice import NoticeRule
 from nova_preempt.simulator import setting
 from tests.unit.simulator import small
+from tests.unit.simulator import test_classes
 from tests.unit.simulator import test_reservations
 
 BACKLOG = setting.Backlog(order.FIFO(order.Options()))
@@ -81,6 +82,29 @@ class TestWaiting(unittest.TestCase):
              '20 notice p', '22 deleted p', '32 active n'], sorted(
                  found, key=lambda line: (int(line.split()[0]),
                                           -len(line.split()[1]))))
+
+    def test_what_its_request_says(self):
+        """All that the API would have written down of its flavor."""
+        asked = []
+
+        class Order(order.FIFO):
+
+            def rank(self, requests, now, shares):
+                asked.extend(requests)
+                return super().rank(requests, now, shares)
+
+        terms = setting.Terms(60, 900, 30, 'shelve', True, 'gold')
+        small.simulated(
+            small.cloud(terms=terms, waiting={'preemptible', 'normal'}),
+            dataclasses.replace(
+                small.options(backlog=setting.Backlog(Order())),
+                classes=setting.Classes(test_classes.TABLE)),
+            small.boot(3, 'p', spot=True), small.boot(4, 'n'), until_s=100)
+        self.assertEqual(
+            [(True, 60, 900, 30, 'gold'), (False, 0, None, None, '')],
+            [(one.preemptible, one.minimum_run_s, one.run_s, one.notice_s,
+              one.class_name)
+             for request in asked for one in request.alternatives])
 
     def test_what_no_host_has_waits_for_ever(self):
         self.assertEqual(['3 queued p'],
