@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -25,14 +26,14 @@ from nova_preempt.scheduler import manager
 
 # What Nova does with its arguments, and with the name of the manager.
 SCRIPT = """
+import json
 import sys
 from nova_preempt.cmd import scheduler
 from nova import config
 from oslo_utils import importutils
 config.parse_args(sys.argv)
 manager = importutils.import_class(scheduler.MANAGER)
-print(manager._refresh_preemptible_servers._periodic_spacing,
-      manager._repair_preemptions._periodic_spacing)
+print(json.dumps(manager._periodic_spacing))
 """
 
 
@@ -58,12 +59,18 @@ class TestMain(unittest.TestCase):
         settle.assert_called_once_with()
 
     def test_tasks_come_as_often_as_is_configured(self):
+        """Nova's, too: it reads that as soon as its manager is imported."""
         with tempfile.NamedTemporaryFile('w', suffix='.conf') as conf:
             conf.write('[preemption]\nrefresh_interval_s = 7\n'
-                       'recovery_interval_s = 11\n')
+                       'recovery_interval_s = 11\n'
+                       '[scheduler]\n'
+                       'discover_hosts_in_cells_interval = 13\n')
             conf.flush()
             done = subprocess.run(
                 [sys.executable, '-W', 'ignore', '-c', SCRIPT,
                  '--config-file', conf.name],
                 check=True, capture_output=True, text=True)
-        self.assertEqual('7 11', done.stdout.strip())
+        self.assertEqual({'_discover_hosts_in_cells': 13,
+                          '_refresh_preemptible_servers': 7,
+                          '_repair_preemptions': 11},
+                         json.loads(done.stdout))
