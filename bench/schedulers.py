@@ -53,7 +53,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
         preemption = self._preemption
         cloud = nova_cloud.NovaCloud(
             preemption, self.host_manager,
-            asked.AskedHow(context, spec_obj, []),
+            asked.Asked(context, spec_obj, []),
             acting.Act(preemption, preemption.patience()))
         cloud.asked_for(resources, 0)
         cloud.refresh(0)

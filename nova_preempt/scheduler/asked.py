@@ -12,8 +12,8 @@
 
 """What a scheduler is asked for."""
 
+from collections.abc import Callable
 import dataclasses
-import functools
 import time
 
 from nova_preempt.cloud import request
@@ -31,6 +31,8 @@ class Asked:
     :ivar excluded: uuids of servers that must not be victims
     :ivar rank: see nova_preempt.core.scheduling.policy
     :ivar since: the monotonic time when it was
+    :ivar get_operation: returns which one it is; without it that of one who
+        only asks how it would be
     """
 
     context: object
@@ -39,21 +41,20 @@ class Asked:
     excluded: frozenset = frozenset()
     rank: policy.Rank = policy.NORMAL
     since: float = dataclasses.field(default_factory=time.monotonic)
+    get_operation: Callable[[], str] = lambda: 'create'
 
-    @functools.cached_property
+    @property
     def operation(self):
-        """Which one this is; it is looked up when somebody wants to know."""
-        return request.get_operation(self.context, self.spec_obj,
-                                     self.server_uuids[0])
+        return self.get_operation()
 
 
-def may_preempt(options, context, spec_obj, server_uuids):
-    """Whether the operator lets such a request end servers.
+def may_preempt(options):
+    """Whether the operator lets the current request end servers.
 
     :param options: [preemption] of the configuration
     """
-    return not why_not_allowed(options, lambda: request.get_operation(
-        context, spec_obj, server_uuids[0]))
+    return not why_not_allowed(
+        options, request_context.current().get_operation)
 
 
 def why_not_allowed(options, get_operation):
@@ -71,15 +72,13 @@ def why_not_allowed(options, get_operation):
             'for')
 
 
-def _claimed_rank(preemption, context, spec_obj, server_uuids):
+def _claimed_rank(preemption, spec_obj, server_uuids):
     """The rank of a preemptible request, with a claim where it may preempt."""
     promised = preemption.known.promised
-    if promised is None or not may_preempt(
-            preemption.process.options, context, spec_obj, server_uuids):
+    if promised is None or not may_preempt(preemption.process.options):
         return policy.PREEMPTIBLE
-    return request.rank(
-        spec_obj, server_uuids[0], promised,
-        lambda: request.get_operation(context, spec_obj, server_uuids[0]))
+    return request.rank(spec_obj, server_uuids[0], promised,
+                        request_context.current().get_operation)
 
 
 def read_headroom(preemption):
@@ -92,7 +91,7 @@ def read_headroom(preemption):
     known.headroom.refresh(max_age_s)
 
 
-def terms(preemption, context, spec_obj, server_uuids, project_id=''):
+def terms(preemption, spec_obj, server_uuids, project_id=''):
     """On which terms a request is placed: (its Rank, its RequestContext).
 
     Whoever only asks how it would be asks here, too. For a preemptible one
@@ -104,13 +103,7 @@ def terms(preemption, context, spec_obj, server_uuids, project_id=''):
     """
     if not request.is_preemptible(spec_obj):
         return policy.NORMAL, request_context.current()
-    return (_claimed_rank(preemption, context, spec_obj, server_uuids),
+    return (_claimed_rank(preemption, spec_obj, server_uuids),
             request_context.current_with(
                 headroom=preemption.known.headroom or None,
                 project_id=project_id))
-
-
-class AskedHow(Asked):
-    """One that only asks how it would be."""
-
-    operation = 'create'

@@ -23,7 +23,6 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import request
 from nova_preempt.core.backlog import chosen
 from nova_preempt.db import chosen_hosts as db
 
@@ -31,18 +30,19 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
-def find(database, context, spec_obj, instance_uuids, now):
+def find(database, context, spec_obj, instance_uuids, get_operation, now):
     """The ChosenHosts of a request, None if none were chosen for it.
 
     Whatever anybody makes of the hint, the worst is that it is as if there
     were none.
 
+    :param get_operation: returns which one it is
     :param now: naive, in UTC
     """
     secret = _secret(spec_obj)
     if secret is None:
         return None
-    operation = request.get_operation(context, spec_obj, instance_uuids[0])
+    operation = get_operation()
     if operation != chosen.CREATE:
         # What it was made with does not concern where it goes later.
         return None

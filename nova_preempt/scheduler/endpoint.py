@@ -100,10 +100,9 @@ class QueryEndpoint:
         server_uuids = [spec_obj.instance_uuid]
         if request.is_preemptible(spec_obj):
             asked.read_headroom(self._preemption)
-        rank, terms = asked.terms(self._preemption, context, spec_obj,
-                                  server_uuids)
+        rank, terms = asked.terms(self._preemption, spec_obj, server_uuids)
         cycle = cycles.SchedulingCycle(
-            self._preemption, self._manager.host_manager, asked.AskedHow(
+            self._preemption, self._manager.host_manager, asked.Asked(
                 context, spec_obj, server_uuids,
                 self._preemption.handover.stuck(), rank),
             _Answering(self._preemption.patience(waits=False)))
@@ -187,7 +186,7 @@ class QueryEndpoint:
         wanted = request.groups(resources)
         cloud = nova_cloud.NovaCloud(
             preemption, self._manager.host_manager,
-            asked.AskedHow(context, spec_obj, []),
+            asked.Asked(context, spec_obj, []),
             _Answering(preemption.patience(waits=False)))
         known = preemption.known
         search = plans.Search(

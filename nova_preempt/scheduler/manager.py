@@ -195,15 +195,18 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
         if utils.request_is_rebuild(spec_obj):
             return select(spec_obj)
-        reservation_admission.admit(context, spec_obj, instance_uuids)
+        get_operation = functools.cache(lambda: request.get_operation(
+            context, spec_obj, instance_uuids[0]))
+        reservation_admission.admit(spec_obj, instance_uuids, get_operation)
         if self.preemption is None or not instance_uuids:
             return select(spec_obj)
         chosen = chosen_hosts.find(
             self.preemption.process.db, context, spec_obj, instance_uuids,
-            self.clock().replace(tzinfo=None))
+            get_operation, self.clock().replace(tzinfo=None))
         if chosen is None and self.together is not None:
             chosen = self.together.choice(instance_uuids)
         with request_context.working_on(request_context.current_with(
+                get_operation=get_operation,
                 chosen=chosen and carrying.Carrying(
                     chosen, self.preemption.clients.placement,
                     instance_uuids))):
@@ -246,7 +249,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             with self.quotas.admitted(context, spec_obj, instance_uuids,
                                       preemptible=True):
                 rank, terms = asked.terms(
-                    self.preemption, context, spec_obj, instance_uuids,
+                    self.preemption, spec_obj, instance_uuids,
                     CONF.preemption_quota.allocation_project_id)
                 with request_context.working_on(terms):
                     if rank.claim is None:
@@ -256,7 +259,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                             context, select, spec_obj, instance_uuids, rank)
         except exception.NoValidHost as exc:
             if hinted:
-                self._forget_hint(context, spec_obj, instance_uuids)
+                self._forget_hint(instance_uuids)
             if rank.claim is None:
                 self._observe(context, instance_uuids, None, error=exc)
             raise
@@ -269,16 +272,14 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             return self.placing.place(context, select, spec_obj,
                                       instance_uuids, patience, rank)
 
-    def _forget_hint(self, context, spec_obj, instance_uuids):
+    def _forget_hint(self, instance_uuids):
         """A server that was never placed needs no remembering."""
-        new = [uuid for uuid in instance_uuids if request.get_operation(
-            context, spec_obj, uuid) == 'create']
-        hints.remove(self.preemption.process.db, new)
+        if request_context.current().get_operation() == 'create':
+            hints.remove(self.preemption.process.db, instance_uuids)
 
     def _place(self, context, select, spec_obj, instance_uuids, patience):
         """A normal request, which may preempt if the operator allows it."""
-        if not asked.may_preempt(self.preemption.process.options, context,
-                                 spec_obj, instance_uuids):
+        if not asked.may_preempt(self.preemption.process.options):
             return select(spec_obj)
         return self.placing.place(context, select, spec_obj, instance_uuids,
                                   patience)

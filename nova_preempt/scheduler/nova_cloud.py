@@ -110,7 +110,7 @@ class NovaCloud:
         reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
                   or asked_for.why_not_allowed(
                       self._preemption.process.options,
-                      lambda: self._asked.operation)
+                      self._asked.get_operation)
                   or request.why_not_served(
                       self._asked.spec_obj,
                       CONF.filter_scheduler.pci_in_placement,

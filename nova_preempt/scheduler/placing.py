@@ -106,7 +106,8 @@ class Placing:
             self._preemption, self._host_manager, asked.Asked(
                 context, spec_obj, list(instance_uuids),
                 request.protected_servers(spec_obj)
-                | self._preemption.handover.stuck(), rank),
+                | self._preemption.handover.stuck(), rank,
+                get_operation=request_context.current().get_operation),
             acting.Act(self._preemption, patience))
 
     def _refused(self, context, instance_uuids, cycle, exc):

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
 import contextvars
 import dataclasses
@@ -33,12 +34,16 @@ class RequestContext:
     :ivar project_id: the project that it claims for, '' for the server's
     :ivar chosen: what carries out which hosts were chosen for it, None if
         none were
+    :ivar get_operation: returns which one it is, and looks that up once; it
+        makes nothing our business
     """
 
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
     chosen: carrying.Carrying | None = None
+    get_operation: Callable[[], str] = dataclasses.field(
+        default=lambda: 'create', compare=False)
 
 
 _CURRENT = contextvars.ContextVar(

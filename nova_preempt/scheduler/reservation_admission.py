@@ -25,13 +25,14 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
-def admit(context, spec_obj, instance_uuids):
+def admit(spec_obj, instance_uuids, get_operation):
     """Refuse a request that names a reservation which it may not use.
 
     A server that exists already and whose reservation is over, or was never
     there, is moved or unshelved like any other: it can not get rid of the
     hint. The hint is taken out of spec_obj then.
 
+    :param get_operation: returns which one it is
     :raises NoValidHost: says why
     """
     lease_ids = request.reservations(spec_obj)
@@ -41,8 +42,7 @@ def admit(context, spec_obj, instance_uuids):
     if not answer.reason:
         return
     server_uuid = instance_uuids[0] if instance_uuids else None
-    if answer.known and server_uuid and request.get_operation(
-            context, spec_obj, server_uuid) != 'create':
+    if answer.known and server_uuid and get_operation() != 'create':
         LOG.info('Server %(server)s is placed without its reservation: '
                  '%(reason)s', {'server': server_uuid,
                                 'reason': answer.reason})

@@ -11,6 +11,9 @@
 # under the License.
 """Every operation of a normal server may preempt, unless it is left out."""
 
+from unittest import mock
+
+from nova_preempt.cloud import request
 from nova_preempt.conf import preemption as options
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.embedded import cloud
@@ -98,7 +101,11 @@ class TestCreate(OperationTestCase):
         self.boot_in_vain(host='host1')
         self.assertEqual([], self.decisions.get_decisions())
         self.flags(group='preemption', enabled=True)
-        self.server = self.boot_normal(host='host1')['id']
+        self.leave_out('resize')
+        with mock.patch.object(request, 'get_operation',
+                               wraps=request.get_operation) as look_up:
+            self.server = self.boot_normal(host='host1')['id']
+        look_up.assert_called_once()
         self.assert_preempted('create', cheap)
         self.assert_consistent()
 

@@ -271,11 +271,9 @@ class TestAdmission(ReservationTestCase):
             support.lease('now', 0, 100, 'A', status=core.ACTIVE),
             support.lease('soon', 50, 100, 'B'), now_s=10)
         self.operation = 'create'
-        self.enterContext(mock.patch.object(
-            request, 'get_operation', lambda *args: self.operation))
 
     def admit(self, spec_obj):
-        reservation_admission.admit(None, spec_obj, [UUID])
+        reservation_admission.admit(spec_obj, [UUID], lambda: self.operation)
 
     def assert_refused(self, spec_obj, reason):
         with self.assertRaisesRegex(exception.NoValidHost, reason):
