@@ -116,10 +116,12 @@ class Drain:
         :returns: what was Found
         """
         on_node = self._occupancy.on_node(host.name)
-        residents = [self._resident(item, reservation, running)
-                     for item in on_node]
-        servers = {item.uuid: self._known.servers.get(item.uuid)
-                   for item in residents
+        # Read once: one of them may be gone in a moment.
+        known = {item.uuid: self._known.servers.get(item.uuid)
+                 for item in on_node if item.preemptible}
+        residents = [self._resident(item, known.get(item.uuid), reservation,
+                                    running) for item in on_node]
+        servers = {item.uuid: known[item.uuid] for item in residents
                    if item.kind is drain.Kind.PREEMPTIBLE}
         step = drain.decide(
             residents,
@@ -134,7 +136,7 @@ class Drain:
             servers[uuid] for uuid in step.notice])
         return Found(
             False, step.waiting, bool(step.blocking), drain.patience_s(step),
-            self._describe(residents, step.blocking,
+            self._describe(residents, step.blocking, servers,
                            {item.uuid: item.vm_state for item in on_node}),
             _publicly(residents))
 
@@ -171,12 +173,13 @@ class Drain:
                 (occupants.consumers | occupants.servers) - own)),
             public='' if empty else 'servers of others come or go there')
 
-    def _resident(self, item, reservation, running):
-        """The core's view of an occupancy.Resident."""
+    def _resident(self, item, server, reservation, running):
+        """The core's view of an occupancy.Resident.
+
+        :param server: what else is known of a preemptible one, or None
+        """
         hints = self._occupancy.reservations_of(item.uuid)
         busy = item.task_state is not None
-        server = (self._known.servers.get(item.uuid) if item.preemptible
-                  else None)
         kind = drain.kind(hints, reservation.uuid, running,
                           preemptible=server is not None)
         if kind is drain.Kind.OWN:
@@ -230,27 +233,27 @@ class Drain:
             LOG.debug('On host %(host)s servers %(exc)s',
                       {'host': host.name, 'exc': exc})
 
-    def _describe(self, residents, blocking, vm_states):
+    def _describe(self, residents, blocking, servers, vm_states):
         texts = {
             drain.Kind.OTHERS: 'servers of another reservation',
             drain.Kind.PREEMPTIBLE: 'preemptible servers',
             drain.Kind.NORMAL: 'servers'}
         parts = [_list(text, [
             self._with_reason(item, item.uuid in blocking,
-                              vm_states[item.uuid])
+                              servers.get(item.uuid), vm_states[item.uuid])
             for item in residents if item.kind is kind])
             for kind, text in texts.items()]
         return '; '.join(part for part in parts if part)
 
-    def _with_reason(self, item, blocks, vm_state):
+    def _with_reason(self, item, blocks, server, vm_state):
         why_not = ''
         if item.kind is drain.Kind.NORMAL:
             why_not = self._migration.why_not(item.uuid) or (
                 f'it is {vm_state}' if blocks else '')
         elif item.kind is drain.Kind.PREEMPTIBLE and blocks:
-            why_not = eviction_policy.why_stays(
-                self._known.servers.get(item.uuid), self._process.options) or (
-                    f'promised to run for {item.stays_s:.0f} s more')
+            why_not = (
+                eviction_policy.why_stays(server, self._process.options)
+                or f'promised to run for {item.stays_s:.0f} s more')
         elif blocks:
             why_not = f'whose end is {item.stays_s:.0f} s away'
         return f'{item.uuid} ({why_not})' if why_not else item.uuid

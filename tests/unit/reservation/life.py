@@ -304,12 +304,12 @@ class Cloud:
 
     def known(self):
         """What stands in for a handover.knowledge.Knowledge."""
-        view = SimpleNamespace(get=self._get_preemptible)
+        view = SimpleNamespace(get=lambda uuid: self.get_preemptible(uuid))
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))
         return SimpleNamespace(servers=view, budgets=budgets)
 
-    def _get_preemptible(self, uuid):
+    def get_preemptible(self, uuid):
         server = self.servers.get(uuid)
         return server if server and server.preemptible else None
 

@@ -196,6 +196,23 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertIn('own, p (it is locked)',
                       self.get().hosts[0].reason)
 
+    def test_one_that_goes_while_it_is_told_of(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
+        self.reserve('h1', start_s=0)
+        read = set()
+
+        def once(uuid):
+            """In each look."""
+            if self.now in read:
+                return None
+            read.add(self.now)
+            return self.cloud.servers[uuid]
+
+        self.cloud.get_preemptible = once
+        self.look_until(200)
+        self.assertIn('p (it is locked)', self.get().hosts[0].reason)
+
     def test_one_of_a_class_is_never_deleted(self):
         self.cloud.add_host('h1')
         self.cloud.boot('p', 'h1', preemptible=True, vm_state='error',
