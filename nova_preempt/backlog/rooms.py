@@ -11,11 +11,11 @@
 # under the License.
 """The room there is for what waits, by what Placement shows."""
 
-
-
 import math
 
+from nova_preempt.core import actions
 from nova_preempt.core import capacity
+from nova_preempt.core import expiry
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import places as core_places
@@ -31,11 +31,13 @@ class Rooms:
     """Tells what is free.
 
     :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param options: [preemption] of the configuration
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param clock: returns now, timezone-aware
     """
 
-    def __init__(self, inventory, known, clock):
+    def __init__(self, options, inventory, known, clock):
+        self._options = options
         self._inventory = inventory
         self._known = known
         self._clock = clock
@@ -49,12 +51,28 @@ class Rooms:
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
         by_node = self._known.servers.by_node()
-        return [_room(host, providers, {
-                    uuid for uuid, server
-                    in by_node.get(host.name, {}).items()
-                    if policy.may_give_way(server, now)},
-                    places.free_s(host.name) if places else math.inf)
-                for host, providers in rooms]
+        found = []
+        for host, providers in rooms:
+            servers = by_node.get(host.name, {})
+            found.append(_room(
+                host, providers,
+                {uuid for uuid, server in servers.items()
+                 if policy.may_give_way(server, now)},
+                places.free_s(host.name) if places else math.inf,
+                {uuid: in_s for uuid, server in servers.items()
+                 if (in_s := self._ends_in_s(server, policy, now)) is not None
+                 }))
+        return found
+
+    def _ends_in_s(self, server, policy, now):
+        limit_s = expiry.limit_s(server.maximum_runtime_s,
+                                 self._options.maximum_runtime_s)
+        # Most servers have none, and the rest takes a while.
+        if not limit_s:
+            return None
+        action = policy.action(server)
+        return None if actions.why_kept(server, action) else expiry.left_s(
+            server, limit_s, action, server.uptime_us(now))
 
 
 def load_places(conf):
@@ -72,13 +90,14 @@ def load_places(conf):
             conf.preemption, conf.reservation.guard_s))
 
 
-def _room(host, providers, leaving, free_s):
+def _room(host, providers, leaving, free_s, ends):
     """A core Room: the sums of what is in its tree.
 
     :param host: a nova_preempt.reservation.inventory.Host
     :param providers: core Providers, the root first
     :param leaving: uuids of servers that may be made to end
     :param free_s: until it is reserved
+    :param ends: {uuid: in how many seconds a server ends}
     """
     free = capacity.total(
         {name: provider.free(name) for name in provider.inventories}
@@ -92,6 +111,10 @@ def _room(host, providers, leaving, free_s):
             {name: inventory.capacity
              for name, inventory in provider.inventories.items()}
             for provider in providers),
+        tuple(core.End(in_s, capacity.total(
+            provider.allocations[uuid] for provider in providers
+            if uuid in provider.allocations), uuid in leaving)
+            for uuid, in_s in sorted(ends.items())),
         traits=frozenset(host.properties['traits']),
         consumers=frozenset().union(
             *(provider.allocations for provider in providers)),

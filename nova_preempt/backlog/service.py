@@ -74,7 +74,7 @@ class Backlog:
         self._choices = choices.Choices(options, process.db)
         self._passes = passes.Passes(
             options, process.db,
-            rooms.Rooms(inventory, known, process.clock),
+            rooms.Rooms(process.options, inventory, known, process.clock),
             starting.Starting(options, acting, written, self._now,
                               self._choices),
             functools.cache(lambda: _load_order(

@@ -26,21 +26,33 @@ def limit_s(of_flavor: int | None, of_all: int) -> int:
     return of_all if of_flavor is None else of_flavor
 
 
+def left_s(
+    server: eligibility.Server, limit_s: int, action: str, uptime_us: int
+) -> int | None:
+    """In how many seconds a server has run for as long as it may.
+
+    None if it may run on, or cannot end as it is. No lock of its owner
+    lengthens that, whoever's locks count otherwise.
+
+    :param action: what its terms say: delete, shelve or stop
+    """
+    if (
+        limit_s <= 0
+        or server.vm_state not in eligibility.RUNNING
+        or eligibility.Rules().why_not(server, action)
+    ):
+        return None
+    return max(0, limit_s - uptime_us // 1_000_000)
+
+
 def is_over(
     server: eligibility.Server, limit_s: int, action: str, uptime_us: int
 ) -> bool:
     """Whether a server has run for as long as it may, and can end.
 
-    No lock of its owner lengthens that, whoever's locks count otherwise.
-
-    :param action: what its terms say: delete, shelve or stop
+    See left_s().
     """
-    return (
-        limit_s > 0
-        and server.vm_state in eligibility.RUNNING
-        and uptime_us >= limit_s * 1_000_000
-        and not eligibility.Rules().why_not(server, action)
-    )
+    return left_s(server, limit_s, action, uptime_us) == 0
 
 
 def is_kept(stopped_s: float, retention_s: int) -> bool:

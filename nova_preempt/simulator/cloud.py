@@ -168,10 +168,12 @@ class IndexedCloud(memory.MemoryCloud):
                     break
         return found
 
-    def rooms(self, free_s=lambda name: math.inf):
+    def rooms(self, free_s=lambda name: math.inf, ends_in_s=lambda _: None):
         """What all hosts have, as passes over the backlog are told.
 
         :param free_s: tells for how long nobody has reserved a host
+        :param ends_in_s: tells in how many seconds a preemptible server ends,
+            None if nobody knows
         """
         def amounts(table, number):
             return {name: int(table[row, number])
@@ -181,6 +183,7 @@ class IndexedCloud(memory.MemoryCloud):
         return [room.Room(host.name, amounts(self._free, number),
                           amounts(self._at_best, number),
                           amounts(self._capacity, number),
+                          tuple(_ends(host, ends_in_s)),
                           free_s=free_s(host.name))
                 for number, host in enumerate(self._in_order)]
 
@@ -239,3 +242,11 @@ class IndexedCloud(memory.MemoryCloud):
                 enough &= fitting
                 fitting = enough
         return fitting.copy() if fitting is self._is_open else fitting
+
+
+def _ends(host, ends_in_s):
+    for uuid, server in host.servers.items():
+        in_s = ends_in_s(server)
+        if in_s is not None:
+            # All of them may be gone, as _at_best has it.
+            yield room.End(in_s, host.allocations.get(uuid, {}), True)

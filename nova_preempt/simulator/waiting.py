@@ -23,12 +23,14 @@ import datetime
 from typing import Any
 
 from nova_preempt.core import capacity
+from nova_preempt.core import expiry
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import leases
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
@@ -103,8 +105,9 @@ class Waiting:
             [request for _, request in self._waiting.values()], now,
             self._shares())
         places = self._places()
-        rooms = (self._parts.cloud.rooms() if places is None
-                 else self._parts.cloud.rooms(places.free_s))
+        rooms = self._parts.cloud.rooms(
+            *(() if places is None else (places.free_s,)),
+            ends_in_s=self._ends_in_s)
         decided = passing.decide(
             ranked, rooms, now, self._backlog.passes,
             planner=self._backlog.planner, places=places)
@@ -112,6 +115,16 @@ class Waiting:
             self._place(start, now)
         if self._waiting:
             self._look_soon()
+
+    def _ends_in_s(self, record: Record) -> int | None:
+        parts = self._parts
+        limit_s = expiry.limit_s(record.maximum_runtime_s,
+                                 parts.options.maximum_runtime_s)
+        # Most have none.
+        return expiry.left_s(
+            record, limit_s, parts.options.policy.action(record),
+            parts.events.now_us - parts.servers[record.uuid].launched_us
+        ) if limit_s else None
 
     def _place(self, start: passing.Start, now: datetime.datetime) -> None:
         server, request = self._waiting.pop(start.uuid)

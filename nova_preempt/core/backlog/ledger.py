@@ -343,8 +343,9 @@ class Ledger:
         left = self._view(number, alternative)
         if number in self._held:
             in_s, kept = self._held[number]
-            run_s = alternative.run_s
-            if run_s is None or in_s is None or run_s > in_s:
+            # 0: for as long as it likes.
+            run_s = alternative.run_s or math.inf
+            if in_s is None or run_s > in_s:
                 left = capacity.less(left, kept)
         times = min(
             (
@@ -412,6 +413,8 @@ class Ledger:
         if capacity.fits(alternative.resources, left):
             return 0
         for end in sorted(self._rooms[number].ends, key=lambda e: e.in_s):
+            if end.reclaimable and not alternative.preemptible:
+                continue  # it was counted
             left = capacity.total((left, end.resources))
             if capacity.fits(alternative.resources, left):
                 return end.in_s

@@ -32,10 +32,15 @@ from nova_preempt.core.reservation import leases
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class End:
-    """A server that is known to end."""
+    """A server that is known to end.
+
+    :param in_s: before its notice
+    :param reclaimable: whether who preempts may have its room before
+    """
 
     in_s: int
     resources: Resources
+    reclaimable: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

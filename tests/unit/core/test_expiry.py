@@ -42,6 +42,14 @@ class TestExpiry(unittest.TestCase):
         self.assertEqual([False, True, True], [
             is_over(uptime_s=seconds) for seconds in (99, 100, 101)])
 
+    def test_how_long_it_may_run_on(self):
+        for uptime_us, expected in ((0, 100), (1_500_000, 99), (10**9, 0)):
+            self.assertEqual(expected, expiry.left_s(
+                Server(), 100, 'delete', uptime_us))
+        for server, limit_s in ((Server(), 0), (Server('stopped'), 100),
+                                (Server(locked_by='admin'), 100)):
+            self.assertIsNone(expiry.left_s(server, limit_s, 'delete', 0))
+
     def test_without_a_limit_it_never_is(self):
         self.assertFalse(is_over(limit_s=0))
 

@@ -15,6 +15,7 @@ import dataclasses
 import unittest
 
 from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import passing
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model as batch_model
 from nova_preempt.core.batch import waiting as batch_waiting
@@ -55,6 +56,32 @@ class TestWaiting(unittest.TestCase):
         self.assertEqual(
             ['3 refused p'],
             simulated(small.boot(3, 'p', 5, spot=True), backlog=None))
+
+    def test_who_ends_in_time_passes_who_a_host_is_kept_for(self):
+        """By how long servers may run at most."""
+        first, last, small_one = (
+            dataclasses.replace(small.boot(at_s, id, vcpus), class_name='long')
+            for at_s, id, vcpus in (
+                (0, 'first', 2), (21, 'last', 4), (31, 'small', 1)))
+        for class_name, expected in (
+                ('long', ['0 queued first', '10 placed first',
+                          '21 queued last', '31 queued small',
+                          '360 placed last', '710 placed small']),
+                ('short', ['0 queued first', '10 placed first',
+                           '21 queued last', '31 queued small',
+                           '40 placed small', '360 placed last'])):
+            found = small.simulated(
+                small.cloud(waiting=frozenset(('long', 'short')), classes={
+                    'long': setting.Terms(maximum_runtime_s=300),
+                    'short': setting.Terms(maximum_runtime_s=100)}),
+                small.options(backlog=dataclasses.replace(
+                    BACKLOG, passes=passing.Options(hold_after_s=0))),
+                first, last,
+                dataclasses.replace(small_one, class_name=class_name),
+                until_s=900)[0]
+            self.assertEqual(expected, [
+                line for line in found
+                if line.split()[1] in ('queued', 'placed')])
 
     def test_the_oldest_is_first_and_others_pass_it(self):
         found = simulated(

@@ -149,6 +149,21 @@ class TestHold(unittest.TestCase):
         for other in (vcpus(1, run_s=601), vcpus(1)):
             self.assertEqual(0, ledger.count(other, 99))
 
+    def test_who_has_no_limit_ends_at_no_time(self):
+        ledger = Ledger([host('a', 2, ends=[(600, 6)])])
+        self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
+        self.assertEqual(0, ledger.count(vcpus(1, run_s=0), 99))
+
+    def test_who_preempts_counts_no_end_twice(self):
+        """What may be made to end it has already."""
+        for reclaimable, in_s in ((True, None), (False, 60)):
+            rooms = [dataclasses.replace(
+                host('a', 0, reclaimable=4),
+                ends=(room.End(60, {'VCPU': 4}, reclaimable),))]
+            self.assertEqual((1, in_s), Ledger(rooms).hold(vcpus(8), 1))
+            spot = dataclasses.replace(vcpus(4), preemptible=True)
+            self.assertEqual((1, 60), Ledger(rooms).hold(spot, 1))
+
     def test_what_is_left_over_is_for_others(self):
         ledger = Ledger([host('a', 4, ends=[(60, 2)])])
         self.assertEqual((1, 60), ledger.hold(vcpus(6), 1))
