@@ -36,6 +36,7 @@ import sqlalchemy as sa
 from nova_preempt import db
 from nova_preempt.backlog import choices
 from nova_preempt.backlog import following
+from nova_preempt.backlog import groups
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
 from nova_preempt.backlog import rooms
@@ -68,7 +69,7 @@ class Cloud:
         self.hosts = [
             (types.SimpleNamespace(
                 name=f'host{host:05}', properties={'traits': ()}),
-             self._full(host))
+             [self._full(host)])
             for host in range(number)]
         self.servers = types.SimpleNamespace(by_node=dict)
 
@@ -93,9 +94,9 @@ class Cloud:
     def empty(self, number: int) -> None:
         """Let the servers of so many hosts end."""
         self.hosts[:number] = [
-            (host, core_model.Provider(
-                provider.uuid, 2, provider.inventories, {}))
-            for host, provider in self.hosts[:number]]
+            (host, [core_model.Provider(
+                provider.uuid, 2, provider.inventories, {})])
+            for host, (provider,) in self.hosts[:number]]
 
 
 class Nova:
@@ -132,9 +133,11 @@ class Bench:
         chosen = choices.Choices(options, self.database)
         self.passes = passes.Passes(
             options, self.database, rooms.Rooms(
-                self.cloud, self.cloud, lambda: NOW),
+                conf.preemption, self.cloud, self.cloud, lambda: NOW,
+                types.SimpleNamespace(why=lambda what: '')),
             starting.Starting(options, acting, written, lambda: NOW, chosen),
-            lambda: passes.load_order(options), chosen)
+            lambda: passes.load_order(options), chosen,
+            groups.Groups(lambda uuid: None))
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> tagged.Found:

@@ -55,12 +55,12 @@ class RetryScheduler(nova_manager.SchedulerManager):
             preemption, self.host_manager,
             asked.Asked(context, spec_obj, []),
             acting.Act(preemption, preemption.patience()))
-        cloud.asked_for(resources, 0)
-        cloud.refresh(0)
+        wanted = model.Request.of(resources.merged_resources())
         search = plans.Search(
-            cloud, model.Request.of(resources.merged_resources()),
-            preemption.known.policy(), preemption.process.clock(),
-            memo=preemption.memo)
+            cloud, wanted, preemption.known.policy(),
+            preemption.process.clock(), memo=preemption.memo)
+        cloud.asked_for(resources, wanted, search, 0)
+        cloud.refresh(0)
         for victim in next(search.ranked()).victims:
             self.placement_client.delete_allocation_for_instance(
                 context, victim.uuid, force=True)

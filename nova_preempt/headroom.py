@@ -152,6 +152,14 @@ class Headroom:
         with self._lock:
             return self._ledger.has_room(resources)
 
+    def count(self, resources, most):
+        """{uuid of a host: for how many servers there is space to spare}.
+
+        See core.headroom.Ledger.
+        """
+        with self._lock:
+            return self._ledger.count(resources, most)
+
     # -- what this process places ----------------------------------------
 
     def claim(self, allocations, real_claim):

@@ -84,13 +84,7 @@ def update_host(call):
     """Say whether a host can be reserved, and what it has."""
     call.require(policy.HOST_UPDATE)
     name = _get_host(call)['name']
-    changes = dict(call.body['host'])
-    if 'extra' in changes:
-        before = reservable.get_hosts(call.services.database).get(name)
-        extra = {**(before.extra if before else {}), **changes['extra']}
-        changes['extra'] = {name: value for name, value in extra.items()
-                            if value is not None}
-    reservable.set_host(call.services.database, name, **changes)
+    reservable.set_host(call.services.database, name, **call.body['host'])
     # Its properties have changed, too.
     return _host(call)
 

@@ -80,6 +80,7 @@ class Intake:
                  clock=timeutils.utcnow, ladders=None,
                  tell=lambda request, old: None):
         self._options = conf.backlog
+        self._preemption = conf.preemption
         self._db = database
         self._trusts = made
         self._reading = reading
@@ -137,10 +138,7 @@ class Intake:
             if 'class_name' in values:
                 values = {**values, 'class_name': self._class_of(
                     values['class_name'], request.alternatives)}
-            if values.keys() & {'priorities', 'count', 'least_count'}:
-                asking.check_ladder(
-                    request.ladder,
-                    values.get('priorities', request.priorities), values, {})
+            asking.check_change(request, values)
             of = model.OPEN
             if values.keys() & {'count', 'least_count'}:
                 values = self._counts(request, values)
@@ -225,10 +223,10 @@ class Intake:
         server = wanted.body['server']
         with _naming_fields():
             asking.check_wishes(wanted.wishes, now, classes)
-            if wanted.ladder:
-                alternatives, counts = self._rungs(token, wanted, server)
-            else:
-                alternatives, counts = self._flavors(token, wanted, server)
+            find = self._rungs if wanted.ladder else self._flavors
+            alternatives, counts = find(token, wanted, server)
+            alternatives = user_reading.as_hinted(
+                self._preemption, wanted.body, alternatives)
             class_name = self._class_of(
                 wanted.wishes.get('class_name', ''), alternatives)
             asking.check_server(server, counts.most)

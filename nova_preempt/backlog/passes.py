@@ -124,7 +124,7 @@ class Passes:
                 requests, {uuid: room.host for room in rooms
                            for uuid in room.consumers},
                 self._choices.of_boots() if self._batch else {}),
-            places, groups), rooms
+            places, groups, self._rooms.stays()), rooms
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)

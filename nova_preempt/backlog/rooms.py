@@ -15,11 +15,12 @@ import math
 
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
-from nova_preempt.core import expiry
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import room as core
+from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import leases
 
@@ -34,10 +35,12 @@ class Rooms:
     :param options: [preemption] of the configuration
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param clock: returns now, timezone-aware
+    :param pauses: a nova_preempt.pauses.Pauses
     """
 
-    def __init__(self, options, inventory, known, clock):
+    def __init__(self, options, inventory, known, clock, pauses):
         self._options = options
+        self._pauses = pauses
         self._inventory = inventory
         self._known = known
         self._clock = clock
@@ -50,29 +53,37 @@ class Rooms:
         """
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
+        may_preempt, stays = self._may_preempt(), self.stays()
         by_node = self._known.servers.by_node()
         found = []
         for host, providers in rooms:
             servers = by_node.get(host.name, {})
+            ends = {uuid: in_s for uuid, server in servers.items()
+                    if (in_s := stays.left_s(
+                        server, policy.action, lambda it: it.uptime_us(now)))
+                    is not None}
+            leaving = {uuid for uuid, server in servers.items()
+                       if may_preempt and policy.may_give_way(server, now)}
             found.append(_room(
-                host, providers,
-                {uuid for uuid, server in servers.items()
-                 if policy.may_give_way(server, now)},
-                places.free_s(host.name) if places else math.inf,
-                {uuid: in_s for uuid, server in servers.items()
-                 if (in_s := self._ends_in_s(server, policy, now)) is not None
-                 }))
+                host, providers, leaving,
+                places.free_s(host.name) if places else math.inf, ends,
+                {uuid: _freed(providers, uuid, policy.action(servers[uuid]))
+                 for uuid in leaving | ends.keys()}))
         return found
 
-    def _ends_in_s(self, server, policy, now):
-        limit_s = expiry.limit_s(server.maximum_runtime_s,
-                                 self._options.maximum_runtime_s)
-        # Most servers have none, and the rest takes a while.
-        if not limit_s:
-            return None
-        action = policy.action(server)
-        return None if actions.why_kept(server, action) else expiry.left_s(
-            server, limit_s, action, server.uptime_us(now))
+    def stays(self):
+        """The core's Stays: who ends some time, as it is now."""
+        return Stays(
+            self._options.maximum_runtime_s,
+            eviction_policy.notice_rule(self._options),
+            not self._pauses.why(pauses.PREEMPTION))
+
+    def _may_preempt(self):
+        """Whether servers that start now may end others."""
+        return not (
+            self._pauses.why(pauses.PREEMPTION)
+            or eviction_policy.why_not_allowed(
+                self._options, lambda: 'create'))
 
 
 def load_places(conf):
@@ -90,31 +101,35 @@ def load_places(conf):
             conf.preemption, conf.reservation.guard_s))
 
 
-def _room(host, providers, leaving, free_s, ends):
+def _freed(providers, uuid, action):
+    """What the end of a server by an action frees of a tree."""
+    return actions.freed(capacity.total(
+        provider.allocations[uuid] for provider in providers
+        if uuid in provider.allocations), action)
+
+
+def _room(host, providers, leaving, free_s, ends, freed):
     """A core Room: the sums of what is in its tree.
 
-    :param host: a nova_preempt.reservation.inventory.Host
+    :param host: a nova_preempt.reservation.known_host.Host
     :param providers: core Providers, the root first
     :param leaving: uuids of servers that may be made to end
     :param free_s: until it is reserved
     :param ends: {uuid: in how many seconds a server ends}
+    :param freed: {uuid: what that frees} of both
     """
     free = capacity.total(
         {name: provider.free(name) for name in provider.inventories}
         for provider in providers)
     return core.Room(
         host.name, free,
-        capacity.total((free, *(
-            provider.allocations[uuid] for provider in providers
-            for uuid in leaving if uuid in provider.allocations))),
+        capacity.total((free, *(freed[uuid] for uuid in leaving))),
         capacity.total(
             {name: inventory.capacity
              for name, inventory in provider.inventories.items()}
             for provider in providers),
-        tuple(core.End(in_s, capacity.total(
-            provider.allocations[uuid] for provider in providers
-            if uuid in provider.allocations), uuid in leaving)
-            for uuid, in_s in sorted(ends.items())),
+        tuple(core.End(in_s, freed[uuid], uuid in leaving)
+              for uuid, in_s in sorted(ends.items())),
         traits=frozenset(host.properties['traits']),
         consumers=frozenset().union(
             *(provider.allocations for provider in providers)),

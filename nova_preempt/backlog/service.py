@@ -74,7 +74,8 @@ class Backlog:
         self._choices = choices.Choices(options, process.db)
         self._passes = passes.Passes(
             options, process.db,
-            rooms.Rooms(process.options, inventory, known, process.clock),
+            rooms.Rooms(process.options, inventory, known, process.clock,
+                        process.pauses),
             starting.Starting(options, acting, written, self._now,
                               self._choices),
             functools.cache(lambda: _load_order(

@@ -28,6 +28,7 @@ from nova_preempt.core.classes import rules
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
+from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
 
@@ -75,7 +76,9 @@ class Returning:
         placed = self._round(spared, most, rooms, now)
         chosen = [placement.uuid for placement in placed]
         if len(chosen) < min(most, len(needs)) and self._is_time():
-            chosen = self._pass(needs, most, now)
+            # Who would take what is kept free is in nobody's way.
+            chosen = list(dict.fromkeys(
+                [*self._pass(needs, most, now), *chosen]))
         return chosen[:most]
 
     def _is_time(self):
@@ -89,10 +92,10 @@ class Returning:
         return True
 
     def _may_end(self):
-        options = self._process.options
-        return options.enabled and (
-            OPERATION in options.preempting_operations) and (
-            not self._process.pauses.why(pauses.PREEMPTION))
+        return not (
+            self._process.pauses.why(pauses.PREEMPTION)
+            or eviction_policy.why_not_allowed(
+                self._process.options, lambda: OPERATION))
 
     def _busy(self):
         """Those that end already, or lately did not."""
@@ -124,12 +127,18 @@ class Returning:
     def _rooms(self, needs):
         """What is free, and for whom.
 
+        Who had no allocations needs nobody knows what: it is for the
+        scheduler to say whether there is room.
+
         :returns: ([RoundHost with nobody on it], needs without those that
             would take what is kept free)
         """
         closed, rooms = set(), {}
         for size in sorted({_size(wanted) for wanted in needs.values()}):
             wanted = dict(size)
+            if not wanted:
+                rooms[''] = {}
+                continue
             found = self._placement.get_room(wanted)
             if not found:
                 continue

@@ -75,8 +75,8 @@ class Readings:
     def __init__(self, get_cells, read, limit_s=LIMIT_S,
                  monotonic=time.monotonic, start=start_thread,
                  wait=threading.Condition.wait,
-                 consequence='none of its preemptible servers ends for a '
-                             'request until it can be read'):
+                 consequence='none of its preemptible servers is chosen to '
+                             'end until it can be read'):
         self._get_cells = get_cells
         self._read = read
         self._limit_s = limit_s

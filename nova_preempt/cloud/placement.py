@@ -219,7 +219,8 @@ class Placement:
     def get_room(self, resources):
         """What is free now on hosts that have room for this.
 
-        On some of them, where there are very many.
+        On some of them, where there are very many. On none where a class is
+        not in Placement any more, which then refuses the question.
 
         :param resources: {class: amount}
         :returns: {uuid of the root provider: {class: amount}}
@@ -228,8 +229,9 @@ class Placement:
             'limit': _ROOMS, 'resources': ','.join(
                 f'{name}:{amount}'
                 for name, amount in sorted(resources.items()))})
-        return capacity.rooms(
-            self._call('get', url).json()['provider_summaries'])
+        response = self._call('get', url, ok=(200, 400))
+        return {} if response.status_code == 400 else capacity.rooms(
+            response.json()['provider_summaries'])
 
     def post_allocations(self, consumers):
         """Make these the allocations of these consumers, all or none.

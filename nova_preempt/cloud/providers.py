@@ -62,6 +62,7 @@ class ProviderCache:
         self._lock = threading.Lock()
         self._states = {}
         self._read_at = {}        # uuid: when, unless it has changed since
+        self._lefts = {}          # uuid: how often servers have left it
         self._uuids = {}          # by name
 
     # -- listings --------------------------------------------------------
@@ -117,6 +118,8 @@ class ProviderCache:
         listing = _Listing(self._monotonic(), asked_at,
                            self._placement.list_providers(list(key)))
         with self._lock:
+            self._uuids.update((provider.name, provider.uuid)
+                               for provider in listing.providers)
             listings = {**self._listings, key: listing}
             latest = sorted(listings, key=lambda key: (
                 listings[key].asked_at))[-MOST_LISTINGS:]
@@ -156,13 +159,16 @@ class ProviderCache:
         now = self._monotonic()
         with self._lock:
             known = self._states.get(uuid)
+            lefts = self._lefts.get(uuid)
         state = self._placement.get_provider_state(uuid, known)
         with self._lock:
             if state is None:
                 self._states.pop(uuid, None)
             else:
                 self._states[uuid] = state
-                self._read_at[uuid] = now
+                # Else who has left meanwhile may be in it.
+                if self._lefts.get(uuid) == lefts:
+                    self._read_at[uuid] = now
         return state
 
     def read_at(self, uuid):
@@ -175,8 +181,9 @@ class ProviderCache:
         with self._lock:
             if names:
                 self.left_at = self._monotonic()
-            for name in names:
-                self._read_at.pop(self._uuids.get(name), None)
+            for uuid in filter(None, map(self._uuids.get, names)):
+                self._read_at.pop(uuid, None)
+                self._lefts[uuid] = self._lefts.get(uuid, 0) + 1
 
     def changed(self, uuid):
         """This one is not what it was."""
@@ -199,6 +206,7 @@ class ProviderCache:
             for uuid in set(self._states) - uuids:
                 del self._states[uuid]
                 self._read_at.pop(uuid, None)
+                self._lefts.pop(uuid, None)
         self._refresh_listings()
 
     def _refresh_listings(self):

@@ -96,10 +96,13 @@ class ServerCache:
             return found
 
     def servers(self):
-        """All of them, the oldest first."""
+        """All of them, the oldest first; as above, those that may end."""
+        unreadable = self._readings.unreadable()
         with self._lock:
-            return sorted(self._servers.values(), key=lambda server: (
-                server.launched_at, server.uuid))
+            return sorted(
+                (server for server in self._servers.values()
+                 if server.cell_uuid not in unreadable),
+                key=lambda server: (server.launched_at, server.uuid))
 
     def get(self, uuid):
         """The Server, None if it is none of them."""

@@ -12,6 +12,7 @@
 
 """What a user finds in Nova, with the user's own token."""
 
+import dataclasses
 import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exc
@@ -23,6 +24,7 @@ from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import nova_api
 from nova_preempt.conf import preemption
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import places
 
 # Extra specs with the flavor.
 _FLAVORS = '2.61'
@@ -153,3 +155,16 @@ def _alternative(found, from_volume):
         tuple(sorted(group.forbidden_traits)),
         specs.minimum_runtime_s(extra_specs), specs.notice_s(extra_specs),
         class_name=specs.class_name(extra_specs))
+
+
+def as_hinted(options, body, alternatives):
+    """The same, preemptible if a hint makes them so and that is allowed.
+
+    :param options: [preemption] of the configuration
+    :param body: Nova's, with its hints beside the server
+    """
+    if not (options.allow_hint
+            and specs.hint_is_preemptible(places.hints(body))):
+        return alternatives
+    return tuple(dataclasses.replace(item, preemptible=True)
+                 for item in alternatives)

@@ -67,8 +67,9 @@ def _add_run(commands):
     _add_trace(run)
     run.add_argument('--policy', metavar='FILE', default=argparse.SUPPRESS,
                      help='a file such as nova.conf, of which [preemption], '
-                          '[preemption_engine] and [backlog] count; the '
-                          'defaults of the options without it')
+                          '[preemption_engine], [backlog], [classes], '
+                          '[reservation] and [energy] count; the defaults '
+                          'of the options without it')
     run.add_argument('--compare', metavar='FILE', action='append',
                      default=argparse.SUPPRESS,
                      help='another policy for the same trace; may be given '

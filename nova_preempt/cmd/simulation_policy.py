@@ -11,6 +11,8 @@
 # under the License.
 """nova.conf as the policy of a simulation."""
 
+import functools
+
 from nova import exception
 from oslo_config import cfg
 
@@ -157,11 +159,16 @@ def _backlog(ours, promised):
     planner = None
     if placing is not None:
         placer = choice.make(placing)
-        planner = waiting.Planner(lambda: placer)
+        # What goes to other processes has no lambda in it.
+        planner = waiting.Planner(functools.partial(_always, placer))
     return setting.Backlog(
         passes.load_order(ours, promised and promised.claims),
         backlog_options.passes(ours),
         backlog_options.lifecycle(ours), ours.pass_interval_s, planner)
+
+
+def _always(value):
+    return value
 
 
 def _reservations(ours, preempting):

@@ -51,7 +51,10 @@ def _parquet(path):
         ('t', pyarrow.float64()), ('event', text), ('id', text),
         ('class', text), ('host', text), ('decision', text),
         ('victims', pyarrow.list_(text)), ('why', text),
-        ('policy', text)])
+        ('policy', text),
+        # Of reservations.
+        ('hosts', pyarrow.int64()), ('start', pyarrow.int64()),
+        ('end', pyarrow.int64()), ('on', pyarrow.list_(text))])
     rows = []
     with pyarrow.parquet.ParquetWriter(path, schema) as file:
         def flush():

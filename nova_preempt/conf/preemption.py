@@ -123,7 +123,9 @@ Whether the scheduler hint ``preemptible=true`` makes a server preemptible,
 whatever its flavor.
 
 Off by default: with flavors alone the operator decides, by flavor access, who
-may use preemptible servers and at which price.
+may use preemptible servers and at which price. Give ``nova-preempt-api`` the
+same value as the schedulers: by its own it takes requests of the backlog for
+preemptible ones or not.
 """),
     cfg.IntOpt(
         'minimum_runtime_s',

@@ -14,7 +14,14 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
+from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+
+
+class Server(eligibility.Server, actions.ClassTerms, Protocol):
+    """What is asked of a server here."""
 
 
 def limit_s(of_flavor: int | None, of_all: int) -> int:
@@ -27,18 +34,20 @@ def limit_s(of_flavor: int | None, of_all: int) -> int:
 
 
 def left_s(
-    server: eligibility.Server, limit_s: int, action: str, uptime_us: int
+    server: Server, limit_s: int, action: str, uptime_us: int
 ) -> int | None:
     """In how many seconds a server has run for as long as it may.
 
-    None if it may run on, or cannot end as it is. No lock of its owner
-    lengthens that, whoever's locks count otherwise.
+    None if it may run on, or cannot end as it is, or must not: see
+    actions.why_kept(). No lock of its owner lengthens that, whoever's locks
+    count otherwise.
 
     :param action: what its terms say: delete, shelve or stop
     """
     if (
         limit_s <= 0
         or server.vm_state not in eligibility.RUNNING
+        or actions.why_kept(server, action)
         or eligibility.Rules().why_not(server, action)
     ):
         return None
@@ -46,7 +55,7 @@ def left_s(
 
 
 def is_over(
-    server: eligibility.Server, limit_s: int, action: str, uptime_us: int
+    server: Server, limit_s: int, action: str, uptime_us: int
 ) -> bool:
     """Whether a server has run for as long as it may, and can end.
 

@@ -191,6 +191,27 @@ class Ledger:
             and not self.lacks({host.uuid: resources})
             for host in hosts)
 
+    def count(self, resources: Resources,
+              most: Mapping[str, int]) -> dict[str, int]:
+        """{uuid of a host: for how many servers of a size there is space}.
+
+        To spare, for all of these together, those on the first hosts first.
+
+        :param most: {uuid: how many would fit there without any headroom}
+        """
+        spares = [(uuids, dict(spare)) for uuids, spare in self._spares]
+        found = {}
+        for uuid, number in sorted(most.items()):
+            around = [spare for uuids, spare in spares if uuid in uuids]
+            found[uuid] = min((number, *(
+                max(0, spare[name] // amount) for spare in around
+                for name, amount in resources.items()
+                if amount and name in spare)))
+            for spare in around:
+                for name in spare.keys() & resources.keys():
+                    spare[name] -= found[uuid] * resources[name]
+        return found
+
     def take(self, claim: Claim) -> None:
         self._claims.append(claim)
         self._change(claim, -1)

@@ -32,5 +32,8 @@ LEFT_PLACE = (GONE, SHELVED, STOPPED, RESTORED, LEFT)
 # Of victims that need nothing more for their decision.
 ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
 
+# Of victims that nothing has happened to, if their decision is taken back.
+UNTOUCHED = (PENDING, NOTICED)
+
 # Of victims that their owner has lost for a server that never came.
 LOST_IN_VAIN = (GONE, SHELVED, STOPPED, ENDING)

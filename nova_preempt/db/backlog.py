@@ -347,8 +347,7 @@ def _columns(values):
     found = dict(values)
     if 'alternatives' in found:
         found['alternatives'] = json.dumps(
-            [{**dataclasses.asdict(item), 'resources': dict(item.resources)}
-             for item in found['alternatives']])
+            [_alternative(item) for item in found['alternatives']])
     if found.get('priorities') is not None:
         found['priorities'] = json.dumps(
             dataclasses.asdict(found['priorities']))
@@ -376,6 +375,14 @@ def _fetch(session, query):
             servers[row.request_uuid].append(model.OwnServer(*row[1:]))
     return [_request(row, boots[row.uuid], servers[row.uuid])
             for row in rows]
+
+
+def _alternative(item):
+    # Where reservations lead is known in a pass alone.
+    return {**{name: value for name, value
+               in dataclasses.asdict(item).items()
+               if name not in ('hosts', 'own_hosts')},
+            'resources': dict(item.resources)}
 
 
 @functools.lru_cache(maxsize=1024)

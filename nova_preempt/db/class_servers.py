@@ -182,7 +182,7 @@ def unread_of_requests(database, names):
 def preemptions(database, uuids):
     """{server uuid: [core.classes.records.Preemption]}.
 
-    Without those that were taken back: who stayed was never evicted.
+    Without those that were taken back: whoever stayed was never evicted.
 
     :param uuids: of which to look for
     """
@@ -195,6 +195,7 @@ def preemptions(database, uuids):
                               victim.ended_at)
                     .join(decision, decision.uuid == victim.decision_uuid)
                     .where(victim.server_uuid.in_(some),
+                           victim.status != decisions.KEPT,
                            decisions.has_effect())):
                 found.setdefault(row.server_uuid, []).append(
                     records.Preemption(_us(row.created_at),

@@ -53,6 +53,7 @@ LEFT = victim_status.LEFT
 SURVIVED = victim_status.SURVIVED
 LEFT_PLACE = victim_status.LEFT_PLACE
 ENDED = victim_status.ENDED
+UNTOUCHED = victim_status.UNTOUCHED
 
 
 class AlreadyEnding(Exception):
@@ -358,10 +359,13 @@ class Decisions:
 
 
 def has_effect():
-    """Of victims: their decision was not taken back before they ended."""
+    """Of victims: it is known what became of them by their decision.
+
+    Or will be; not if that was taken back before.
+    """
     return models.Decision.status.in_((*OPEN, DONE)) | (
         (models.Decision.status == ROLLED_BACK)
-        & models.Victim.status.in_(ENDED))
+        & models.Victim.status.not_in(UNTOUCHED))
 
 
 def _columns(item):

@@ -32,7 +32,7 @@ def set_host(database, host, **values):
     """Change what is said of a host; the HostSettings as they are then.
 
     :param reservable: whether it can be reserved; None as the option says
-    :param extra: {name of a property: value}, in place of all before
+    :param extra: {name of a property: value, None to unset it}; others stay
     """
     row = models.ReservableHost
     with database.writer() as session:
@@ -41,7 +41,9 @@ def set_host(database, host, **values):
             host, calendar.HostSettings(host))
         settings = calendar.HostSettings(
             host, values.get('reservable', before.reservable),
-            values.get('extra', before.extra))
+            {name: value for name, value
+             in {**before.extra, **values.get('extra', {})}.items()
+             if value is not None})
         session.execute(sa.delete(row).where(row.host == host))
         session.execute(sa.insert(row).values(
             host=host, reservable=settings.reservable,

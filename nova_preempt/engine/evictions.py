@@ -128,11 +128,11 @@ class Evictions:
             consumer_user_id=consumer.user_id,
             restore=restore and server.restore and resort == 'shelve')
 
-    def ending(self, operation):
-        """The db.Victims that are ending for this now."""
+    def ending(self):
+        """The db.Victims that are ending now, for no server in their place."""
         return [victim for decision in self._process.decisions.get_decisions(
                     statuses=[decisions.CLAIMED])
-                if decision.operation == operation
+                if not decision.server_uuid
                 for victim in decision.victims]
 
     def is_possible(self, server):

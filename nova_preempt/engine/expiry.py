@@ -14,7 +14,7 @@
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
-from nova_preempt.core import actions as core_actions
+from nova_preempt.cloud import nova_api
 from nova_preempt.core import expiry as core
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
@@ -54,8 +54,7 @@ class Expiry:
             if not limit_s:
                 continue
             action = eviction_policy.get_action(server, actions)
-            if core.is_over(server, limit_s, action, server.uptime_us(now)
-                            ) and not core_actions.why_kept(server, action):
+            if core.is_over(server, limit_s, action, server.uptime_us(now)):
                 self._end(server, limit_s)
 
     def _end(self, server, limit_s):
@@ -76,10 +75,17 @@ class Expiry:
             stopped = timeutils.utcnow() - victim.ended_at
             if core.is_kept(stopped.total_seconds(), retention_s):
                 continue
-            if self._nova.get(victim.server_uuid) is None:
-                self._process.decisions.update_victim(
-                    decision_uuid, victim.server_uuid, decisions.GONE)
-                continue
-            LOG.info('Deleting server %s, which was stopped to give way.',
-                     victim.server_uuid)
-            self._nova.force_delete(victim.server_uuid)
+            try:
+                self._delete(decision_uuid, victim.server_uuid)
+            except nova_api.NovaError as exc:
+                LOG.warning('Server %(uuid)s, which was stopped to give way, '
+                            'cannot be deleted yet: %(exc)s',
+                            {'uuid': victim.server_uuid, 'exc': exc})
+
+    def _delete(self, decision_uuid, uuid):
+        if self._nova.get(uuid) is None:
+            self._process.decisions.update_victim(decision_uuid, uuid,
+                                                  decisions.GONE)
+            return
+        LOG.info('Deleting server %s, which was stopped to give way.', uuid)
+        self._nova.force_delete(uuid)

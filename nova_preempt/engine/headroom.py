@@ -50,10 +50,14 @@ class HeadroomKeeper:
 
     def _keep(self, group):
         known = self._known
+        held = {uuid for provider in group.nodes.values()
+                for uuid in provider.allocations}
         missing = group.missing(core.freeing(group, (
             {uuid: item['resources']
              for uuid, item in victim.allocations.items()}
-            for victim in self._ends.ending(HEADROOM))))
+            for victim in self._ends.ending()
+            # Else what it had is free already.
+            if victim.server_uuid in held)))
         if not missing:
             return
         ending = {victim.server_uuid for decision

@@ -42,13 +42,15 @@ class Health:
     def leads(self, leads):
         """Whether this engine is the one that acts."""
         with self._lock:
-            stops = self._leads and not leads
             self._leads = leads
-            tasks = list(self._tasks.values()) if stops else ()
-        for task in tasks:
-            # Another engine does it now.
-            task.error = ''
         metrics.ENGINE_ACTS.set(leads)
+
+    def skip(self, name):
+        """Another engine does this now: what failed here is no matter."""
+        with self._lock:
+            task = self._tasks.get(name)
+        if task is not None:
+            task.error = ''
 
     def run(self, name, work):
         """Do a piece of work and note how that went. Returns what it does."""

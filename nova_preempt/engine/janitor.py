@@ -11,6 +11,7 @@
 # under the License.
 """Putting right what crashes and lost messages have left."""
 
+from nova import exception
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -72,10 +73,14 @@ class Janitor:
 
         Not one that has some of it of other providers: nobody knows of which.
         """
-        server = next(server for server in self._servers.servers()
-                      if server.uuid == uuid)
-        resources, node_uuid = audit.expected_allocation(
-            self._clients.get_cells(), server)
+        server = self._servers.get(uuid)
+        if server is None:
+            return False
+        try:
+            resources, node_uuid = audit.expected_allocation(
+                self._clients.get_cells(), server)
+        except exception.NotFound:
+            return False          # it is gone, or has moved
         placement = self._clients.placement
         state = placement.get_provider_state(node_uuid)
         if state is None or not resources.keys() <= state.inventories.keys():

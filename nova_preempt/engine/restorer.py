@@ -198,7 +198,12 @@ class Restorer:
 
     def _get_room(self, resources):
         """What is free on hosts with room for this; the scheduler has the
-        last word."""
+        last word.
+
+        Of one that had no allocations nobody knows what it needs.
+        """
+        if not resources:
+            return {'': {}}
         room = self._placement.get_room(resources)
         if not room:
             return room

@@ -56,6 +56,8 @@ class Rounds:
         holds = self._leadership.holds()
         self._health.leads(holds)
         if not holds:
+            for task, _ in self._tasks:
+                self._health.skip(task.__qualname__)
             return
         now = self._monotonic()
         for task, pause_s in self._tasks:

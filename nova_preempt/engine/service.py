@@ -230,7 +230,7 @@ class Engine:
     def _make_punctual(self, name, work):
         """What only the engine that acts does."""
         return timer.TimedTask(name, work, self._leadership,
-                               self.health.run)
+                               self.health.run, self.health.skip)
 
     def _unless_paused(self, work):
         def run():

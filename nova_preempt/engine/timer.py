@@ -34,14 +34,16 @@ class TimedTask:
     :param leadership: a nova_preempt.engine.service.Leadership, if only the
         engine that acts does it
     :param run: given name and work, does it
+    :param skip: given the name, is told each time that another engine does it
     """
 
     def __init__(self, name, work, leadership=None,
-                 run=lambda name, work: work()):
+                 run=lambda name, work: work(), skip=lambda name: None):
         self._name = name
         self._work = work
         self._leadership = leadership
         self._do = run
+        self._skip = skip
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name=name, daemon=True)
@@ -74,5 +76,6 @@ class TimedTask:
 
     def _turn(self):
         if self._leadership is not None and not self._leadership.holds():
+            self._skip(self._name)
             return RETRY_S
         return self._do(self._name, self._work)

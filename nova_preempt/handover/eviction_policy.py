@@ -14,6 +14,7 @@
 The rules are in core/: eligibility, actions, notice and terms.
 """
 
+from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
@@ -96,6 +97,23 @@ def why_stays(server, options):
         return 'it is locked'
     return core_actions.why_stays(
         server, get_action(server, options.actions), server.vm_state)
+
+
+def why_not_allowed(options, get_operation):
+    """Why the operator lets no such request end servers, '' if they may.
+
+    :param options: [preemption] of the configuration
+    :param get_operation: returns which one of OPERATIONS it is, called where
+        that matters
+    """
+    if not options.enabled:
+        return '[preemption]enabled is off'
+    allowed = options.preempting_operations
+    if set(allowed) >= set(OPERATIONS) or (
+            allowed and get_operation() in allowed):
+        return ''
+    return ('[preemption]preempting_operations does not name what is asked '
+            'for')
 
 
 def get_guard(options, guard_s):

@@ -18,6 +18,7 @@ import time
 from nova import context as nova_context
 from nova import objects
 from nova import servicegroup
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.core.energy import steps
@@ -81,11 +82,11 @@ class ComputeHosts:
         self._get_cells = get_cells
         self._service_group = servicegroup.API()
 
-    def read(self, max_age_s=0):
+    def read(self, max_age_s=0, partly=False):
         """{name: ComputeHost} of all cells.
 
         :param max_age_s: how long ago it may have been read, in seconds
-
+        :param partly: whether to do without cells whose databases are away
 
         Hosts of several nodes, as of Ironic, are not there: to power one of
         those off would not be to power a host off. Any error is raised: who
@@ -96,20 +97,27 @@ class ComputeHosts:
                 self._monotonic() - read_at < max_age_s):
             return found
         read_at = self._monotonic()
-        found = self._read_all()
-        self._read = read_at, found
+        found, whole = self._read_all(partly)
+        if whole:
+            self._read = read_at, found
         return found
 
-    def _read_all(self):
+    def _read_all(self, partly):
+        """Hosts by name, and whether these are all."""
         aggregates = {}
         for aggregate in objects.AggregateList.get_all(
                 nova_context.get_admin_context()):
             for host in aggregate.hosts:
                 aggregates.setdefault(host, set()).add(aggregate.name)
-        found = {}
+        found, whole = {}, True
         for cell in list(self._get_cells().values()):
-            found.update(self._read_cell(cell, aggregates))
-        return found
+            try:
+                found.update(self._read_cell(cell, aggregates))
+            except db_exc.DBError:
+                if not partly:
+                    raise
+                whole = False
+        return found, whole
 
     def minimums(self, default):
         """{aggregate: how many of its hosts are on at least}.

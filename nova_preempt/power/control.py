@@ -14,6 +14,7 @@
 import datetime
 import fnmatch
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -84,11 +85,17 @@ class Control:
         if not (note or decide or any(state.state in switching.MOVING
                                       for state in states.values())):
             return
-        hosts = self._fleet.read()
-        if note:
-            self._note(states, hosts, now)
-        if decide:
-            self.decide(hosts, needed)
+        away = None
+        try:
+            hosts = self._fleet.read()
+        except db_exc.DBError as exc:
+            # Those of other cells go on with what was decided before.
+            away, hosts = exc, self._fleet.read(partly=True)
+        else:
+            if note:
+                self._note(states, hosts, now)
+            if decide:
+                self.decide(hosts, needed)
         # Those that do not move are looked at less often.
         states = db_energy.get_power(
             self._db, None if note else switching.MOVING)
@@ -96,6 +103,8 @@ class Control:
         if any(state.state == db_energy.ASLEEP for state in states.values()):
             tokens = self._fleet.tokens()
         self._switcher.advance(states.values(), hosts, tokens)
+        if away is not None:
+            raise away
 
     def _is_time(self, what, pause_s):
         now = self._switcher.now()
@@ -228,7 +237,7 @@ class Control:
         names = [name for name in names if not self.is_excluded(name)]
         if not names:
             return []
-        hosts = self._fleet.read(_HOSTS_MAX_AGE_S)
+        hosts = self._fleet.read(_HOSTS_MAX_AGE_S, partly=True)
         return [name for name in names
                 if name in hosts and not hosts[name].is_operators]
 

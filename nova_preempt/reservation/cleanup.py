@@ -67,7 +67,7 @@ class Cleanup:
     def clear(self, reservation, hosts, running):
         """Do the next step for one of these.
 
-        :param hosts: {name: inventory.Host}
+        :param hosts: {name: known_host.Host}
         :param running: {id: Reservation} of others that have started
         :returns: whether it is done
         """

@@ -111,7 +111,7 @@ class Drain:
     def empty(self, reservation, host, running):
         """Do the next step for a host of a reservation.
 
-        :param host: an inventory.Host
+        :param host: a known_host.Host
         :param running: {id: Reservation} of those whose servers stay
         :returns: what was Found
         """

@@ -52,12 +52,13 @@ class Healing:
         self._clock = clock
         self._sight = sight
         self._down_since = {}      # host: since when it counts as down
+        self._looked_s = None      # when that was found out
         self._braked = ''          # why no host is given up
 
     def look(self, reservations, hosts):
         """Take note of which hosts of these reservations are down.
 
-        :param hosts: {name: inventory.Host}
+        :param hosts: {name: known_host.Host}
         """
         dark = self._inventory.occupancy.dark
         down = healing.find_down(
@@ -71,9 +72,13 @@ class Healing:
         braked = down.held and (
             self._sight() or brake.why(down.number, down.of))
         self._tell_brake(braked or '')
+        now_s = rows.to_s(self._clock())
+        before = {} if healing.is_too_long_ago(
+            self._looked_s, now_s, self._options.host_grace_s
+        ) else self._down_since
         self._down_since = healing.down_since(
-            self._down_since, down.held, rows.to_s(self._clock()),
-            braked=bool(braked))
+            before, down.held, now_s, braked=bool(braked))
+        self._looked_s = now_s
 
     def _tell_brake(self, why):
         if why and not self._braked:

@@ -24,40 +24,20 @@ import time
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import providers as provider_cache
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.core.reservation import properties
+from nova_preempt.reservation import known_host
 
 LOG = logging.getLogger(__name__)
 
 # A question may use an answer of the cells that is as old as this, in
 # seconds: many questions at once share one reading.
 OCCUPANCY_MAX_AGE_S = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Host:
-    """A node on which servers can run, as it was read last."""
-
-    name: str
-    service_host: str
-    provider_uuid: str
-    state: str                 # 'up' or 'down'
-    status: str                # 'enabled' or 'disabled'
-    properties: dict
-    reservable: bool = True
-    flops_per_watt: float | None = None
-    disabled_reason: str = ''
-    # It is off, and counts as up since it can be woken.
-    asleep: bool = False
-
-    @property
-    def is_usable(self):
-        """Whether Nova would place a server there."""
-        return self.state == 'up' and self.status == 'enabled'
 
 
 class Inventory:
@@ -100,6 +80,7 @@ class Inventory:
         self._hosts = {}           # name: Host, without what changes at once
         self._traits = {}          # provider uuid: (generation, names)
         self._trees = {}           # uuid of a root: those of its tree
+        self._away = ''            # why not all hosts are as of now
 
     # -- answers ---------------------------------------------------------
 
@@ -184,6 +165,8 @@ class Inventory:
         :raises NovaError, PlacementError: nobody knows
         """
         hosts = self.hosts()
+        if self._away:
+            raise nova_api.NovaError(self._away)
         self.occupancy.refresh()
         trees = collections.defaultdict(list)
         for item in self._placement.list_all_providers([]):
@@ -209,6 +192,8 @@ class Inventory:
 
     def is_vacant(self, host, counts):
         """Whether nothing runs there but preemptible servers that can end."""
+        if host.service_host in self.occupancy.dark:
+            return False           # nobody knows
         if counts.get(host.name, (0, 0))[1]:
             return False
         residents = self.occupancy.on_node(host.name)
@@ -293,14 +278,26 @@ class Inventory:
         trees, failed = self._read_trees()
         hosts = {name: host for name, host in self._hosts.items()
                  if host.provider_uuid in failed}
-        for hypervisor in self._nova.list_hypervisors():
+        self._away = ''
+        try:
+            hypervisors = self._nova.list_hypervisors()
+        except nova_api.NovaError as exc:
+            # It lists none where it cannot list those of one cell.
+            self.occupancy.refresh(OCCUPANCY_MAX_AGE_S)
+            if not (self.occupancy.dark and self._hosts):
+                raise
+            self._away = str(exc) or type(exc).__name__
+            LOG.warning('Hosts stay as they were known: %s', self._away)
+            return {name: host.as_reported(services.get(
+                host.service_host, {})) for name, host in self._hosts.items()}
+        for hypervisor in hypervisors:
             name = hypervisor['hypervisor_hostname']
             service_host = hypervisor['service']['host']
             if name not in trees:
                 continue               # never reported, or could not be read
             root, inventories, traits = trees[name]
             service = services.get(service_host, {})
-            hosts[name] = Host(
+            hosts[name] = known_host.Host(
                 name, service_host, root,
                 'down' if service.get('forced_down') else
                 hypervisor['state'], hypervisor['status'],

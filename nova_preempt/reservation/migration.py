@@ -52,20 +52,23 @@ class Migration:
         self._nova = nova
         self._occupancy = occupancy
         self._clock = clock
-        self._moves = None         # uuid: moves.Move, once it was read
+        self._moves = {}           # uuid: moves.Move, as it was read last
         self._refused = collections.defaultdict(str)   # uuid: why
 
-    def _known(self):
-        if self._moves is None:
-            self._moves = self._store.get()
-        return self._moves
+    def read(self):
+        """Read what is under way; whether anything is.
+
+        Each time, for another engine may have acted meanwhile.
+        """
+        self._moves = self._store.get()
+        return bool(self._moves)
 
     def move(self, resident):
         """Have a server moved; does nothing while that is under way."""
         if resident.task_state is not None:
             return
         now = self._clock()
-        move = self._known().get(resident.uuid)
+        move = self._moves.get(resident.uuid)
         retry = datetime.timedelta(seconds=drain.RETRY_S)
         if move is not None and move.node == resident.node and (
                 now - move.asked_at < retry):
@@ -87,6 +90,8 @@ class Migration:
                 self._nova.live_migrate(resident.uuid)
         except nova_api.NovaError as exc:
             self._refuse(resident.uuid, str(exc))
+        else:
+            self._refused.pop(resident.uuid, None)
 
     def _refuse(self, uuid, reason):
         if self._refused[uuid] != reason:
@@ -100,8 +105,10 @@ class Migration:
 
     def follow(self):
         """Let go of what stopped servers have left; forget what is done."""
-        for uuid, move in list(self._known().items()):
+        for uuid, move in list(self._moves.items()):
             resident = self._occupancy.get(uuid)
+            if resident is None and self._occupancy.dark:
+                continue           # who knows
             # Nova writes the new node first, and the state later.
             if resident is None or (resident.node != move.node
                                     and resident.task_state is None

@@ -18,6 +18,7 @@ before has to be remembered, in whatever process it was done.
 import collections
 import datetime
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -73,20 +74,26 @@ class Reconciler:
         self._patience = core.Patience()
         self._tried = {}           # (reservation uuid, host): when swapped
         self._left = set()         # uuids of those that do not begin
+        self._error = None         # what nobody has expected
 
     def run(self):
         """Do the next step of everything.
 
         :returns: how many seconds later to come again
         :raises NovaError, PlacementError, DBError: a service is away
+        :raises Exception: something has happened that nobody has expected;
+            everything else was done all the same
         """
+        self._error = None
         self._retention.run()
         # Hosts' statuses may be old.
         opened = self._reservations.snapshot().reservations
         over = self._cleanup.unfinished()
         lately = self._cleanup.lately()
         self._count(opened, over)
-        if not opened and not over and not lately:
+        # A slow move may come to its end after its reservation.
+        moves = self._migration.read()
+        if not (opened or over or lately or moves):
             return IDLE_S
         # As it is now: who has just come must neither be overlooked at an end
         # nor be in the way at a start.
@@ -109,10 +116,11 @@ class Reconciler:
         self._left &= uuids
         self._tried = {key: when for key, when in self._tried.items()
                        if key[0] in uuids}
+        if self._error is not None:
+            raise self._error
         return BUSY_S if busy else IDLE_S
 
-    @staticmethod
-    def _try(work, reservation, hosts, running):
+    def _try(self, work, reservation, hosts, running):
         """Let what fails for one reservation not keep the others waiting."""
         try:
             return work(reservation, hosts, running)
@@ -122,6 +130,13 @@ class Reconciler:
         except _AWAY as exc:
             LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
+        except (db_exc.DBError, exceptions.Paused):
+            raise                  # it is the same for all
+        except Exception as exc:  # noqa: BLE001 (it is raised in the end)
+            LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
+                        {'uuid': reservation.uuid,
+                         'exc': str(exc) or type(exc).__name__})
+            self._error = self._error or exc
         return False
 
     @staticmethod
@@ -194,7 +209,8 @@ class Reconciler:
         """
         if reservation.ready_at is not None and host.status == rows.READY:
             # Its servers may be there. Others should not.
-            self._drain.turn_away(reservation, hosts[host.host], running)
+            if not self._is_dark(hosts[host.host]):
+                self._drain.turn_away(reservation, hosts[host.host], running)
             return reservation
         found = self._find(reservation, hosts[host.host], running)
         if found.empty:
@@ -214,7 +230,7 @@ class Reconciler:
 
     def _find(self, reservation, host, running):
         """What is Found on a host; that it is not on, if it is not."""
-        if host.service_host in self._inventory.occupancy.dark:
+        if self._is_dark(host):
             return _not_now('its cell cannot be read')
         if host.asleep:
             return _not_now('it is powered off')
@@ -229,6 +245,9 @@ class Reconciler:
                         {'host': host.name, 'uuid': reservation.uuid,
                          'exc': exc})
             return _not_now('nobody can tell')
+
+    def _is_dark(self, host):
+        return host.service_host in self._inventory.occupancy.dark
 
     def _swap(self, reservation, host, found, hosts):
         """Take another host for one that will not be empty in time, if any.

@@ -17,8 +17,8 @@ import dataclasses
 import time
 
 from nova_preempt.cloud import request
-from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core.scheduling import policy
+from nova_preempt.handover import eviction_policy
 from nova_preempt.scheduler import request_context
 
 
@@ -53,23 +53,8 @@ def may_preempt(options):
 
     :param options: [preemption] of the configuration
     """
-    return not why_not_allowed(
+    return not eviction_policy.why_not_allowed(
         options, request_context.current().get_operation)
-
-
-def why_not_allowed(options, get_operation):
-    """Why the operator lets no such request end servers, '' if they may.
-
-    :param get_operation: returns which one it is, called where that matters
-    """
-    if not options.enabled:
-        return '[preemption]enabled is off'
-    allowed = options.preempting_operations
-    if set(allowed) >= set(OPERATIONS) or (
-            allowed and get_operation() in allowed):
-        return ''
-    return ('[preemption]preempting_operations does not name what is asked '
-            'for')
 
 
 def _claimed_rank(preemption, spec_obj, server_uuids):

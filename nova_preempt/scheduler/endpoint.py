@@ -154,7 +154,7 @@ class QueryEndpoint:
         Nova's other filters are not asked.
         """
         self._preemption.known.refresh()
-        answer, unknown = [], None
+        answer, unknown, told = [], None, False
         for flavor in flavors:
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
@@ -167,19 +167,24 @@ class QueryEndpoint:
                                'availability_zone': availability_zone,
                                'normal': None})
                 continue
-            for zone, (free, more) in sorted(
-                    self._count(context, spec_obj).items()):
-                if availability_zone in (None, zone):
-                    answer.append({'flavor': flavor, 'preemptible': free,
-                                   'availability_zone': zone,
-                                   'normal': free + more})
-        if unknown and all(item['normal'] is None for item in answer):
+            told = True
+            for zone, (preemptible, normal) in sorted(self._count(
+                    context, spec_obj, availability_zone).items()):
+                answer.append({'flavor': flavor, 'preemptible': preemptible,
+                               'availability_zone': zone, 'normal': normal})
+        if unknown and not told:
             raise unknown
         return answer
 
-    def _count(self, context, spec_obj):
-        """{zone: (servers that fit, those that fit by preemption too)}."""
-        request_filter.process_reqspec(context, spec_obj)
+    def _count(self, context, spec_obj, zone):
+        """{zone: (preemptible servers that fit, normal ones)}.
+
+        :param zone: the only one that matters, None for any
+        """
+        try:
+            request_filter.process_reqspec(context, spec_obj)
+        except exception.RequestFilterFailed:
+            return {}          # as a boot would be refused
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._manager.host_manager)
         preemption = self._preemption
@@ -197,18 +202,23 @@ class QueryEndpoint:
         for provider in known.providers.list(
                 request.provider_query(resources)):
             state = known.providers.get(provider)
-            if state is not None:
+            if state is not None and zone in (
+                    None, self._zone(provider.name)):
                 roots[provider.name] = state
         trees = cloud.trees(roots.values())
+        found = {name: search.count(name, trees[state.uuid])
+                 for name, state in roots.items() if trees[state.uuid]}
+        spare = {roots[name].uuid: free
+                 for name, (free, _) in found.items()}
+        if known.headroom:
+            spare = known.headroom.count(resources.merged_resources(), spare)
+        refused = bool(cloud.objection())
         counts = {}
-        for name, state in roots.items():
-            tree = trees[state.uuid]
-            if not tree:
-                continue
-            free, more = search.count(name, tree)
-            zone = self._zone(name)
-            before = counts.get(zone, (0, 0))
-            counts[zone] = before[0] + free, before[1] + more
+        for name, (free, more) in found.items():
+            where = self._zone(name)
+            before = counts.get(where, (0, 0))
+            counts[where] = (before[0] + spare[roots[name].uuid],
+                             before[1] + free + (0 if refused else more))
         return counts
 
     def _zone(self, host):

@@ -16,6 +16,7 @@ import functools
 from nova import context as nova_context
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import request
@@ -148,7 +149,7 @@ class HostTrees:
                 for start in range(0, len(uuids), _MANY):
                     self._devices.update(_read_devices(
                         cells[cell_uuid], uuids[start:start + _MANY]))
-            except exception.NovaException as exc:
+            except (exception.NovaException, db_exc.DBError) as exc:
                 # Nothing is known to become free, so nothing is promised.
                 LOG.warning('Cannot read the PCI devices of preemptible '
                             'servers in cell %(cell)s: %(exc)s',

@@ -28,7 +28,7 @@ from nova_preempt.core.scheduling import port
 from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
-from nova_preempt.scheduler import asked as asked_for
+from nova_preempt.handover import eviction_policy
 from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler.host_trees import HostTrees
@@ -108,7 +108,7 @@ class NovaCloud:
         class, which its rank tells.
         """
         reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
-                  or asked_for.why_not_allowed(
+                  or eviction_policy.why_not_allowed(
                       self._preemption.process.options,
                       self._asked.get_operation)
                   or request.why_not_served(

@@ -42,7 +42,7 @@ def admit(spec_obj, instance_uuids, get_operation):
     if not answer.reason:
         return
     server_uuid = instance_uuids[0] if instance_uuids else None
-    if answer.known and server_uuid and get_operation() != 'create':
+    if answer.is_void and server_uuid and get_operation() != 'create':
         LOG.info('Server %(server)s is placed without its reservation: '
                  '%(reason)s', {'server': server_uuid,
                                 'reason': answer.reason})

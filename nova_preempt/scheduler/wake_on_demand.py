@@ -159,7 +159,10 @@ class WakeOnDemand:
         if not asleep:
             return {}
         spec_obj = copy.deepcopy(spec_obj)
-        request_filter.process_reqspec(context, spec_obj)
+        try:
+            request_filter.process_reqspec(context, spec_obj)
+        except exception.RequestFilterFailed:
+            return {}          # on whatever host; Nova has said so
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._get_host_manager())
@@ -186,10 +189,15 @@ class WakeOnDemand:
         return {name: number for name, number in numbers.items() if number}
 
     def _wait(self, hosts, wait):
-        """Wait until all of them are up or have failed, or time is up."""
+        """Wait until each of them was up or has failed, or time is up.
+
+        One that is idle may be asleep again before the last is up, and nobody
+        wakes it then.
+        """
+        waiting = set(hosts)
         while pause_s := wait.pause_s(self._monotonic()):
-            states = db_energy.get_power(self._db, steps.COMING)
-            if not states.keys() & set(hosts):
+            waiting &= db_energy.get_power(self._db, steps.COMING).keys()
+            if not waiting:
                 return
             self._sleep(pause_s)
 

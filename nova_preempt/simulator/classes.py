@@ -221,11 +221,14 @@ class Returning:
         if not waiting or most <= 0:
             return []
         of = {server.boot.id: server for server in waiting}
-        rooms = self._rooms(waiting, most)
-        placed = self._round(waiting, most, rooms)
+        rooms, spared = self._rooms(waiting, most)
+        placed = self._round(spared, most, rooms)
         if len(placed) < min(most, len(waiting)) and self._is_time():
-            placed = self._round(waiting, most, self._hosts(rooms))
-        return [of[each.uuid] for each in placed][:most]
+            # Who would take what is kept free is in nobody's way.
+            placed = (*self._round(waiting, most, self._hosts(rooms)),
+                      *placed)
+        return [of[uuid] for uuid in dict.fromkeys(
+            each.uuid for each in placed)][:most]
 
     def _is_time(self) -> bool:
         """Whether the last pass in which others ended is long enough ago."""
@@ -247,16 +250,24 @@ class Returning:
                                 self._rule, now_us)
 
     def _rooms(self, waiting: list[Server], most: int
-               ) -> dict[str, rounds.RoundHost]:
-        """What is free, with nobody on it; each that comes takes a host."""
+               ) -> tuple[dict[str, rounds.RoundHost], list[Server]]:
+        """What is free, with nobody on it, and for whom.
+
+        Each that comes takes a host, and none what is kept free.
+        """
         cloud = self._parts.cloud
         found: dict[str, Resources] = {}
         kinds = {server.kind.request.kind: server.kind for server in waiting}
-        for kind in kinds.values():
+        closed = set()
+        for key, kind in kinds.items():
             if self._may_come(kind.resources):
                 found |= cloud.room(kind.request, most)
-        return {name: rounds.RoundHost(name, free)
-                for name, free in found.items()}
+            else:
+                closed.add(key)
+        return ({name: rounds.RoundHost(name, free)
+                 for name, free in found.items()},
+                [server for server in waiting
+                 if server.kind.request.kind not in closed])
 
     def _hosts(self, rooms: Mapping[str, rounds.RoundHost]
                ) -> dict[str, rounds.RoundHost]:

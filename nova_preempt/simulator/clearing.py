@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+import dataclasses
 from typing import Any
 
 from nova_preempt.core.classes.clocks import Kind
@@ -35,6 +36,7 @@ _SHOWN = {
     State.STOPPED: ('stopped', None),
 }
 _KINDS = {'force_delete': 'delete', 'shelve': 'shelve'}
+_TASKS = {'force_delete': 'deleting', 'shelve': 'shelving'}
 
 
 class Clearing:
@@ -43,13 +45,17 @@ class Clearing:
     :param parts: a run.Parts
     :param book: a reservations.Book
     :param ends: an endings.Endings
+    :param not_coming: called with a server that was being built, or coming
+        back, and is not any more
     """
 
     def __init__(self, parts: Any, book: reservations.Book,
-                 ends: endings.Endings) -> None:
+                 ends: endings.Endings,
+                 not_coming: Callable[[Server], None]) -> None:
         self._parts = parts
         self._book = book
         self._ends = ends
+        self._not_coming = not_coming
         self._since: dict[str, int] = {}
 
     def begin(self, reservation: model.Reservation) -> None:
@@ -106,7 +112,6 @@ class Clearing:
         if not call:
             return
         parts = self._parts
-        in_notice = server.state is State.NOTICE
         # What has been stopped to give way holds nothing that it asked for.
         holds = server.state is not State.STOPPED
         if not holds:
@@ -114,14 +119,23 @@ class Clearing:
         elif server.state is State.BOOTING:
             parts.report.mark(server, Kind.EVICTED)
             server.epoch += 1
+            self._not_coming(server)
         else:
             self._ends.suspend(server)
         server.state = State.ENDING
+        self._mark_busy(server, _TASKS[call])
         parts.events.add(
             parts.events.now_us + parts.drawn.us(_KINDS[call]), Turn.END,
             self._is_cleared, server, server.epoch, call, holds)
-        if in_notice:
-            self._ends.left(server)
+
+    def _mark_busy(self, server: Server, task_state: str) -> None:
+        """Say in Nova's record of it what happens, so it is left alone."""
+        host, uuid = server.host, server.boot.id
+        record = host.servers.get(uuid)
+        if record is not None:
+            self._parts.cloud.put(
+                host, uuid, host.allocations[uuid],
+                dataclasses.replace(record, task_state=task_state))
 
     def _is_cleared(self, server: Server, epoch: int, call: str,
                     holds: bool) -> None:
@@ -139,3 +153,5 @@ class Clearing:
             parts.forget(server)
         else:
             server.state = State.SHELVED
+        # Somebody may have waited for it to give way.
+        self._ends.left(server)

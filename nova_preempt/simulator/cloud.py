@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from nova_preempt.core import capacity
 from nova_preempt.core.backlog import room
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import floors
@@ -168,24 +169,32 @@ class IndexedCloud(memory.MemoryCloud):
                     break
         return found
 
-    def rooms(self, free_s=lambda name: math.inf, ends_in_s=lambda _: None):
+    def rooms(self, free_s=lambda name: math.inf, ends_in_s=lambda _: None,
+              may_end=lambda _: True):
         """What all hosts have, as passes over the backlog are told.
 
         :param free_s: tells for how long nobody has reserved a host
         :param ends_in_s: tells in how many seconds a preemptible server ends,
             None if nobody knows
+        :param may_end: tells whether one may be made to end now
         """
         def amounts(table, number):
             return {name: int(table[row, number])
                     for name, row in self._row.items()
                     if name in self._in_order[number].inventories}
 
-        return [room.Room(host.name, amounts(self._free, number),
-                          amounts(self._at_best, number),
-                          amounts(self._capacity, number),
-                          tuple(_ends(host, ends_in_s)),
-                          free_s=free_s(host.name))
-                for number, host in enumerate(self._in_order)]
+        found = []
+        for number, host in enumerate(self._in_order):
+            leaving = {uuid for uuid, server in host.servers.items()
+                       if may_end(server)}
+            free = amounts(self._free, number)
+            found.append(room.Room(
+                host.name, free, capacity.total((free, *(
+                    host.allocations[uuid] for uuid in leaving))),
+                amounts(self._capacity, number),
+                tuple(_ends(host, ends_in_s, leaving)),
+                free_s=free_s(host.name)))
+        return found
 
     def put(self, host, uuid, resources, server=None):
         """Put a server on a host, or change what it holds and its record.
@@ -207,6 +216,10 @@ class IndexedCloud(memory.MemoryCloud):
     def open(self, host):
         """Have servers come to it again."""
         self._is_open[self._number[host.uuid]] = True
+
+    def is_open(self, host):
+        """Whether servers may come to it."""
+        return bool(self._is_open[self._number[host.uuid]])
 
     def take_away(self, host, uuid):
         """Take a server away."""
@@ -244,9 +257,8 @@ class IndexedCloud(memory.MemoryCloud):
         return fitting.copy() if fitting is self._is_open else fitting
 
 
-def _ends(host, ends_in_s):
+def _ends(host, ends_in_s, leaving):
     for uuid, server in host.servers.items():
         in_s = ends_in_s(server)
         if in_s is not None:
-            # All of them may be gone, as _at_best has it.
-            yield room.End(in_s, host.allocations.get(uuid, {}), True)
+            yield room.End(in_s, host.allocations[uuid], uuid in leaving)

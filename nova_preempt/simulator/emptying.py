@@ -189,9 +189,12 @@ class Emptying:
             self._patience.is_over(key, reservation.start_at, now, 0,
                                    only_waits=True)
             return self._set(reservation, name, model.EMPTYING)
+        found = len(list(self._servers_on(host)))
         step, is_empty = self._empty(reservation, host, to_start_s)
         self._quiet.pop(key, None)
-        if not (step.notice or step.move or step.blocking or step.waiting):
+        # Who has been promised a place may come, and nothing else changes.
+        if found == len(host.allocations) and not (
+                step.notice or step.move or step.blocking or step.waiting):
             # Nothing has to be done before the first notice.
             self._quiet[key] = (host.generation, max(0.0, step.lead_s))
         if is_empty:

@@ -172,10 +172,10 @@ class Endings:
             self._shelved(victim)
         self._gave_way(decision, victim)
 
-    def ending_for(self, operation: str) -> list[Server]:
-        """Return those that end for this now."""
+    def ending_for_none(self) -> list[Server]:
+        """Return those that end now, for no server in their place."""
         return [victim for decision in self.open.values()
-                if decision.operation == operation
+                if decision.server is None
                 for victim, _ in decision.open.values()]
 
     def budgets(self) -> core_budgets.Budgets | None:
@@ -338,7 +338,8 @@ class Endings:
     # -- what comes between ------------------------------------------------
 
     def left(self, victim: Server) -> None:
-        """A victim is gone before its notice was over: its owner's will."""
+        """Somebody is gone otherwise; it may have been about to give way."""
+        self.ending.pop(victim.boot.id, None)
         decision = self._decision_of(victim)
         if decision is not None:
             self._gave_way(decision, victim)
@@ -374,12 +375,18 @@ class Endings:
         cloud.take_away(server.host, server.boot.id)
         server.host = None
         self._parts.report.mark(server, Kind.QUEUED)
-        for uuid, (victim, _) in decision.open.items():
+        for uuid, (victim, _) in list(decision.open.items()):
             record = victim.host.servers[uuid]
             cloud.put(victim.host, uuid, victim.kind.resources, record)
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
                 self.ending.pop(uuid, None)
+                # So that the end of this notice is nobody's.
+                del decision.open[uuid]
+                # Its time may have come meanwhile.
+                self._parts.events.add(
+                    self._parts.events.now_us, Turn.LOOK, self.expire,
+                    victim, victim.epoch)
                 self._parts.report.note('kept', victim)
         self._release(decision)
 

@@ -147,7 +147,7 @@ class Headroom:
         group = self._group
         missing = group.missing(ahead.freeing(group, (
             {victim.host.uuid: victim.host.allocations[victim.boot.id]}
-            for victim in ends.ending_for(endings.HEADROOM))))
+            for victim in ends.ending_for_none())))
         if not missing:
             self._kept_at = parts.cloud.changes
             return

@@ -26,15 +26,17 @@ from nova_preempt.simulator.setting import Setting
 
 
 def make(parts: Any, setup: Setting, ends: endings.Endings,
-         decide: Callable[[Server], None], fleet: Callable[[], Any]
+         decide: Callable[[Server], None],
+         not_coming: Callable[[Server], None], fleet: Callable[[], Any]
          ) -> tuple[reservations.Reservations, moving.Moves]:
     """Return what grants them, and what moves servers for them.
 
-    For the parameters see emptying.Emptying and moving.Moves.
+    For the parameters see emptying.Emptying, moving.Moves and
+    clearing.Clearing.
     """
     book = reservations.Book(parts, setup)
     moves = moving.Moves(parts, decide, ends.not_wanted)
     parts.report.reserved = book.hold
     return reservations.Reservations(
         parts, book, emptying.Emptying(parts, book, ends, moves, fleet),
-        clearing.Clearing(parts, book, ends).begin), moves
+        clearing.Clearing(parts, book, ends, not_coming).begin), moves

@@ -77,7 +77,7 @@ class Book:
         self._hosts: dict[str, Known] | None = None
         # A reservation that has begun: its hosts; a host: its own servers.
         self._begun: dict[str, int] = {}
-        self._own: dict[tuple[str, str], int] = {}
+        self._own: dict[tuple[str, str], frozenset[str]] = {}
 
     @property
     def hosts(self) -> dict[str, Known]:
@@ -128,13 +128,19 @@ class Book:
 
     def hold(self, server: Server, sign: int) -> None:
         """A server that names a reservation takes its place, or leaves."""
-        key = server.boot.reservation, server.host.name
-        count = self._own.get(key, 0) + sign
-        if count:
-            self._own[key] = count
+        key = uuid, host = server.boot.reservation, server.host.name
+        own = self._own.get(key, frozenset())
+        if sign > 0:
+            reservation = self.opened.get(uuid)
+            # One that has been there before goes on without it.
+            is_own = reservation is not None and host in reservation.held
+            left = own | {server.boot.id} if is_own else own
         else:
+            left = own - {server.boot.id}
+        self._own[key] = left
+        if not left:
             del self._own[key]
-        if count == (sign > 0):
+        if bool(left) != bool(own):
             self._parts.report.level('hosts reserved and used', sign)
 
 
@@ -308,7 +314,9 @@ class Reservations:
         if boot.reservation:
             answer = self._book.view().answer([boot.reservation],
                                               boot.project)
-            return self._parts.cloud.mask(answer.hosts), answer.reason
+            exists = bool(server.tries) or server.moves is not None
+            if not (exists and answer.is_void):
+                return self._parts.cloud.mask(answer.hosts), answer.reason
         if server.moves is not None:
             # Nowhere but elsewhere.
             here = self._parts.cloud.mask([server.moves.host.name])

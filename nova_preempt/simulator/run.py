@@ -98,7 +98,7 @@ class Simulation:
         self._reservations, self._moves = leasing.make(
             self._parts, setting, self._endings, lambda server: self._decide(
                 server, (), (), options.max_attempts),
-            lambda: self._power)
+            self._returns.is_back, lambda: self._power)
         self._power = power.make(
             self._parts, setting, functools.partial(
                 self._decide_again, excluded=(), waited=(),
@@ -170,17 +170,22 @@ class Simulation:
 
     def _begin(self, server: Server, host: str) -> bool:
         """Start one that has waited; whether there is a host for it."""
-        parts = self._parts
-        if not host:
-            self._decide(server, (), (), parts.options.max_attempts)
-            return server.state is not State.ASKED
-        found = parts.cloud.by_name()[host]
+        found = self._parts.cloud.by_name().get(host)
+        if found is not None and self._may_take(found, server):
+            self._place(server, found)
+        else:
+            # As if none had been chosen.
+            self._decide(server, (), (), self._parts.options.max_attempts)
+        return server.state is not State.ASKED
+
+    def _may_take(self, host: memory.MemoryHost, server: Server) -> bool:
+        """Whether Nova would place a server on a host without victims."""
+        cloud = self._parts.cloud
         where, _ = self._reservations.where(server)
-        if not found.has_room(server.kind.request) or (
-                not parts.cloud.is_among(found.uuid, where)):
-            return False
-        self._place(server, found)
-        return True
+        return host.has_room(server.kind.request) and (
+            cloud.is_open(host) and cloud.is_among(host.uuid, where)
+            and not (server.kind.terms is not None
+                     and self._headroom.is_closed(server.kind.resources)))
 
     def _delete(self, event: traces.End) -> None:
         server = self._parts.servers.get(event.id)

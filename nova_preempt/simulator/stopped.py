@@ -37,9 +37,9 @@ class Stopped:
     def keep(self, victim: Server) -> None:
         """One has been stopped: it keeps its disk for a while."""
         parts = self._parts
-        kept = actions.kept(victim.kind.resources, actions.STOP)
-        if kept:
-            parts.cloud.put(victim.host, victim.boot.id, kept)
+        # It is on its host, even if it holds nothing there.
+        parts.cloud.put(victim.host, victim.boot.id, actions.kept(
+            victim.kind.resources, actions.STOP))
         parts.events.add(
             parts.events.now_us + parts.options.stop_retention_s * SECOND,
             Turn.LOOK, self._retention_is_over, victim, victim.epoch)
@@ -56,15 +56,10 @@ class Stopped:
 
     def forget(self, victim: Server) -> None:
         """One is deleted; what it had kept is free."""
-        self._free(victim)
+        self._parts.cloud.take_away(victim.host, victim.boot.id)
         victim.state = State.OVER
         self._parts.report.mark(victim, Kind.ENDED)
         self._parts.forget(victim)
-
-    def _free(self, victim: Server) -> None:
-        uuid = victim.boot.id
-        if uuid in victim.host.allocations:
-            self._parts.cloud.take_away(victim.host, uuid)
 
     def offload(self, victim: Server, done: Callable[..., None],
                 *more: Any) -> None:
@@ -84,7 +79,7 @@ class Stopped:
         if victim.state is State.DELETED:
             self.forget(victim)
         else:
-            self._free(victim)
+            self._parts.cloud.take_away(victim.host, victim.boot.id)
             victim.state = State.SHELVED
             self._parts.report.note('shelved', victim,
                                     host=victim.host.name)

@@ -25,6 +25,7 @@ from nova_preempt.simulator.setting import Options
 from nova_preempt.simulator.setting import Setting
 from nova_preempt.simulator.traces import formats
 from nova_preempt.simulator.traces.model import Scale
+from nova_preempt.simulator.traces.model import TraceError
 
 #: How often a run is begun at most, where who ran it has died.
 MOST_TRIES = 3
@@ -59,13 +60,17 @@ class Job:
 def run(job: Job) -> dict[str, Any]:
     """Return the summary of a run.
 
-    :raises run.SimulationError, TraceError, OSError: of the trace
+    :raises TraceError, OSError: of the trace
     """
     from nova_preempt.simulator import run as simulations
 
     simulation = simulations.Simulation(job.setting, job.options, job.seed)
     trace = formats.Trace(job.trace_format, job.paths, job.scale, job.sort)
-    return simulation.run(trace, job.until_us)
+    try:
+        return simulation.run(trace, job.until_us)
+    except simulations.SimulationError as exc:
+        msg = f'{job.paths[0]}: {exc}'
+        raise TraceError(msg) from None
 
 
 def in_processes(jobs: Sequence[Job], count: int

@@ -23,12 +23,12 @@ import datetime
 from typing import Any
 
 from nova_preempt.core import capacity
-from nova_preempt.core import expiry
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places as core_places
+from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import leases
@@ -37,6 +37,9 @@ from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 from nova_preempt.simulator.setting import Backlog
+
+#: In these Nova's record of a server says that it is in the middle of nothing.
+_ABLE = frozenset((State.RUNNING, State.NOTICE))
 
 
 class Waiting:
@@ -56,6 +59,8 @@ class Waiting:
         self._backlog = backlog
         self._start = start
         self._places = places
+        self._stays = Stays(parts.options.maximum_runtime_s,
+                            parts.options.policy.notice)
         # In order of their requests.
         self._waiting: dict[str, tuple[Server, model.Request]] = {}
         self._started: dict[str, Server] = {}
@@ -107,10 +112,11 @@ class Waiting:
         places = self._places()
         rooms = self._parts.cloud.rooms(
             *(() if places is None else (places.free_s,)),
-            ends_in_s=self._ends_in_s)
+            ends_in_s=self._ends_in_s, may_end=self._may_end)
         decided = passing.decide(
             ranked, rooms, now, self._backlog.passes,
-            planner=self._backlog.planner, places=places)
+            planner=self._backlog.planner, places=places,
+            stays=self._stays)
         for start in decided.starts:
             self._place(start, now)
         if self._waiting:
@@ -118,13 +124,17 @@ class Waiting:
 
     def _ends_in_s(self, record: Record) -> int | None:
         parts = self._parts
-        limit_s = expiry.limit_s(record.maximum_runtime_s,
-                                 parts.options.maximum_runtime_s)
-        # Most have none.
-        return expiry.left_s(
-            record, limit_s, parts.options.policy.action(record),
-            parts.events.now_us - parts.servers[record.uuid].launched_us
-        ) if limit_s else None
+        return self._stays.left_s(
+            record, parts.options.policy.action, lambda record:
+            parts.events.now_us - parts.servers[record.uuid].launched_us)
+
+    def _may_end(self, record: Record) -> bool:
+        """Whether it may give way now, and does not already."""
+        parts = self._parts
+        return (parts.options.enabled
+                and parts.servers[record.uuid].state in _ABLE
+                and parts.options.policy.may_give_way(
+                    record, servers.at(parts.events.now_us)))
 
     def _place(self, start: passing.Start, now: datetime.datetime) -> None:
         server, request = self._waiting.pop(start.uuid)

@@ -175,6 +175,9 @@ class TestGpus(TreeTestCase):
         # What is kept free is not for preemptible servers.
         server = self.boot('more', self.spot_flavors()[1])
         self.wait_failed(server)
+        chance, = questions.placement_chances(context, flavors[:1],
+                                              self.api.project_id)
+        self.assertEqual((0, 8), (chance['preemptible'], chance['normal']))
 
     def test_verify(self):
         """It looks below compute nodes, too."""
@@ -305,10 +308,10 @@ class TestPCIDevices(PCITestCase):
             explained['outcome'], [victim['server_uuid'] for victim in
                                    explained['victims']]))
         self.flags(group='pci', alias=[])
-        with self.assertRaises(messaging.ExpectedException) as caught:
-            questions.explain(context, self.normal[1], self.api.project_id,
-                              'user')
-        self.assertRegex(str(caught.exception.exc_info[1]),
+        caught = self.assertRaises(
+            messaging.ExpectedException, questions.explain, context,
+            self.normal[1], self.api.project_id, 'user')
+        self.assertRegex(str(caught.exc_info[1]),
                          'which devices flavor normal-pci-1 asks for')
         self.flags(group='pci', alias=[ALIAS])
 

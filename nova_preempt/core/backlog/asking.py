@@ -146,6 +146,30 @@ def check_ladder(
             )
 
 
+def check_change(request: model.Request, values: Mapping[str, Any]) -> None:
+    """Refuse to change what a ladder has decided.
+
+    How many servers it is, and on which hosts, is settled with the request.
+
+    :param values: those that are new, by name
+    :raises Refused:
+    """
+    if not values.keys() & {"priorities", "count", "least_count"}:
+        return
+    before = request.priorities
+    priorities = values.get("priorities", before)
+    check_ladder(request.ladder, priorities, values, {})
+    if not request.ladder or before is None:
+        return
+    for name in ("redundancy", "reputation"):
+        now = getattr(before, name)
+        if getattr(priorities, name) != now:
+            raise Refused(
+                f"priorities.{name}",
+                f"with a ladder it cannot be changed, and is {now}",
+            )
+
+
 def check_group(ladder: str, body: Mapping[str, Any]) -> None:
     """Refuse a server group where the request has one of its own.
 

@@ -24,6 +24,9 @@ from nova_preempt.core.model import Resources
 #: Fewer starts than these say nothing about the next one.
 LEAST_STARTS = 5
 
+#: Longer than this, in seconds, is no estimate: a hundred years.
+MOST_S = 100 * 365 * 86400
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pace:
@@ -48,7 +51,8 @@ class Pace:
         """Return how long it takes to place so much; None: nobody knows.
 
         It is unknown where little or nothing was placed, or nothing of a
-        class that is asked for. The slowest class counts, rounded up.
+        class that is asked for, and where it would be longer than MOST_S. The
+        slowest class counts, rounded up.
 
         :param ahead: what is asked for until its turn, itself included
         """
@@ -62,7 +66,7 @@ class Pace:
             if placed <= 0:
                 return None
             longest = max(longest, -(-amount * self.window_s // placed))
-        return longest
+        return longest if longest <= MOST_S else None
 
 
 def to_s(at: datetime.datetime | None, now: datetime.datetime) -> int:

@@ -53,11 +53,7 @@ class Group:
 
 def hints(request: model.Request) -> Mapping[str, object]:
     """Return the scheduler hints that the user gave."""
-    for name in places.HINTS:
-        found = request.body.get(name)
-        if isinstance(found, Mapping) and found:
-            return found
-    return {}
+    return places.hints(request.body)
 
 
 def named(request: model.Request) -> str:

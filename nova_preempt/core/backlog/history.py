@@ -243,17 +243,26 @@ def kinds(changes: Iterable[model.Change]) -> Iterator[clocks.Kind]:
 def clocks_of(history: History) -> clocks.Clocks:
     """Return the clocks of a request: how long it ran, waited, and started.
 
-    As of its last change; from then on the clock of its state counts.
+    As of its last change; from then on the clock of its state counts. A try
+    that was over at once is none: of one instant the clocks, which know no
+    order of events, would take it for the last.
     """
     first = _first(history)
-    return clocks.Clocks(
-        clocks.Event(
-            microseconds(max(change.at, first)), kind
-        )
-        for change, kind in zip(
-            history.changes, kinds(history.changes), strict=True
-        )
-    )
+    told: list[clocks.Event] = []
+    for change, kind in zip(
+        history.changes, kinds(history.changes), strict=True
+    ):
+        event = clocks.Event(microseconds(max(change.at, first)), kind)
+        if (
+            len(told) > 1
+            and told[-1] == clocks.Event(
+                event.at_us, clocks.Kind.ALLOCATING)
+            and told[-2].kind is kind
+        ):
+            told.pop()
+        else:
+            told.append(event)
+    return clocks.Clocks(told)
 
 
 def _spans(

@@ -26,6 +26,8 @@ from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
@@ -39,14 +41,17 @@ class Ledger:
     :param rooms: those of all hosts
     :param lead_s: for how long a server of a flavor has to have its host
         before that is reserved for others
+    :param stays: for how long servers keep their places
     """
 
     def __init__(
         self,
         rooms: Iterable[Room],
         lead_s: Callable[[model.Alternative], float] = lambda _: 0,
+        stays: Stays = AS_FLAVORS_SAY,
     ) -> None:
         self._lead_s = lead_s
+        self._stays = stays
         self._rooms = sorted(rooms, key=lambda room: room.host)
         self._number = {
             room.host: number for number, room in enumerate(self._rooms)
@@ -56,6 +61,8 @@ class Ledger:
         # Held for one that is to start there once that is possible: when that
         # is, None if nobody knows, and how much.
         self._held: dict[int, tuple[int | None, Resources]] = {}
+        # The affinity groups that a host is held for.
+        self._kept: set[str] = set()
         self._next: dict[tuple[Kind, str], int] = {}
         # How many find room at most, where fewer than were asked for did.
         self._bounds: dict[tuple[Kind, str], int] = {}
@@ -65,11 +72,12 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """Return another that has the same left."""
-        other = Ledger(self._rooms, self._lead_s)
+        other = Ledger(self._rooms, self._lead_s, self._stays)
         # Amounts of a host are replaced, and never changed.
         other._free = list(self._free)
         other._reclaimable = list(self._reclaimable)
         other._held = dict(self._held)
+        other._kept = set(self._kept)
         other._bounds = dict(self._bounds)
         other._seats = self._seats.copy()
         return other
@@ -194,13 +202,16 @@ class Ledger:
 
         Those that are nearest to having room for one; several servers are on
         a host only where there are fewer hosts. Who is known to have ended by
-        then may still start there. None is kept for a group that may not have
-        as many servers on them, whoever ends.
+        then may still start there. None is kept where not all that are open
+        to them have room for as many, whoever ends, or as many of their group,
+        nor a second one for an affinity group.
 
         :returns: how many hosts are kept; in how many seconds all can start,
             None if nobody knows
         """
         if group is not None and group.policy == groups.AFFINITY:
+            if group.uuid in self._kept:
+                return 0, None
             # One host for all of them.
             alternative, count = _several(alternative, count), 1
         most = {
@@ -212,7 +223,7 @@ class Ledger:
             for number, room in enumerate(self._rooms)
             if self._is_open(number, alternative)
         }
-        if group is not None and count > sum(most.values()):
+        if count > sum(most.values()):
             return 0, None
         found = _spread(count, {
             number: most[number]
@@ -227,6 +238,8 @@ class Ledger:
             in_s = self._settled_s(number, wanted)
             self._held[number] = in_s, wanted.resources
             times.append(in_s)
+        if group is not None and group.policy == groups.AFFINITY and times:
+            self._kept.add(group.uuid)
         # What was found to have room may be what is held now.
         self._next.clear()
         known = [in_s for in_s in times if in_s is not None]
@@ -234,13 +247,20 @@ class Ledger:
         return len(times), max(known, default=0) if is_known else None
 
     def is_ever(
-        self, alternative: model.Alternative, least: int, group: Group
+        self,
+        alternative: model.Alternative,
+        least: int,
+        group: Group | None = None,
     ) -> bool:
-        """Whether so many of a group would find room if hosts were empty.
+        """Whether so many would find room if hosts were empty.
 
         Its own servers may leave an anti-affinity group; where those of an
         affinity group are is its host. One that is not in use may be large.
+
+        :param group: they are of it
         """
+        if group is None:
+            return self._most_ever(alternative, sys.maxsize) >= least
         if group.policy == groups.ANTI_AFFINITY:
             return self._most_ever(alternative, group.most) >= least
         if group.elsewhere:
@@ -265,7 +285,8 @@ class Ledger:
             if room.is_large_enough(alternative):
                 ever = True
             if not self._is_open(number, alternative):
-                reserved += 1
+                # Of its own reservation those are none that others leave.
+                reserved += alternative.hosts is None
                 continue
             lack = self._lack(number, alternative)
             for name in lack:
@@ -343,9 +364,7 @@ class Ledger:
         left = self._view(number, alternative)
         if number in self._held:
             in_s, kept = self._held[number]
-            # 0: for as long as it likes.
-            run_s = alternative.run_s or math.inf
-            if in_s is None or run_s > in_s:
+            if in_s is None or self._stays.of(alternative) > in_s:
                 left = capacity.less(left, kept)
         times = min(
             (

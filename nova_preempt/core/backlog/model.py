@@ -57,11 +57,12 @@ UNPLACED = "unplaced"  # Nova found no host; it is deleted, and does not count
 class Alternative:
     """A flavor that would do, as it was when the request was made.
 
-    ``run_s`` is how long a server of it runs at most, if that is known.
-    ``required`` and ``forbidden`` are traits of the host. ``minimum_run_s``
-    and ``notice_s`` are what it promises, and asks for, where it is
-    preemptible. ``hosts`` are those to which a reservation leads, None where
-    none is named. ``class_name`` is that of its servers, '' for none.
+    ``run_s`` is how long a server of it runs at most, None if it does not
+    say, and ``minimum_run_s`` and ``notice_s`` are what it promises, and asks
+    for, where it is preemptible. ``required`` and ``forbidden`` are traits of
+    the host. ``hosts`` are those to which a reservation leads, None where
+    none is named, ``own_hosts`` the same with those that others are still on.
+    ``class_name`` is that of its servers, '' for none.
     """
 
     flavor_id: str
@@ -75,6 +76,7 @@ class Alternative:
     notice_s: int | None = None
     hosts: frozenset[str] | None = None
     class_name: str = ""
+    own_hosts: frozenset[str] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
 from nova_preempt.core.backlog.servers import OnTheirWay
+from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.stays import Stays
 
 # Why a request waits.
 ROOM = "room"  # no host has room now
@@ -125,6 +127,7 @@ def decide(
     on_their_way: Iterable[OnTheirWay] = (),
     places: Places | None = None,
     known_groups: Mapping[str, groups.Group] | None = None,
+    stays: Stays = AS_FLAVORS_SAY,
 ) -> Pass:
     """Decide who starts.
 
@@ -140,8 +143,10 @@ def decide(
     :param places: what reservations say; without it there are none
     :param known_groups: by groups.key(); who is in another one is left to
         Nova, as far as that is concerned
+    :param stays: for how long servers keep their places
     """
-    ledger = Ledger(rooms, places.lead_s) if places else Ledger(rooms)
+    ledger = Ledger(
+        rooms, places.lead_s if places else lambda _: 0, stays)
     known = known_groups or {}
     for alternative, count, hosts, key in on_their_way:
         ledger.expect(alternative, count, hosts, known.get(key))
@@ -153,14 +158,16 @@ def decide(
         waits_for = one.look(request)
         if waits_for is None:
             continue
-        missing = model.missing(request)
-        for name, amount in request.alternatives[0].resources.items():
-            ahead[name] = ahead.get(name, 0) + amount * missing
+        # Who never starts is not before anybody.
+        is_never = waits_for["code"] in (NO_HOST, TOO_LARGE)
+        if not is_never:
+            missing = model.missing(request)
+            for name, amount in request.alternatives[0].resources.items():
+                ahead[name] = ahead.get(name, 0) + amount * missing
         notes[request.uuid] = Note(
             len(notes) + 1,
             waits_for,
-            None if waits_for["code"] in (NO_HOST, TOO_LARGE)
-            else estimate_s(request, ahead, now, pace),
+            None if is_never else estimate_s(request, ahead, now, pace),
         )
     return Pass(tuple(one.starts), notes, tuple(one.held))
 
@@ -222,7 +229,10 @@ class _Pass:
             return {"code": GROUP, "text": groups.ASTRAY}
         start = self._find(request, group)
         if start is None:
-            return self._has_no_room(request, group)
+            waits_for = self._has_no_room(request, group)
+            if not (self._places and self._places.answer(request)):
+                return waits_for
+            return {**waits_for, "text": waits_for["text"] + _RESERVED}
         started = self._of_project.get(request.project_id, 0)
         if (
             len(self.starts) >= self._options.most_starts
@@ -263,7 +273,9 @@ class _Pass:
         if not answer:
             return found
         return tuple(
-            dataclasses.replace(item, hosts=answer.hosts) for item in found
+            dataclasses.replace(
+                item, hosts=answer.hosts, own_hosts=answer.own_hosts)
+            for item in found
         )
 
     def _find(
@@ -340,7 +352,7 @@ class _Pass:
                 "text": "No host that is in use would have room for it if it "
                 "were empty.",
             }
-        if group is not None and self._is_never_placed(request, group):
+        if not self._ever(request, group):
             return self._is_too_large(group)
         text = "No host has room for one of its servers now."
         if not lack.amounts:
@@ -358,7 +370,7 @@ class _Pass:
         self, request: model.Request, group: groups.Group
     ) -> Mapping[str, Any]:
         """Say why it waits where there is room, which others may have."""
-        if self._is_never_placed(request, group):
+        if not self._ever(request, group):
             return self._is_too_large(group)
         text = groups.why(
             group,
@@ -368,19 +380,23 @@ class _Pass:
         )
         return {"code": GROUP, "text": text + self._hold(request, group)}
 
-    def _is_never_placed(
-        self, request: model.Request, group: groups.Group
-    ) -> bool:
-        """Whether its group keeps it off what would have room if empty."""
-        return not any(
-            self._ledger.is_ever(item, model.least(request), group)
-            for item in self._alternatives(request)
-        )
+    def _ever(
+        self, request: model.Request, group: groups.Group | None
+    ) -> list[model.Alternative]:
+        """Return its flavors of which enough would find room on empty hosts.
 
-    def _is_too_large(self, group: groups.Group) -> Mapping[str, Any]:
+        As many as have to start together, where its group lets them.
+        """
+        return [
+            item for item in self._alternatives(request)
+            if self._ledger.is_ever(item, model.least(request), group)
+        ]
+
+    def _is_too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
         return {
             "code": TOO_LARGE,
-            "text": groups.too_large(group, self._ledger.is_settled(group)),
+            "text": _TOO_MANY if group is None else groups.too_large(
+                group, self._ledger.is_settled(group)),
         }
 
     def _hold(
@@ -388,11 +404,12 @@ class _Pass:
     ) -> str:
         """Keep hosts for it, if it has waited for long, and say so.
 
-        For the first of its flavors that there are any for.
+        For the first of its flavors that there are any for, and that it
+        could start in.
         """
         if not self._is_to_hold(request):
             return ""
-        for wanted in self._alternatives(request):
+        for wanted in self._ever(request, group):
             kept, in_s = self._ledger.hold(
                 wanted, model.least(request), group)
             if kept:
@@ -424,4 +441,9 @@ class _Pass:
         )
 
 
+_TOO_MANY = (
+    "The hosts that are in use would have room for fewer of its servers than "
+    "have to start together if they were empty."
+)
+_RESERVED = " It goes to hosts of its reservation alone."
 _TURN = {"code": TURN, "text": "Others are started first in this pass."}

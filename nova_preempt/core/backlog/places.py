@@ -49,6 +49,15 @@ class Places:
         return self.view.answer(ids, request.project_id) if ids else None
 
 
+def hints(body: Mapping[str, Any]) -> Mapping[str, object]:
+    """Return the scheduler hints in Nova's body."""
+    for name in HINTS:
+        found = body.get(name)
+        if isinstance(found, Mapping) and found:
+            return found
+    return {}
+
+
 def reservations(body: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the ids of the reservations that Nova's body names."""
     for name in HINTS:

@@ -34,7 +34,7 @@ from nova_preempt.core.reservation import leases
 class End:
     """A server that is known to end.
 
-    :param in_s: before its notice
+    :param in_s: after its notice
     :param reclaimable: whether who preempts may have its room before
     """
 
@@ -72,8 +72,12 @@ class Room:
     members: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def is_for(self, alternative: model.Alternative) -> bool:
-        """Whether it has, and lacks, the traits that are asked for."""
-        return self.traits.issuperset(
+        """Whether it has, and lacks, the traits that are asked for.
+
+        And is of the reservation that is named, if one is.
+        """
+        own = alternative.own_hosts
+        return (own is None or self.host in own) and self.traits.issuperset(
             alternative.required
         ) and self.traits.isdisjoint(alternative.forbidden)
 
@@ -100,7 +104,8 @@ class Lack:
     :param amounts: what the host lacks that is nearest to having room
     :param hosts: how many hosts lack each of the classes
     :param ever: whether an empty host would have room
-    :param suited: how many hosts have the traits that are asked for
+    :param suited: how many hosts have the traits that are asked for, and are
+        of the reservation that is named
     :param reserved: how many of them are for others
     """
 
@@ -135,6 +140,7 @@ Kind = tuple[
     int,
     int | None,
     frozenset[str] | None,
+    frozenset[str] | None,
 ]
 
 
@@ -149,4 +155,5 @@ def kind(alternative: model.Alternative) -> Kind:
         alternative.minimum_run_s,
         alternative.notice_s,
         alternative.hosts,
+        alternative.own_hosts,
     )

@@ -148,8 +148,14 @@ def _told(action: Action, before: Kind | None) -> Iterator[Event]:
 def _run(
     action: Action, placed_us: int | None, failing: Kind
 ) -> Iterator[Event]:
-    """Tell of an attempt to run; where it has failed nobody tries on."""
-    if placed_us is not None:
+    """Tell of an attempt to run; where it has failed nobody tries on.
+
+    One that has failed at once is none: of one instant the clocks would take
+    what comes later in their round for the last.
+    """
+    if placed_us is not None and not (
+        action.failed and action.done_us == placed_us
+    ):
         yield Event(placed_us, Kind.ALLOCATING)
     if action.done_us is not None:
         kind = failing if action.failed else Kind.RUNNING

@@ -27,6 +27,10 @@ from typing import Any
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import model
 
+#: Between two looks at all hosts there is less, in seconds, unless something
+#: is wrong.
+PASS_S = 60
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Brake:
@@ -57,6 +61,20 @@ class Brake:
         return ""
 
 
+def is_too_long_ago(
+    looked_s: float | None, now_s: float, grace_s: float
+) -> bool:
+    """Whether what was seen of hosts then says nothing about now.
+
+    Another engine has acted since, nobody did, or the clock was set: a host
+    may have been up in between.
+
+    :param looked_s: when it was looked last, None if never
+    :param grace_s: how long a host may be down
+    """
+    return looked_s is None or not 0 <= now_s - looked_s <= grace_s + PASS_S
+
+
 def down_since(
     before: Mapping[str, float],
     down: Collection[str],
@@ -69,7 +87,8 @@ def down_since(
     What was seen while the brake was on says nothing: afterwards each host
     has its full time again to come back.
 
-    :param before: what this returned the last time
+    :param before: what this returned the last time, nothing if that is too
+        long ago
     """
     return {
         name: now_s if braked else before.get(name, now_s) for name in down

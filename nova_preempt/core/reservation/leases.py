@@ -272,6 +272,7 @@ class Answer:
     """Where a request that names reservations may go.
 
     :ivar hosts: the names of the nodes
+    :ivar own_hosts: the same with those that others are still on
     :ivar reason: why it may go nowhere, "" if it may
     :ivar known: whether that is for certain
     """
@@ -279,6 +280,16 @@ class Answer:
     hosts: frozenset[str] = frozenset()
     reason: str = ""
     known: bool = True
+    own_hosts: frozenset[str] = frozenset()
+
+    @property
+    def is_void(self) -> bool:
+        """Whether a server that exists already goes where any other may.
+
+        It cannot get rid of the reservations that it names, though they are
+        over, or were never there.
+        """
+        return self.known and bool(self.reason)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -352,6 +363,7 @@ class LeaseView:
                 known=False,
             )
         hosts: frozenset[str] = frozenset()
+        own: frozenset[str] = frozenset()
         for lease_id in lease_ids:
             lease = self.leases.get(lease_id)
             # NOTE: the same words for both, or an id could be guessed.
@@ -363,8 +375,9 @@ class LeaseView:
             reason = self._refusal(lease)
             if reason:
                 return Answer(reason=reason)
+            own |= lease.hosts
             hosts |= lease.hosts - lease.unready
-        return Answer(hosts)
+        return Answer(hosts, own_hosts=own)
 
     def _refusal(self, lease: Lease) -> str:
         if lease.status == ENDED or lease.end_s <= self.now_s:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 import datetime
+import itertools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.headroom import Group
@@ -29,7 +30,8 @@ from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.core.victims import cheapest_victims
 
-#: No more servers than this are chosen from, the cheapest first.
+#: No more servers than this are chosen from for what is missing of a class,
+#: the cheapest first.
 MOST = 200
 
 
@@ -46,8 +48,9 @@ def choose(
 
     The cost is what is told of it, see Policy.told_us().
 
-    The cheapest that free enough of what is missing, by class; all that help
-    if none do.
+    The cheapest that free what is missing, by class, or as much of it as can
+    be freed: what nobody would give up is no reason for others to end. All
+    that help where budgets do not allow as many.
 
     :param missing: of group.missing()
     :param servers: the preemptible ones, on whatever host
@@ -74,32 +77,46 @@ def choose(
                 policy.cost_us(server, capacity.by_class(held), now),
             )
         )
-    candidates.sort(key=lambda each: (each.cost, each.uuid))
-    del candidates[MOST:]
+    candidates = _cheapest(candidates, missing)
+    freed = capacity.total(each.resources for each in candidates)
+    wanted = {
+        name: min(amount, freed[name])
+        for name, amount in missing.items()
+        if freed.get(name)
+    }
+    if not wanted:
+        return []
     found = cheapest_victims(
         candidates,
-        missing,
-        capacity={name: group.capacity(name) for name in missing},
+        wanted,
+        capacity={name: group.capacity(name) for name in wanted},
         caps=budgets.caps(able[each.uuid] for each in candidates)
         if budgets
         else (),
     )
-    chosen = (
-        found.victims
-        if found is not None
-        else [
-            each
-            for each in candidates
-            if any(map(each.resources.get, missing))
-        ]
-    )
+    chosen = candidates if found is None else found.victims
     return [(able[each.uuid], policy.told_us(each.cost)) for each in chosen]
+
+
+def _cheapest(
+    candidates: Iterable[Candidate], missing: Resources
+) -> list[Candidate]:
+    """Return the cheapest of those that free something of what is missing."""
+    ordered = sorted(candidates, key=lambda each: (each.cost, each.uuid))
+    some = {
+        each.uuid: each
+        for name in missing
+        for each in itertools.islice(
+            (each for each in ordered if each.resources.get(name)), MOST
+        )
+    }
+    return sorted(some.values(), key=lambda each: (each.cost, each.uuid))
 
 
 def freeing(
     group: Group, allocations: Iterable[Mapping[str, Resources]]
 ) -> dict[str, int]:
-    """Return what those who end for it already will free, by class.
+    """Return what those who end already, for no server, will free, by class.
 
     :param allocations: {uuid of a provider: {class: amount}} of each
     """

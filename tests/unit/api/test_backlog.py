@@ -275,15 +275,37 @@ class TestRefused(BacklogTestCase):
         self.assertTrue(kept.apart)
         self.assertNotIn('flavorRef', kept.body['server'])
 
+    def test_preemptible_by_a_hint(self):
+        """Where the operator allows that, as of any server."""
+        def kinds(value, flavor='f1', name='os:scheduler_hints', **values):
+            body = {**self.body(flavorRef=flavor),
+                    name: {'preemptible': value}}
+            found = self.post(PATH, {'request': {'body': body, **values}},
+                              'u:p', 201)['request']
+            return [each['preemptible'] for each in found['flavors']]
+
+        self.assertEqual([False], kinds('true'))
+        self.conf.set_override('allow_hint', True, 'preemption')
+        self.assertEqual([True], kinds('true'))
+        self.assertEqual([True], kinds(
+            True, name='OS-SCH-HNT:scheduler_hints', **{'class': 'gold'}))
+        self.assertEqual([False], kinds('false'))
+        self.assertEqual([True], kinds('false', 'f2'))
+
     def test_what_follows_from_priorities_is_not_changed(self):
         uuid = self.create(server={'flavorRef': None}, ladder='web',
                            priorities={'redundancy': 2})['id']
         for values, text in (
                 ({'count': 5}, "count': with a ladder it follows"),
                 ({'least_count': 1}, "least_count': with a ladder"),
-                ({'priorities': None}, "ladder': it needs priorities")):
+                ({'priorities': None}, "ladder': it needs priorities"),
+                ({'priorities': {'cores': 3}},
+                 "priorities.redundancy': with a ladder it cannot be"),
+                ({'priorities': {'redundancy': 2, 'reputation': 3}},
+                 "priorities.reputation': with a ladder")):
             self.assertIn(text, self.change(uuid, code=400, **values))
-        self.change(uuid, name='other', priorities={'cores': 3})
+        self.change(uuid, name='other',
+                    priorities={'cores': 3, 'time': 2, 'redundancy': 2})
 
     def test_ladders_that_are_none(self):
         server = {'flavorRef': None}

@@ -11,6 +11,8 @@
 # under the License.
 """Hosts, properties and limits, as administrators and users see them."""
 
+from unittest import mock
+
 from nova_preempt.api import reservation_schemas
 from nova_preempt.db import reservable
 from nova_preempt.reservation import limits
@@ -127,6 +129,17 @@ class TestHosts(ReservableTestCase):
         self.assertEqual(
             host['extra'],
             self.get('/v1/hosts/host1', ADMIN)['host']['extra'])
+
+    def test_two_who_set_extra_properties_at_once(self):
+        write = reservable.set_host
+
+        def somebody_is_faster(database, host, **values):
+            write(database, host, extra={'rack': 'r1'})
+            return write(database, host, **values)
+
+        with mock.patch.object(reservable, 'set_host', somebody_is_faster):
+            host = self.change(extra={'u': 4})
+        self.assertEqual({'rack': 'r1', 'u': 4}, host['extra'])
 
     def test_refusals(self):
         for values in ({}, {'name': 'x'}, {'reservable': 'yes'},

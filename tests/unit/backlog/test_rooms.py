@@ -17,10 +17,12 @@ from types import SimpleNamespace
 import unittest
 
 from nova_preempt.backlog import rooms
+from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core.backlog import room
 from nova_preempt.core.scheduling import policy
+from nova_preempt.db import pauses
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -34,22 +36,32 @@ def server(uuid, maximum_runtime_s=None, **values):
 
 class TestRooms(unittest.TestCase):
 
-    def find(self, *servers, of_all_s=0):
+    def find(self, *servers, of_all_s=0, actions=('shelve', 'delete'),
+             disk_gb=0, paused='', **options):
+        inventories, each = {'VCPU': model.Inventory(8)}, {'VCPU': 2}
+        if disk_gb:
+            inventories['DISK_GB'] = model.Inventory(100)
+            each['DISK_GB'] = disk_gb
         providers = [
-            model.Provider('root', 1, {'VCPU': model.Inventory(8)}, {
-                item.uuid: {'VCPU': 2} for item in servers}),
+            model.Provider('root', 1, inventories, {
+                item.uuid: each for item in servers}),
             model.Provider('part', 1, {'VGPU': model.Inventory(4)}, {
                 servers[0].uuid: {'VGPU': 1}}, parent_uuid='root')]
         host = SimpleNamespace(name='h', properties={'traits': ['T']})
         known = SimpleNamespace(
             policy=lambda: policy.Policy(
-                eligibility.Rules(), ('shelve', 'delete'), None),
+                eligibility.Rules(), actions, None),
             servers=SimpleNamespace(by_node=lambda: {
                 'h': {item.uuid: item for item in servers}}))
         (found,) = rooms.Rooms(
-            SimpleNamespace(maximum_runtime_s=of_all_s),
+            SimpleNamespace(**{
+                'maximum_runtime_s': of_all_s, 'notice_s': 0,
+                'minimum_notice_s': 0, 'maximum_notice_s': 300,
+                'enabled': True, 'preempting_operations': OPERATIONS,
+                **options}),
             SimpleNamespace(rooms=lambda: [(host, providers)]),
-            known, lambda: NOW).all()
+            known, lambda: NOW, SimpleNamespace(why={
+                pauses.PREEMPTION: paused}.get)).all()
         return found
 
     def test_the_whole_tree_counts(self):
@@ -69,6 +81,33 @@ class TestRooms(unittest.TestCase):
              room.End(0, {'VCPU': 2}, reclaimable=False)), found.ends)
         found = self.find(server('a'), server('b', 0), of_all_s=50)
         self.assertEqual([10], [end.in_s for end in found.ends])
+
+    def test_the_notice_is_waited_for(self):
+        found = self.find(server('a', 100), server('b', 100, notice_s=10),
+                          server('c', 100, notice_s=900), notice_s=30)
+        self.assertEqual([90, 70, 360], [end.in_s for end in found.ends])
+
+    def test_while_nobody_may_end_for_others(self):
+        for values in ({'paused': 'a ticket'}, {'enabled': False},
+                       {'preempting_operations': ['unshelve']}):
+            found = self.find(server('a'), server('b', 100), **values)
+            self.assertEqual(found.free, found.reclaimable)
+            # At its maximum run time it does, unless all is paused.
+            self.assertEqual([] if 'paused' in values else [
+                room.End(60, {'VCPU': 2})], list(found.ends))
+
+    def test_who_is_stopped_keeps_its_disk(self):
+        for action, left in (('stop', {}), ('delete', {
+                'DISK_GB': 10, 'VGPU': 1})):
+            item = server('a', 100, action=action)
+            found = self.find(item, actions=('delete', 'stop'), disk_gb=10)
+            self.assertEqual({'VCPU': 6, 'DISK_GB': 90, 'VGPU': 3},
+                             found.free)
+            self.assertEqual(
+                {'VCPU': 8, 'DISK_GB': 90 + left.get('DISK_GB', 0),
+                 'VGPU': 3 + left.get('VGPU', 0)}, found.reclaimable)
+            self.assertEqual([room.End(60, {'VCPU': 2, **left}, True)],
+                             list(found.ends))
 
     def test_who_would_not_come_back_is_not(self):
         item = server('a', 100, class_name='gold', action='delete')

@@ -125,6 +125,15 @@ class TestReturning(unittest.TestCase):
             self.assertEqual(['a'], self.returning.choose(
                 {'a': ONE, 'b': {'VCPU': 1, 'DISK_GB': 0}}, 2))
 
+    def test_one_whose_needs_nobody_knows(self):
+        """Placement does not answer what is asked of nothing."""
+        self.add('a', 'gold')
+        self.add('b', 'gold')
+        self.placement.get_room.side_effect = lambda wanted: (
+            self.room if wanted else {})
+        self.assertEqual(['a'], self.returning.choose({'a': {}, 'b': ONE}, 2))
+        self.assertEqual(['a'], self.returning.choose({'a': {}}, 2))
+
     def test_what_is_kept_free_is_not_given_to_others(self):
         self.add('a', 'gold', ago_s=9000)
         self.add('b', 'bronze')
@@ -132,6 +141,9 @@ class TestReturning(unittest.TestCase):
         self.headroom.has_room.side_effect = lambda wanted: wanted == ONE
         self.assertEqual(['b'], self.returning.choose(
             {'a': {'VCPU': 2}, 'b': ONE}, 1))
+        # Nor by a pass in which others may end: it is only asked for as well.
+        self.assertEqual(['a', 'b'], self.returning.choose(
+            {'a': {'VCPU': 2}, 'b': ONE}, 2))
 
     def test_others_end_once_a_period(self):
         self.full()

@@ -55,3 +55,25 @@ class TestPost(unittest.TestCase):
                     self.post(code, text)
                 self.assertEqual(is_room,
                                  caught.exception.is_for_want_of_room)
+
+
+class TestRoom(unittest.TestCase):
+
+    def room(self, code, body=None):
+        client = mock.Mock()
+        client.get.return_value = mock.Mock(
+            status_code=code, text='', **{'json.return_value': body})
+        return placement.Placement(lambda: client).get_room({'CUSTOM_X': 1})
+
+    def test_on_hosts(self):
+        self.assertEqual({'root': {'CUSTOM_X': 3}}, self.room(200, {
+            'provider_summaries': {'below': {
+                'root_provider_uuid': 'root', 'resources': {
+                    'CUSTOM_X': {'capacity': 4, 'used': 1}}}}}))
+
+    def test_of_a_class_that_there_is_no_more(self):
+        """Placement answers 400: nobody has room for that."""
+        self.assertEqual({}, self.room(400))
+
+    def test_it_is_away(self):
+        self.assertRaises(placement.PlacementError, self.room, 503)

@@ -12,6 +12,7 @@
 """What is remembered of providers, and for how long."""
 
 import unittest
+from unittest import mock
 
 from nova_preempt.cloud import placement
 from nova_preempt.cloud import providers
@@ -115,6 +116,32 @@ class TestProviderCache(unittest.TestCase):
         self.cache.changed('a')
         self.cache.left(['node b'])
         self.assertEqual({'a': False, 'b': False}, self.look())
+
+    def test_left_while_it_is_read(self):
+        """What was on its way may have been written down before that."""
+        real = self.placement.get_provider_state
+
+        def answer(uuid, known):
+            state = real(uuid, known)
+            self.cache.left([f'node {uuid}'])
+            return state
+
+        self.look()
+        with mock.patch.object(self.placement, 'get_provider_state', answer):
+            self.cache.read('a')
+        self.assertEqual({'a': False, 'b': True}, self.look())
+        self.cache.read('a')
+        self.assertEqual({'a': True, 'b': True}, self.look())
+
+    def test_left_where_nobody_was_before(self):
+        """The background has not come to that host yet."""
+        self.cache = providers.ProviderCache(self.placement,
+                                             lambda: self.now)
+        self.look()
+        self.cache.read('a')
+        self.assertTrue(self.look()['a'])
+        self.cache.left(['node a'])
+        self.assertFalse(self.look()['a'])
 
     def test_read_again_before_it_is_too_old(self):
         self.now = providers.REREAD_S + 1

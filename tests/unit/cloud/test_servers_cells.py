@@ -88,7 +88,10 @@ class TestUnreadableCells(unittest.TestCase):
         with self.assertLogs(cells.__name__, 'ERROR'):
             self.view.refresh()
         self.assertEqual(({'node-two'}, {'server-two'}), self.offered())
-        self.assertEqual(2, len(self.view.servers()), 'it is forgotten')
+        # Nor do they end at their maximum run time, or for headroom.
+        self.assertEqual(['server-two'],
+                         [server.uuid for server in self.view.servers()])
+        self.assertIsNotNone(self.view.get('server-one'), 'it is forgotten')
         self.failing = set()
         self.view.refresh()
         self.assertEqual(({'node-one', 'node-two'},

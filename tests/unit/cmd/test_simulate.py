@@ -17,6 +17,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import sys
 import tempfile
 import unittest
@@ -154,9 +155,31 @@ class TestRun(Case):
         rows = pyarrow.parquet.read_table(path).to_pylist()
         self.assertIn({'t': 100, 'event': 'preempted', 'id': 'n',
                        'class': 'normal', 'host': 'a-1', 'victims': ['one'],
-                       'why': None, 'decision': None, 'policy': None}, rows)
+                       'why': None, 'decision': None, 'policy': None,
+                       'hosts': None, 'start': None, 'end': None,
+                       'on': None}, rows)
+        self.assert_same_as_lines(rows)
+
+    @unittest.skipUnless(importlib.util.find_spec('pyarrow'),
+                         'the extra parquet is not installed')
+    def test_records_of_reservations_as_parquet(self):
+        import pyarrow.parquet
+        path = str(self.directory / 'records.parquet')
+        self.trace = self.write('reserved.jsonl', '\n'.join((
+            '{"t": 0, "kind": "reserve", "id": "r", "duration": 100}',
+            '{"t": 0, "kind": "reserve", "id": "q", "hosts": 3, "end": 9}',
+            '{"t": 200, "kind": "end", "id": "r"}')))
+        policy = ('--policy', self.write(
+            'on.conf', '[reservation]\nenabled = true\n'
+            'reservable_default = true\n'))
+        self.assertEqual(0, self.run_it('--records', path, *policy)[0])
+        rows = pyarrow.parquet.read_table(path).to_pylist()
+        self.assertIn(['a-1'], [row['on'] for row in rows])
+        self.assert_same_as_lines(rows, *policy)
+
+    def assert_same_as_lines(self, rows, *args):
         lines = str(self.directory / 'records')
-        self.run_it('--records', lines)
+        self.run_it('--records', lines, *args)
         self.assertEqual(
             [json.loads(line) for line
              in pathlib.Path(lines).read_text().splitlines()],
@@ -181,6 +204,12 @@ class TestRun(Case):
              for what in ('migrate in [preemption]actions',
                           '[preemption]notise_s, which is not known')],
             err.splitlines())
+
+    def test_which_groups_count_is_said(self):
+        _, out, _ = self.main('run', '--help')
+        for group in ('preemption', 'preemption_engine', 'backlog',
+                      'classes', 'reservation', 'energy'):
+            self.assertIn(f'[{group}]', out)
 
     def test_what_is_wrong_is_said(self):
         bad = self.write('bad.conf', '[preemption]\nnotice_s = -1\n')
@@ -500,7 +529,7 @@ class TestSweep(Case):
         def in_order(jobs, count):
             # As processes would, which tests of their own have.
             for job in jobs:
-                yield job, sweep.run(job)
+                yield job, sweep.run(pickle.loads(pickle.dumps(job)))
 
         with mock.patch.object(sweep, 'in_processes', in_order):
             return self.main('sweep', '--cloud', self.cloud, self.trace,
@@ -531,6 +560,26 @@ class TestSweep(Case):
             self.assertEqual(
                 1 if each['policy'] == off else 0,
                 each['classes']['normal'].get('refused', 0))
+
+    def test_whatever_a_policy_has_goes_to_other_processes(self):
+        policy = self.write(
+            'all.conf', '[preemption]\nactions = shelve\n'
+            '[backlog]\nenabled = true\norder = qos\n'
+            'batch_mode = greedy\n[reservation]\nenabled = true\n'
+            '[energy]\nenabled = true\n[classes]\nenabled = true\n'
+            'qos_class = name:gold,importance:1,availability:0.9\n')
+        code, _, err = self.sweep('--policy', policy, '--seeds', '1')
+        self.assertEqual((0, ''), (code, err))
+
+    def test_a_trace_that_does_not_fit_the_cloud(self):
+        self.trace = self.write(
+            'other.jsonl',
+            '{"t": 0, "kind": "boot", "id": "x", "flavor": "huge"}')
+        code, out, err = self.sweep('--seeds', '1')
+        self.assertEqual((1, ''), (code, out))
+        self.assertEqual(
+            f"nova-preempt-simulate: {self.trace}: server x has the flavor "
+            "'huge', which is not known; there are: small, spot\n", err)
 
     def test_seeds(self):
         for wrong in ('a', '3-1', '1-2-3', '0-100000', '-1'):

@@ -24,6 +24,9 @@ class Server:
     task_state: str | None = None
     locked_by: str = ''
     minimum_runtime_s: int = 0
+    class_name: str = ''
+    action: str = ''
+    restore: bool = True
 
 
 def is_over(server=None, limit_s=100, uptime_s=100, action='delete'):
@@ -67,6 +70,11 @@ class TestExpiry(unittest.TestCase):
     def test_who_may_lengthen_it(self):
         self.assertTrue(is_over(Server(locked_by='owner')))
         self.assertFalse(is_over(Server(locked_by='admin')))
+
+    def test_who_would_not_come_back_runs_on(self):
+        server = Server(class_name='gold')
+        self.assertFalse(is_over(server))
+        self.assertTrue(is_over(server, action='shelve'))
 
     def test_not_while_something_is_done_with_it(self):
         self.assertFalse(is_over(Server(task_state='rebooting')))

@@ -215,6 +215,34 @@ class TestLedger(unittest.TestCase):
         ledger.take(self.claim(2))
         self.assertFalse(ledger.has_room({'VCPU': 1}))
 
+    def test_how_many_have_room(self) -> None:
+        """Two of five free VCPUs are to spare, on whichever host."""
+        ledger = headroom.Ledger([self.one()])
+        self.assertEqual({'a': 1, 'b': 1, 'c': 7}, ledger.count(
+            {'VCPU': 1, 'DISK_GB': 99}, {'c': 7, 'b': 5, 'a': 1}))
+        self.assertEqual({'a': 0, 'b': 0}, ledger.count(
+            {'VCPU': 3}, {'a': 0, 'b': 1}))
+        self.assertEqual({'b': 5}, ledger.count({'VCPU': 0}, {'b': 5}))
+        # It is still as it was, and may be too little.
+        self.check(ledger, 2)
+        ledger.take(self.claim(9))
+        self.assertEqual({'b': 0}, ledger.count({'VCPU': 1}, {'b': 5}))
+
+    @support.LAW
+    @given(st.lists(groups, max_size=3), amounts,
+           st.dictionaries(st.sampled_from('abcd'), st.integers(0, 9)))
+    def test_so_many_can_be_placed_one_by_one(
+            self, found: list[headroom.Group], wanted: dict[str, int],
+            most: dict[str, int]) -> None:
+        ledger = headroom.Ledger(found)
+        counts = ledger.count(wanted, most)
+        for name in sorted(most):
+            placed = 0
+            while placed < most[name] and not ledger.lacks({name: wanted}):
+                ledger.take(headroom.Claim({name: wanted}))
+                placed += 1
+            self.assertEqual(placed, counts[name])
+
     def test_without_headroom_there_is_room(self) -> None:
         self.assertTrue(headroom.Ledger().has_room({'VCPU': 99}))
 

@@ -176,13 +176,15 @@ class TestSQLite(unittest.TestCase):
         decisions = db.Decisions(self.db)
         for uuid, status, victim in (
                 ('d1', 'aborted', 'pending'), ('d2', 'rolled_back', 'pending'),
-                ('d3', 'rolled_back', 'gone'), ('d4', 'done', 'shelved')):
+                ('d3', 'rolled_back', 'gone'), ('d4', 'done', 'shelved'),
+                ('d5', 'rolled_back', 'kept'), ('d6', 'done', 'kept'),
+                ('d7', 'rolled_back', 'restored')):
             decisions.create_decision(test_decisions.decision(
                 uuid=uuid, status=status,
                 victims=(db.Victim(f'v-{uuid}', status=victim),)))
         found = class_servers.preemptions(
-            self.db, ['v-d1', 'v-d2', 'v-d3', 'v-d4'])
-        self.assertEqual({'v-d3', 'v-d4'}, set(found))
+            self.db, [f'v-d{number}' for number in range(1, 8)])
+        self.assertEqual({'v-d3', 'v-d4', 'v-d7'}, set(found))
 
 
 if __name__ == '__main__':

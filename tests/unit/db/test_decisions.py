@@ -83,14 +83,18 @@ class TestSQLite(unittest.TestCase):
                  ('b', decisions.SHELVED)),
                 (decisions.CLAIMED, ('a', decisions.NOTICED)),
                 (decisions.ROLLED_BACK, ('b', decisions.PENDING),
-                 ('c', decisions.GONE)),
+                 ('c', decisions.GONE), ('e', decisions.LEFT),
+                 ('f', decisions.ENDING), ('g', decisions.NOTICED),
+                 ('h', decisions.KEPT)),
                 (decisions.ABORTED, ('d', decisions.PENDING)))):
             self.decisions.create_decision(decision(
                 uuid=f'd{number}', status=status, victims=tuple(
                     db.Victim(uuid, status=how) for uuid, how in victims)))
         self.assertEqual(
             {'a': decisions.NOTICED, 'b': decisions.SHELVED,
-             'c': decisions.GONE}, self.decisions.get_statuses('abcd'))
+             'c': decisions.GONE, 'e': decisions.LEFT,
+             'f': decisions.ENDING, 'h': decisions.KEPT},
+            self.decisions.get_statuses('abcdefgh'))
         self.assertEqual({}, self.decisions.get_statuses([]))
 
     def test_schema_is_that_of_the_models(self):

@@ -16,6 +16,8 @@ import types
 import unittest
 from unittest import mock
 
+from nova_preempt import db
+from nova_preempt.cloud import nova_api
 from nova_preempt.core import model
 from nova_preempt.engine import expiry
 
@@ -55,6 +57,27 @@ class TestMaximumRuntime(unittest.TestCase):
         self.assertEqual(['a'], self.ended(gold))
         self.assertEqual(['b'], self.ended(
             gold, server('b'), actions=('stop', 'delete')))
+
+
+class TestRetention(unittest.TestCase):
+
+    def test_one_that_nova_does_not_delete_keeps_none_of_the_others(self):
+        nova = mock.Mock()
+        nova.get.side_effect = [nova_api.NovaError('its cell is away'),
+                                mock.Mock(), mock.Mock()]
+        nova.force_delete.side_effect = [nova_api.NovaError('409'), None]
+        process = mock.Mock(options=types.SimpleNamespace(
+            stop_retention_s=0, maximum_runtime_s=0))
+        process.pauses.why.return_value = ''
+        process.decisions.get_victims.return_value = [
+            ('d', db.Victim(uuid, ended_at=NOW.replace(tzinfo=None)))
+            for uuid in 'abc']
+        keeper = expiry.Expiry(process, None, nova, None)
+        with self.assertLogs(expiry.__name__) as logs:
+            keeper.delete_stopped()
+        self.assertEqual(['b', 'c'], [
+            call.args[0] for call in nova.force_delete.mock_calls])
+        self.assertEqual(2, ''.join(logs.output).count('WARNING'))
 
 
 if __name__ == '__main__':

@@ -15,6 +15,8 @@ import types
 import unittest
 from unittest import mock
 
+from nova import exception
+
 from nova_preempt.cloud import placement
 from nova_preempt.engine import evictions
 from nova_preempt.engine import janitor
@@ -41,7 +43,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
         clients.placement.post_allocations.side_effect = (
             placement.Conflict('no', code))
         made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
-            **{'servers.return_value': [server]}), mock.Mock(), ends, None)
+            **{'get.return_value': server}), mock.Mock(), ends, None)
         with mock.patch.object(audit, 'expected_allocation',
                                return_value=({'VCPU': 1}, 'node')), \
                 mock.patch.object(ends, 'begin') as begin:
@@ -64,6 +66,44 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def test_not_where_its_host_is_gone(self):
         self.assertEqual((False, []), self.repair(inventories=None))
+
+
+class TestGoneMeanwhile(unittest.TestCase):
+    """One that is deleted after the audit does not hold up the others."""
+
+    def clean(self, known, expected):
+        """The uuids of those that got their space."""
+        clients = mock.Mock()
+        clients.placement.get_consumer.side_effect = (
+            lambda uuid: placement.Consumer(uuid, {}))
+        clients.placement.get_provider_state.return_value = (
+            types.SimpleNamespace(inventories={'VCPU': None}))
+        servers = mock.Mock()
+        servers.get.side_effect = known.get
+        audits = mock.Mock()
+        audits.look.return_value = [
+            audit.Problem(audit.NO_ALLOCATION, uuid, '') for uuid in 'ab']
+        made = janitor.Janitor(mock.Mock(), clients, servers, mock.Mock(),
+                               mock.Mock(), audits)
+        with mock.patch.object(audit, 'expected_allocation', expected):
+            made.clean()
+            made.clean()
+        return [consumer.uuid for call in
+                clients.placement.post_allocations.mock_calls
+                for consumer in call.args[0]]
+
+    def expected(self, cells, server):
+        if server.uuid == 'a':
+            raise exception.InstanceNotFound(instance_id='a')
+        return {'VCPU': 1}, 'node'
+
+    def test_nova_has_it_no_more(self):
+        known = {uuid: test_expiry.server(uuid) for uuid in 'ab'}
+        self.assertEqual(['b'], self.clean(known, self.expected))
+
+    def test_we_have_it_no_more(self):
+        self.assertEqual(['b'], self.clean(
+            {'b': test_expiry.server('b')}, self.expected))
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@
 # under the License.
 """Who comes back, and that nobody keeps the others from it."""
 
+import dataclasses
 import datetime
 import types
 from unittest import mock
@@ -128,6 +129,18 @@ class TestReturns(testtools.TestCase):
                                                 'h2': {'VCPU': 1}}
         self.add(*'abcde')
         self.assertEqual(['a', 'b'], self.run_after(10))
+
+    def test_one_that_had_no_allocations(self):
+        """It ended since it had none: nobody knows what it needs."""
+        self.placement.get_room.side_effect = lambda resources: (
+            {'h1': {'VCPU': 1}} if resources else self.fail_to_read())
+        self.add(*'abc')
+        self.victims['b'] = dataclasses.replace(
+            self.victims['b'], allocations={})
+        self.assertEqual(['a', 'b'], self.run_after(10))
+
+    def fail_to_read(self):
+        raise placement_api.PlacementError('400')
 
     def test_without_room_nobody_is_looked_at_all_the_time(self):
         self.placement.get_room.return_value = {}

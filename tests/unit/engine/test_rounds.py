@@ -33,7 +33,8 @@ class TestRounds(testtools.TestCase):
                                 (self.seldom, 60))
 
     def make(self, *tasks):
-        return rounds.Rounds(tasks, 3600, self.leadership, health.Health(),
+        self.health = health.Health(lambda: self.now)
+        return rounds.Rounds(tasks, 3600, self.leadership, self.health,
                              lambda: self.now)
 
     def fail_always(self):
@@ -67,6 +68,14 @@ class TestRounds(testtools.TestCase):
     def test_others_act(self):
         self.leadership.holds.return_value = False
         self.assertEqual([], self.run_once())
+
+    def test_others_act_after_a_failure(self):
+        self.run_once()
+        self.now += health.LIMIT_S
+        self.assertFalse(self.health.report()[0])
+        self.leadership.holds.return_value = False
+        self.run_once()
+        self.assertTrue(self.health.report()[0])
 
     def test_it_stops(self):
         self.rounds = self.make((self.stop, 0))

@@ -17,6 +17,7 @@ from unittest import mock
 import fixtures
 import testtools
 
+from nova_preempt.engine import health
 from nova_preempt.engine import timer
 
 
@@ -29,9 +30,9 @@ class TestPunctual(testtools.TestCase):
         self.waits = []
         self.work = mock.Mock(return_value=0.5)
 
-    def run_times(self, times, leadership=None):
+    def run_times(self, times, leadership=None, **to_health):
         """Let it go round so often, without waiting."""
-        item = timer.TimedTask('a test', self.work, leadership)
+        item = timer.TimedTask('a test', self.work, leadership, **to_health)
         item._stop = mock.Mock()
         item._stop.is_set.side_effect = [False] * times + [True]
         item._stop.wait.side_effect = self.waits.append
@@ -48,6 +49,22 @@ class TestPunctual(testtools.TestCase):
         self.assertEqual(1, self.work.call_count)
         self.assertEqual([timer.RETRY_S, 0.5, timer.RETRY_S],
                          self.waits)
+
+    def test_what_failed_while_another_took_over(self):
+        """Of an engine that does not act it is no fault any more."""
+        now = 0.0
+        well = health.Health(lambda: now)
+        self.leadership.holds.side_effect = [True, False]
+
+        def work():
+            # It takes long, and the lock is lost meanwhile.
+            well.leads(False)
+            raise OSError('away')
+
+        self.work.side_effect = work
+        self.run_times(2, self.leadership, run=well.run, skip=well.skip)
+        now += health.LIMIT_S
+        self.assertEqual({}, well.report()[1]['problems'])
 
     def test_failures_are_tried_again(self):
         self.work.side_effect = [OSError('away'), OSError('away'), 0.5,

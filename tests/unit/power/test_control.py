@@ -13,6 +13,8 @@
 
 import datetime
 
+from oslo_db import exception as db_exc
+
 from nova_preempt import pauses
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
@@ -151,6 +153,20 @@ class TestControl(ControlTestCase):
         self.assertEqual(set(NAMES), self.in_state('asleep'))
         self.tick(10)
         self.assertEqual({'c'}, self.in_state('waking'))
+
+    def test_who_is_needed_wakes_while_the_cell_of_others_is_away(self):
+        self.until_asleep(*NAMES)
+        self.reserve(['a'], 60)
+        self.reserve(['c'], 60)
+        self.world.dark = {'a'}
+        for _ in range(2):
+            # Nothing is decided by half of the hosts.
+            self.assertRaises(db_exc.DBConnectionError, self.tick)
+        self.assertIn(('on', 'c'), self.world.calls)
+        self.assertEqual({'a', 'b', 'd'}, self.in_state('asleep'))
+        self.world.dark = set()
+        self.tick()
+        self.assertIn('a', self.in_state('waking'))
 
     def test_more_reservations_than_wake_in_a_minute(self):
         names = [f'host{number:02}' for number in range(25)]

@@ -14,6 +14,8 @@
 import dataclasses
 import datetime
 
+from oslo_db import exception as db_exc
+
 from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.reservation import occupancy
@@ -59,6 +61,7 @@ class World:
         self.welded = set()        # and that nothing switches off
         self.hanging = set()       # that boot and never report
         self.crash_in = None
+        self.dark = set()          # hosts whose cell is away
 
     def naive(self):
         return self.now.replace(tzinfo=None)
@@ -93,8 +96,11 @@ class World:
 
     # -- a Fleet ---------------------------------------------------------
 
-    def read(self, max_age_s=0):
-        return dict(self.hosts)
+    def read(self, max_age_s=0, partly=False):
+        if self.dark and not partly:
+            raise db_exc.DBConnectionError('away')
+        return {name: host for name, host in self.hosts.items()
+                if name not in self.dark}
 
     def reread(self, host):
         return self.hosts[host.name]

@@ -32,7 +32,7 @@ from nova_preempt.db import reservations as db
 from nova_preempt.reservation import cleanup
 from nova_preempt.reservation import drain
 from nova_preempt.reservation import healing
-from nova_preempt.reservation import inventory
+from nova_preempt.reservation import known_host
 from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import occupancy
@@ -157,7 +157,7 @@ class Cloud:
     # -- for tests -------------------------------------------------------
 
     def add_host(self, name, **changes):
-        self.hosts[name] = inventory.Host(
+        self.hosts[name] = known_host.Host(
             name, name, f'rp-{name}', **{
                 'state': 'up', 'status': 'enabled',
                 'properties': {'hypervisor_hostname': name}, **changes})
@@ -201,8 +201,17 @@ class Cloud:
         self._ask('cold_migrate', uuid)
         server = self.servers[uuid]
         old = server.node
-        server.node, server.vm_state = 'elsewhere', 'resized'
-        self.foreign[old].add(f'move of {uuid}')
+
+        def moved():
+            server.node, server.vm_state = 'elsewhere', 'resized'
+            server.task_state = None
+            self.foreign[old].add(f'move of {uuid}')
+
+        if not server.takes_s:
+            moved()
+            return
+        server.task_state = 'resize_migrating'
+        self._in(server.takes_s, moved)
 
     def confirm_resize(self, uuid):
         self._ask('confirm_resize', uuid)

@@ -52,6 +52,16 @@ class TestDeadHosts(life.ChoresTestCase):
             self.look_until(100)
         self.assertEqual({'h1': rows.ASSIGNED}, self.statuses())
 
+    def test_what_was_seen_before_another_engine_acted_says_nothing(self):
+        self.reserve('h1')
+        self.cloud.add_host('h1', state='down')
+        self.look()
+        self.pass_time(1000)
+        self.look_until(115)
+        self.assertEqual(('h1',), self.get().held)
+        self.look_until(5)
+        self.assertNotEqual(('h1',), self.get().held)
+
     def test_while_it_is_active(self):
         self.reserve('h1', start_s=0)
         self.look_until(5)

@@ -13,10 +13,12 @@
 
 import collections
 from types import SimpleNamespace
+from unittest import mock
 
 import testtools
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.core.reservation import properties
@@ -100,6 +102,7 @@ class Occupancy:
     def __init__(self, left):
         self.left = left
         self.servers = {}
+        self.dark = frozenset()
 
     def refresh(self, max_age_s=0):
         pass
@@ -268,6 +271,35 @@ class TestInventory(testtools.TestCase):
         self.now = 120.0
         self.assertEqual(['h1', 'h2', 'h3'], self.find())
         self.assertEqual(60, self.inventory.keep())
+
+    def test_a_cell_without_which_nova_lists_no_hypervisors(self):
+        self.find()
+        self.now += 1000
+        with mock.patch.object(self.nova, 'list_hypervisors',
+                               side_effect=nova_api.NovaError('500')):
+            self.assertRaises(nova_api.NovaError, self.find)
+            self.inventory.occupancy.dark = frozenset(('h2.example',))
+            with mock.patch.object(
+                    self.nova, 'list_compute_services', return_value=[
+                        {'host': 'h1.example', 'zone': 'west',
+                         'state': 'down', 'status': 'disabled',
+                         'forced_down': False, 'disabled_reason': 'broken'},
+                        {'host': 'h2.example', 'status': 'UNKNOWN'}]):
+                self.assertEqual(
+                    [('h2', False)],
+                    [(host['name'], host['vacant'])
+                     for host in self.inventory.find_hosts(None)])
+                h1, h2 = self.inventory.hosts().values()
+            # Nothing is started while nobody knows of all.
+            self.assertRaises(nova_api.NovaError, self.inventory.rooms)
+        self.assertEqual(
+            ('down', 'disabled', 'broken', 'up', 'enabled'),
+            (h1.state, h1.status, h1.disabled_reason, h2.state, h2.status))
+        self.assertEqual(('down', 'disabled'), (
+            h1.properties['state'], h1.properties['status']))
+        self.now += 1000
+        self.assertEqual(['h1', 'h2'], self.find())
+        self.assertEqual({'h1': 0, 'h2': 0}, self.used())
 
     def test_a_compute_that_never_reported(self):
         self.nova.names.append('h3')

@@ -86,6 +86,20 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(LEAD_S - 60)
         self.assertEqual(rows.ACTIVE, self.get().status)
 
+    def test_others_have_notice_once_nova_moves_what_it_refused(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('n', 'h1', movable=False, takes_s=50)
+        self.cloud.boot('p', 'h1', preemptible=True)
+        lead_s = self.reconciler._drain.lead_s(0)
+        self.reserve('h1', start_s=lead_s + 60)
+        self.look_until(90)
+        self.assertEqual({('live_migrate', 'n')}, set(self.cloud.asked))
+        self.cloud.servers['n'].movable = True
+        self.cloud.asked.clear()
+        self.look_until(45)
+        self.assertEqual([('live_migrate', 'n'), ('reservation', 'p')],
+                         self.cloud.asked)
+
     def test_newcomers_are_noticed(self):
         """A host that was empty is looked at until the start."""
         self.cloud.add_host('h1')
@@ -330,6 +344,47 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(5)
         self.assertEqual(rows.ACTIVE, self.get('r1').status)
 
+    def test_what_nobody_expected_stops_its_own_reservation_only(self):
+        """Such as a record of a newer Nova, which this one cannot read."""
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name)
+        read = self.cloud.reservations_of
+
+        def reservations_of(uuid):
+            if uuid == 'new':
+                raise ValueError('IncompatibleObjectVersion')
+            return read(uuid)
+
+        self.cloud.reservations_of = reservations_of
+        self.cloud.boot('new', 'h1')
+        for number in (1, 2):
+            self.reserve(f'h{number}', uuid=f'r{number}', start_s=0)
+        self.reserve('h3', uuid='r3', start_s=0)
+        for _ in range(2):
+            error = self.assertRaises(ValueError, self.look)
+            self.assertEqual('IncompatibleObjectVersion', str(error))
+        self.assertEqual(
+            [rows.PENDING, rows.ACTIVE, rows.ACTIVE],
+            [self.get(uuid).status for uuid in ('r1', 'r2', 'r3')])
+        self.assertIn('Reservation r1 has to wait', self.logger.output)
+        del self.cloud.servers['new']
+        self.look()
+        self.assertEqual(rows.ACTIVE, self.get('r1').status)
+
+    def test_nobody_is_turned_away_from_a_host_in_the_dark(self):
+        self.cloud.add_host('h1')
+        self.reserve('h1', start_s=0)
+        self.look()
+        self.cloud.boot('n', 'h1')
+        self.cloud.boot('p', 'h1', preemptible=True)
+        self.cloud.dark = frozenset(('h1',))
+        self.look()
+        self.assertEqual([], self.cloud.asked)
+        self.cloud.dark = frozenset()
+        self.look()
+        self.assertEqual([('live_migrate', 'n'), ('reservation', 'p')],
+                         self.cloud.asked)
+
     def test_an_engine_that_restarts_confirms_what_it_has_moved(self):
         self.cloud.add_host('h1')
         self.cloud.boot('s', 'h1', vm_state='stopped')
@@ -343,6 +398,55 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(LEAD_S + 5)
         self.assertEqual([('confirm_resize', 's')], self.cloud.asked)
         self.assertEqual(rows.ACTIVE, self.get().status)
+
+    def test_an_engine_that_acts_again_knows_what_another_has_moved(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('s', 'h1', vm_state='stopped')
+        self.reserve('h1', start_s=LEAD_S + 60)
+        first = self.reconciler
+        self.look()
+        self.pass_time(60)
+        other = self.make_reconciler()
+        other._migration.follow = lambda: None
+        other.run()
+        self.assertEqual([('cold_migrate', 's')], self.cloud.asked)
+        self.reconciler = first
+        self.look()
+        self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
+                         self.cloud.asked)
+
+    def test_a_move_out_of_the_dark_is_confirmed_by_an_engine_that_restarts(
+            self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('s', 'h1', vm_state='stopped', takes_s=60)
+        self.reserve('h1', start_s=LEAD_S)
+        self.look()
+        self.reconciler = self.make_reconciler()
+        # Nothing was ever read of its cell.
+        self.cloud.dark = frozenset(('h1',))
+        server = self.cloud.servers.pop('s')
+        self.look()
+        self.cloud.dark = frozenset()
+        self.cloud.servers['s'] = server
+        self.look_until(75)
+        self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
+                         self.cloud.asked)
+
+    def test_a_move_is_confirmed_when_its_reservation_is_long_gone(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('s', 'h1', vm_state='stopped')
+        self.reserve('h1', start_s=LEAD_S)
+        self.cloud.servers['s'].takes_s = 600
+        self.look()
+        self.assertEqual('resize_migrating',
+                         self.cloud.servers['s'].task_state)
+        self.reservations.update('r1', status=rows.CANCELLED)
+        self.look_until(615)
+        self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
+                         self.cloud.asked)
+        self.assertEqual('stopped', self.cloud.servers['s'].vm_state)
+        self.look()
+        self.assertEqual({}, self.reconciler._migration._store.get())
 
     def test_while_reservations_are_off(self):
         """Those that have started go on to their end; no other begins."""

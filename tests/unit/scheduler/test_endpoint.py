@@ -11,14 +11,19 @@
 # under the License.
 """What questions about a flavor ask for: as a boot of it would."""
 
-import http.server
+# By name: up to Nova 2025.2 http.server, asked of the package, can be the one
+# that eventlet made for itself.
+from http.server import BaseHTTPRequestHandler
+from http.server import HTTPServer
 import json
 import threading
+import types
 import unittest
 from unittest import mock
 
 from keystoneauth1 import loading as ks_loading
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 import nova.conf
 from nova.pci import request as pci_request
@@ -27,6 +32,7 @@ from oslo_config import fixture as config_fixture
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import placement
 from nova_preempt.cloud import request
 from nova_preempt.conf import preemption
 from nova_preempt.core import fitting
@@ -108,7 +114,7 @@ class TestDevices(DevicesTestCase):
                          list(self.groups().resources))
 
 
-class Cyborg(http.server.BaseHTTPRequestHandler):
+class Cyborg(BaseHTTPRequestHandler):
     """Has one profile, and shows it to who has the token."""
 
     def do_GET(self):
@@ -143,7 +149,7 @@ class TestDeviceProfiles(DevicesTestCase):
 
     def setUp(self):
         super().setUp()
-        server = http.server.HTTPServer(('127.0.0.1', 0), Cyborg)
+        server = HTTPServer(('127.0.0.1', 0), Cyborg)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         self.addCleanup(server.server_close)
@@ -190,7 +196,7 @@ class TestDeviceProfiles(DevicesTestCase):
                 endpoint, '_get_flavor',
                 side_effect=lambda context, name, project: flavors[name]), (
                 mock.patch.object(asked, '_count', return_value={
-                    'az': (1, 2)})):
+                    'az': (1, 3)})):
             return [(each['flavor'], each['availability_zone'],
                      each['preemptible'], each['normal'])
                     for each in asked.placement_chances(
@@ -209,3 +215,81 @@ class TestDeviceProfiles(DevicesTestCase):
             self.chances('slow')
         self.assertIsInstance(raised.exception.exc_info[1],
                               exceptions.NoAnswer)
+
+
+class TestChances(DevicesTestCase):
+    """One host has room for one, and for three if all preemptible ones end."""
+
+    def setUp(self):
+        super().setUp()
+        self.manager = mock.Mock()
+        self.manager.host_manager.host_aggregates_map = {}
+        self.preemption = self.manager.preemption
+        self.preemption.process.pauses.why.return_value = ''
+        self.preemption.process.options = types.SimpleNamespace(
+            enabled=True, preempting_operations=['create'])
+        self.preemption.process.decisions.get_decisions.return_value = []
+        self.preemption.handover.stuck.return_value = set()
+        known = self.preemption.known
+        known.providers.list.return_value = [
+            placement.Provider('uuid', 'host', 1, 'uuid')]
+        known.providers.get.return_value = root = model.Provider(
+            'uuid', 1, {}, {})
+        known.trees.around.return_value = {'uuid': (root,)}
+        known.headroom = mock.MagicMock()
+        known.headroom.__bool__.return_value = False
+        # It reads aggregates.
+        self.filters = self.patch(endpoint.request_filter, 'process_reqspec')
+        self.use_flavors(none={})
+
+    def patch(self, *args, **values):
+        patch = mock.patch.object(*args, **values)
+        self.addCleanup(patch.stop)
+        return patch.start()
+
+    def use_flavors(self, **found):
+        self.patch(endpoint, '_get_flavor',
+                   side_effect=lambda context, name, project:
+                   flavor(**found[name]))
+
+    def chances(self, *names):
+        with mock.patch.object(endpoint.plans, 'Search', **{
+                'return_value.count.return_value': (1, 2)}):
+            return [(each['preemptible'], each['normal']) for each
+                    in endpoint.QueryEndpoint(self.manager).placement_chances(
+                        nova_context.get_admin_context(), names, 'p')]
+
+    def test_those_who_may_preempt(self):
+        self.assertEqual([(1, 3)], self.chances('none'))
+
+    def test_while_preemption_is_paused(self):
+        self.preemption.process.pauses.why.return_value = 'It is paused.'
+        self.assertEqual([(1, 1)], self.chances('none'))
+
+    def test_what_has_to_stay_free(self):
+        """Of the room for normal servers, too."""
+        headroom = self.preemption.known.headroom
+        headroom.__bool__.return_value = True
+        headroom.count.return_value = {'uuid': 0}
+        self.assertEqual([(0, 3)], self.chances('none'))
+        headroom.count.assert_called_once_with(
+            {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10}, {'uuid': 1})
+
+    def test_where_boots_do_not_preempt(self):
+        self.preemption.process.options.preempting_operations = ['evacuate']
+        self.assertEqual([(1, 1)], self.chances('none'))
+        self.preemption.process.options.enabled = False
+        self.assertEqual([(1, 1)], self.chances('none'))
+
+    def test_no_aggregate_of_the_project(self):
+        """[scheduler]placement_aggregate_required_for_tenants: no boot."""
+        self.filters.side_effect = exception.RequestFilterFailed(reason='no')
+        self.assertEqual([], self.chances('none'))
+
+    def test_an_answer_of_no_hosts(self):
+        """It is one, where another flavor has none."""
+        self.use_flavors(none={}, odd={'pci_passthrough:alias': 'unknown:1'})
+        self.preemption.known.providers.list.return_value = []
+        self.preemption.known.trees.around.return_value = {}
+        with self.assertLogs('nova_preempt.scheduler.endpoint'):
+            self.assertEqual([(None, None)], self.chances('odd', 'none'))

@@ -17,6 +17,7 @@ from unittest import mock
 
 from nova import exception
 from nova import objects
+from oslo_db import exception as db_exc
 
 from nova_preempt.scheduler import host_trees
 
@@ -91,10 +92,13 @@ class TestDevices(unittest.TestCase):
         self.assertEqual((2, []), (len(found['a']), found['b']))
 
     def test_a_cell_that_cannot_be_read(self):
-        with mock.patch.object(objects.InstanceList, 'get_by_filters',
-                               side_effect=exception.NovaException('away')), (
-                self.assertLogs(host_trees.__name__, 'WARNING')):
-            self.assertEqual({'a': []}, self.trees.devices([server('a')]))
+        for number, error in enumerate((exception.NovaException('away'),
+                                        db_exc.DBConnectionError('away'))):
+            with mock.patch.object(objects.InstanceList, 'get_by_filters',
+                                   side_effect=error), (
+                    self.assertLogs(host_trees.__name__, 'WARNING')):
+                self.assertEqual({number: []}, self.trees.devices(
+                    [server(number)]))
 
     def test_who_asks_for_none(self):
         self.spec.pci_requests.requests = []

@@ -249,6 +249,17 @@ class TestDemand(world.WorldTestCase):
         self.assertNotIn('Capacity', self.refused())
         self.engine.wake_hosts.assert_not_called()
 
+    def test_no_host_could_serve_what_nova_refuses_before_any(self):
+        self.demand._candidates = lambda context, spec: (
+            wake_on_demand.WakeOnDemand._candidates(
+                self.demand, context, spec))
+        with mock.patch.object(
+                wake_on_demand.request_filter, 'process_reqspec',
+                side_effect=exception.RequestFilterFailed(reason='no')), (
+                self.assertNoLogs(wake_on_demand.__name__, 'ERROR')):
+            self.refused()
+        self.engine.wake_hosts.assert_not_called()
+
     def test_none_is_woken(self):
         self.engine.wake_hosts.return_value = {'hosts': [], 'boot_s': 0}
         self.assertNotIn('Capacity', self.refused())
@@ -320,3 +331,23 @@ class TestDemand(world.WorldTestCase):
         self.up_in(150, 'b')
         self.assertEqual('there', self.serve())
         self.assertEqual(1, self.engine.wake_hosts.call_count)
+
+    def test_one_that_falls_asleep_before_the_others_are_up(self):
+        """Nobody wakes it again unless that is asked for."""
+        def wake(context, request, servers, hosts):
+            if self.engine.wake_hosts.call_count > 1:
+                self.up_in(100, 'a')
+                return {'hosts': ['a'], 'boot_s': 300}
+            self.up_in(100, 'a', free=False)
+            self.waiting.at[self.waiting.now_s + 120] = (
+                lambda: self.to('a', 'asleep'))
+            self.up_in(150, 'b', free=False)
+            return {'hosts': ['a', 'b'], 'boot_s': 300}
+
+        self.engine.wake_hosts.side_effect = wake
+        began_s = self.waiting.now_s
+        self.assertEqual('there', self.serve())
+        self.assertEqual([['a', 'b'], ['a']], [
+            sorted(call.args[3])
+            for call in self.engine.wake_hosts.call_args_list])
+        self.assertEqual(250, self.waiting.now_s - began_s)

@@ -86,6 +86,18 @@ class TestClasses(unittest.TestCase):
         self.assertNotIn('g', shelved)
         self.assertEqual(1, summary['promises']['bronze']['kept'])
 
+    def test_who_would_take_what_is_kept_free_is_in_nobodys_way(self):
+        # At 530 s others may end, at 520 s none may.
+        for for_s, expected in (
+                (400, ['515 finished n', '540 back b']),
+                (410, ['525 finished n', '550 back b'])):
+            found, _, _ = small.simulated(
+                *make(2, headroom={'VCPU': (2, False)}),
+                boot(0, 'g', 'gold', 3), boot(0, 'b', 'bronze', 2),
+                small.boot(100, 'n', 4, for_s=for_s),
+                small.boot(100, 'm', 4), until_s=700)
+            self.assertEqual(expected, found[-2:])
+
     def test_normal_servers_end_those_who_lose_least(self):
         found, _, _ = small.simulated(
             *make(2), boot(0, 'g', 'gold'), boot(0, 'b', 'bronze'),

@@ -77,6 +77,19 @@ class TestPower(unittest.TestCase):
             places=2)
         self.assertLess(off['energy']['hosts_on'], 1.3)
 
+    def test_nor_with_a_server_that_was_stopped(self):
+        """Though that has no disk there."""
+        found, _ = simulated(
+            small.boot(0, 'spot', 4, spot=True),
+            small.boot(100, 'normal', 4, for_s=100), hosts=1,
+            options=dataclasses.replace(
+                POWER, policy=power.Policy(idle_intervals=3, minimum=0)),
+            actions=('stop',), stop_retention_s=1000)
+        self.assertIn('133 stopped spot', found)
+        asleep = [float(line.split()[0]) for line in found
+                  if line.endswith(' emptying h-1')]
+        self.assertLess(1133, asleep[0])
+
     def test_no_preemptible_server_wakes_a_host(self):
         found, _ = simulated(small.boot(1, 'one', 4),
                              small.boot(1000, 'spot', spot=True))

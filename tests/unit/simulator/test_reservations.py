@@ -235,6 +235,16 @@ class TestEmptied(unittest.TestCase):
             [line for line in lines(found, 'spot') if 'ed spot' in line][1:])
         self.assertIn('5000 reservation started r', found)
 
+    def test_who_was_stopped_is_there_without_a_disk_as_well(self):
+        found, _, _ = simulated(
+            small.boot(0, 'spot', 4, spot=True),
+            small.boot(100, 'normal', 4, for_s=100),
+            reserve(300, 'r', 5000, 1000), hosts=1,
+            terms=setting.Terms(action='stop', restore=True))
+        self.assertEqual(
+            ['133 stopped spot', '4825 shelved spot', '6710 back spot'],
+            lines(found, 'spot')[3:])
+
     def test_who_was_stopped_has_run_for_as_long_as_promised(self):
         found, figures, _ = simulated(
             dataclasses.replace(
@@ -271,6 +281,20 @@ class TestEmptied(unittest.TestCase):
              '4160 moved one', '20010 finished one'], lines(found, 'one'))
         self.assertIn('5000 reservation started r', found)
         self.assertEqual(1, summary['classes']['normal']['moved'])
+
+    def test_moved_to_a_host_that_is_reserved_as_well(self):
+        """Soon enough for that one, too."""
+        found, figures, _ = simulated(
+            small.boot(0, 'one', 4), reserve(20, 'a', 1000, 1000),
+            reserve(20, 'b', 1200, 1800), hosts=3,
+            reservations=dataclasses.replace(
+                RESERVATIONS, guard=dataclasses.replace(
+                    RESERVATIONS.guard, guard_s=800)))
+        self.assertEqual(
+            ['100 moving one', '160 moved one', '300 moving one',
+             '360 moved one'], lines(found, 'one')[2:])
+        self.assertIn('1200 reservation started b', found)
+        self.assertNotIn('host lost', figures)
 
     def test_others_end_for_who_is_moved(self):
         found, _ = self.moved(
@@ -375,6 +399,74 @@ class TestEmptied(unittest.TestCase):
         summary = simulation.run(trace, 40_000 * SECOND)
         return [f'{item["t"]:g} {item["event"]} {item["id"]}'
                 for item in records if item['event'] != 'asked'], summary
+
+
+class TestCleared(unittest.TestCase):
+
+    def test_nobodys_victim_meanwhile(self):
+        for action, gone_s in (('delete', 402), ('shelve', 405)):
+            found, _, _ = simulated(
+                reserve(0, 'r', 100, 300, end_action=action),
+                small.boot(150, 'own', 4, spot=True, reservation='r'),
+                small.boot(401, 'early', 4), small.boot(410, 'late', 4),
+                hosts=1)
+            self.assertEqual(['401 refused early'], lines(found, 'early'))
+            self.assertEqual(f'{gone_s} cleared own',
+                             lines(found, 'own')[-1])
+            self.assertIn('420 active late', found)
+
+    def test_who_waits_for_its_place_has_it_then(self):
+        found, _, _ = simulated(
+            reserve(0, 'r', 100, 300),
+            small.boot(150, 'own', 4, spot=True, reservation='r'),
+            small.boot(380, 'other', 4, reservation='r'), hosts=1)
+        self.assertEqual(
+            ['380 notice own', '405 cleared own'], lines(found, 'own')[2:])
+        self.assertEqual(
+            ['380 preempted other', '415 active other', '420 cleared other'],
+            lines(found, 'other'))
+
+    def test_who_is_coming_back_is_deleted(self):
+        """As many others come back at once as before."""
+        found, _, _ = simulated(
+            reserve(0, 'r', 100, 300, end_action='delete'),
+            small.boot(150, 'own', 4, spot=True, reservation='r'),
+            small.boot(200, 'other', 4, reservation='r'),
+            small.end(375, 'other'), small.boot(900, 'spot', 4, spot=True),
+            small.boot(1000, 'normal', 4), small.end(1200, 'normal'),
+            hosts=1, restore_at_once=1,
+            terms=setting.Terms(action='shelve', restore=True))
+        self.assertIn('402 cleared own', found)
+        self.assertEqual('1220 back spot', found[-1])
+
+
+class TestAfterItsReservation(unittest.TestCase):
+    """A server that exists goes on without it: it cannot lose its hint."""
+
+    def test_comes_back(self):
+        found, figures, _ = simulated(
+            reserve(0, 'r', 100, 300),
+            small.boot(150, 'own', 4, spot=True, reservation='r'),
+            small.boot(200, 'other', 4, reservation='r'),
+            small.boot(500, 'new', 4, spot=True, reservation='r'),
+            hosts=1, terms=setting.Terms(action='shelve', restore=True))
+        self.assertEqual(['235 shelved own', '430 back own'],
+                         lines(found, 'own')[-2:])
+        self.assertEqual(['500 refused new'], lines(found, 'new'))
+        # Until other is cleared away.
+        self.assertEqual(round(255 / 3600, 3), figures['host_hours_used'])
+
+    def test_is_moved(self):
+        found, figures, _ = simulated(
+            reserve(0, 'r', 100, 300),
+            small.boot(395, 'own', 4, reservation='r'),
+            reserve(500, 'next', 2000, 1000), hosts=2,
+            reservations=dataclasses.replace(RESERVATIONS, end_timeout_s=1))
+        self.assertEqual(
+            ['1100 moving own', '1160 moved own'], lines(found, 'own')[2:])
+        self.assertIn('2000 reservation started next', found)
+        self.assertEqual(1, figures['not cleared'])
+        self.assertLess(figures['host_hours_used'], 1)
 
 
 class TestMany(unittest.TestCase):

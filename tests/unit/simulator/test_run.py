@@ -133,6 +133,16 @@ class TestSimulation(unittest.TestCase):
             terms=setting.Terms(maximum_runtime_s=50, action='shelve',
                                 restore=True))
 
+    def test_it_is_over_for_one_that_was_kept_as_well(self):
+        for ended_s, over_s in ((3605, 3610), (3620, 3620)):
+            self.happens(
+                ['0 placed spot', '10 active spot', '3600 notice spot',
+                 '3600 preempted a', f'{ended_s} ended a',
+                 f'{ended_s} kept spot', f'{over_s} expired spot',
+                 f'{over_s} notice spot', f'{over_s + 32} deleted spot'],
+                boot(0, 'spot', 4, spot=True), boot(3600, 'a', 4),
+                end(ended_s, 'a'), maximum_runtime_s=3600)
+
     def test_shelved_ones_come_back_and_run_on(self):
         summary, _ = self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
@@ -202,6 +212,16 @@ class TestSimulation(unittest.TestCase):
              '500 finished spot'],
             boot(0, 'spot', 4, spot=True, for_s=490), boot(100, 'a', 3),
             end(120, 'a'))
+
+    def test_one_that_was_kept_gets_a_notice_of_its_own(self):
+        """And whoever it gives way to then is there."""
+        self.happens(
+            ['0 placed spot', '10 active spot', '100 notice spot',
+             '100 preempted a', '110 ended a', '110 kept spot',
+             '120 notice spot', '120 preempted b', '152 deleted spot',
+             '162 active b'],
+            boot(0, 'spot', 4, spot=True), boot(100, 'a', 4), end(110, 'a'),
+            boot(120, 'b', 4))
 
     def test_those_who_need_less_than_is_freed_join(self):
         self.happens(

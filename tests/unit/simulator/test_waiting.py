@@ -19,10 +19,14 @@ from nova_preempt.core.backlog import passing
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model as batch_model
 from nova_preempt.core.batch import waiting as batch_waiting
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run
 from nova_preempt.simulator import setting
 from tests.unit.simulator import small
 from tests.unit.simulator import test_classes
+from tests.unit.simulator import test_power
 from tests.unit.simulator import test_reservations
 
 BACKLOG = setting.Backlog(order.FIFO(order.Options()))
@@ -56,6 +60,25 @@ class TestWaiting(unittest.TestCase):
         self.assertEqual(
             ['3 refused p'],
             simulated(small.boot(3, 'p', 5, spot=True), backlog=None))
+
+    def test_nobody_tries_before_others_have_run_as_promised(self):
+        """With the first pass after that, and not when it is tried again."""
+        found = simulated(
+            small.boot(0, 'p', 4, spot=True), small.boot(15, 'n', 4),
+            waiting=('normal',), terms=setting.Terms(minimum_runtime_s=1000))
+        self.assertIn('1010 preempted n', found)
+
+    def test_nor_while_they_end(self):
+        found = small.simulated(
+            small.cloud(delays=dataclasses.replace(
+                small.DELAYS, delete=delays.Delay('constant:1000')),
+                waiting=frozenset(['waits'])),
+            small.options(backlog=BACKLOG), small.boot(0, 'p', 4, spot=True),
+            small.boot(100, 'm', 4), small.end(131, 'm'),
+            dataclasses.replace(small.boot(131, 'n', 4),
+                                class_name='waits'))[0]
+        self.assertIn('1130 deleted p', found)
+        self.assertIn('1130 placed n', found)
 
     def test_who_ends_in_time_passes_who_a_host_is_kept_for(self):
         """By how long servers may run at most."""
@@ -92,6 +115,14 @@ class TestWaiting(unittest.TestCase):
         placed = [line for line in found if 'placed' in line]
         self.assertEqual(['0 placed n', '10 placed first',
                           '110 placed second'], placed)
+
+    def test_none_counts_on_room_where_nobody_may_end(self):
+        """So who fits into what is free is not kept off."""
+        found = simulated(
+            small.boot(0, 'p', 2, spot=True), small.boot(11, 'n', 3),
+            small.boot(12, 'q', 2, spot=True),
+            waiting=('normal', 'preemptible'), enabled=False)
+        self.assertIn('20 placed q', found)
 
     def test_its_owner_may_want_it_no_more(self):
         found = simulated(
@@ -149,11 +180,46 @@ class TestWaiting(unittest.TestCase):
         self.assertEqual(4, sum('placed' in line for line in found))
 
 
-class TestReservations(unittest.TestCase):
-    """Of the only host there is."""
+class TestChosenHosts(unittest.TestCase):
+    """One that Nova would not take leaves the choice to Nova."""
 
     BATCH = dataclasses.replace(BACKLOG, planner=batch_waiting.Planner(
         lambda: choice.make(batch_model.Options())))
+
+    def test_nobody_starts_on_a_host_that_sleeps(self):
+        cloud = small.cloud(
+            2, spread=False, waiting=frozenset(['normal']),
+            delays=dataclasses.replace(
+                small.DELAYS, power_on=delays.Delay('constant:120'),
+                power_off=delays.Delay('constant:25')))
+        for backlog in (BACKLOG, self.BATCH):
+            records = []
+            run.Simulation(
+                cloud, small.options(
+                    backlog=backlog, power=dataclasses.replace(
+                        test_power.POWER, excluded=('h-2',))),
+                write=records.append).run(
+                    (small.boot(100, 'a', 4), small.boot(200, 'b', 4)),
+                    1000 * SECOND)
+            self.assertEqual(
+                [(110, 'placed', 'h-2'), (210, 'waking', 'h-1'),
+                 (340, 'placed', 'h-1')],
+                [(item['t'], item['event'], item['host'])
+                 for item in records
+                 if item['event'] in ('placed', 'waking')])
+
+    def test_headroom_is_kept(self):
+        for backlog in (BACKLOG, self.BATCH):
+            self.assertEqual(
+                ['3 queued p'],
+                simulated(small.boot(3, 'p', 4, spot=True), backlog=backlog,
+                          headroom={'VCPU': (2, False)}))
+
+
+class TestReservations(unittest.TestCase):
+    """Of the only host there is."""
+
+    BATCH = TestChosenHosts.BATCH
 
     def check(self, line, *trace, **values):
         trace = (test_reservations.reserve(0, 'r', 1000, 1000), *trace)

@@ -236,6 +236,20 @@ class TestHolds(unittest.TestCase):
         self.assertIn('same one, as its server group has it. Hosts are kept',
                       found.notes['x'].waits_for['text'])
 
+    def test_one_for_an_affinity_group(self):
+        """Where the first of it starts the others have to be, too."""
+        rooms = [host('a', 4), host('b', 4)]
+        found = decide(
+            [near('x', vcpus(8), created_at=self.OLD),
+             near('y', vcpus(7), created_at=self.OLD), base.request('z')],
+            rooms)
+        self.assertEqual((('x',), {'z': 1}), (found.held, started(found)))
+        self.assertNotIn('kept', found.notes['y'].waits_for['text'])
+        ledger = Ledger(rooms)
+        self.assertEqual([1, 0, 1, 0], [
+            ledger.hold(vcpus(8), 1, group)[0] for group in (
+                NEAR, NEAR, dataclasses.replace(NEAR, uuid='other'), None)])
+
     def test_of_an_anti_affinity_group(self):
         """There is room where it may not be, and others fill the rest."""
         rooms = [with_group(host('a', 4), far=1), host('b', 1)]

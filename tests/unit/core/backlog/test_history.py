@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.backlog import history
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks
+from nova_preempt.core.times import microseconds
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 
@@ -80,6 +81,24 @@ class TestCondensed(unittest.TestCase):
                       ) // datetime.timedelta(microseconds=1)
             self.assertEqual(history.clocks_of(whole).at(now_us),
                              history.clocks_of(fewer).at(now_us))
+
+
+class TestClocks(unittest.TestCase):
+
+    def test_a_try_that_took_no_time_ends_no_wait(self):
+        """The first of them came in the second in which it was made."""
+        for before, evicted_us in (((), 0), ((
+                (0, 'waiting'), (1, 'placing'), (2, 'active'),
+                (5, 'evicted')), 3 * 60 * 10 ** 6)):
+            tries = [(minute, state) for minute in (5, 6, 7)
+                     for state in ('placing', 'waiting')]
+            times = history.clocks_of(told(
+                *before, (5, 'waiting'), *tries, (8, 'placing'))).at(
+                    microseconds(at(9)))
+            self.assertEqual(
+                (evicted_us, (4 if before else 3) * 60 * 10 ** 6,
+                 (2 if before else 1) * 60 * 10 ** 6),
+                (times.running_us, times.waiting_us, times.binding_us))
 
 
 class TestWaits(unittest.TestCase):

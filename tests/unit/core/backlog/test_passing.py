@@ -13,6 +13,7 @@
 
 import dataclasses
 import datetime
+import math
 import unittest
 
 from hypothesis import given
@@ -111,6 +112,25 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'a': 'too_large'}, codes(found))
         self.assertEqual((), found.held)
 
+    def test_hosts_are_never_large_enough_for_all_of_them(self):
+        """Nothing is kept for who could not start on empty hosts."""
+        rooms = [host('h', 4), host('i', 4)]
+        for count, code in ((16, 'room'), (17, 'too_large')):
+            found = decide(
+                [base.request('a', count=count, created_at=base.ago(60)),
+                 base.request('b')], rooms, hold_after_s=60)
+            self.assertEqual(code, codes(found)['a'])
+        self.assertEqual(['b'], [start.uuid for start in found.starts])
+        self.assertEqual((), found.held)
+        self.assertIsNone(found.notes['a'].estimate_s)
+        self.assertIn('fewer of its servers',
+                      found.notes['a'].waits_for['text'])
+        # Once it has some it asks for the rest one by one.
+        found = decide([base.request(
+            'a', count=17, servers=base.servers(*[model.RUNNING] * 16))],
+            [host('h', 0)])
+        self.assertEqual({'a': 'room'}, codes(found))
+
     def test_a_project_does_not_make_a_pass_long(self):
         requests = [base.request(str(number)) for number in range(4)]
         requests.append(base.request('other', project_id='p2'))
@@ -185,6 +205,22 @@ class TestEstimates(unittest.TestCase):
             {'a': 60, 'b': 300, 'c': 9 * 3600, 'd': None, 'e': None},
             {uuid: note.estimate_s for uuid, note in found.notes.items()})
 
+    def test_who_never_starts_is_not_ahead(self):
+        gpu = dataclasses.replace(vcpus(1), required=('GPU',))
+        found = decide(
+            [base.request('a', vcpus(10**30)), base.request('b', gpu),
+             base.request('c', count=99), base.request('d')],
+            [host('h', 0)], pace=self.PACE)
+        self.assertEqual(
+            {'a': None, 'b': None, 'c': None, 'd': 60},
+            {uuid: note.estimate_s for uuid, note in found.notes.items()})
+
+    def test_what_no_database_holds_is_not_told(self):
+        found = decide([base.request('a', vcpus(10**30), vcpus(1)),
+                        base.request('b')], [host('h', 0)], pace=self.PACE)
+        self.assertEqual([None, None], [
+            note.estimate_s for note in found.notes.values()])
+
     def test_nobody_knows(self):
         found = decide([base.request('a')], [host('h', 0)])
         self.assertIsNone(found.notes['a'].estimate_s)
@@ -210,6 +246,30 @@ class TestHolds(unittest.TestCase):
         found = decide([base.request('large', vcpus(8))],
                        [host('h', 7, ends=[(60, 1)])], hold_after_s=0)
         self.assertIn('in 60 s', found.notes['large'].waits_for['text'])
+
+    def test_only_of_flavors_of_which_enough_could_start(self):
+        requests = [base.request('a', vcpus(8), vcpus(4), count=3)]
+        found = decide(requests, [host('h', 7, ends=[(60, 1)]), host('i', 8)],
+                       hold_after_s=0)
+        self.assertEqual([('a', '4', 3)], starts(found))
+        found = decide(requests, [host('h', 7, ends=[(60, 1)]), host('i', 0)],
+                       hold_after_s=0)
+        self.assertEqual(('a',), found.held)
+        self.assertNotIn(' s.', found.notes['a'].waits_for['text'])
+        found = decide(requests, [
+            host('h', 7, ends=[(60, 1)]), host('i', 0, ends=[(90, 4)])],
+            hold_after_s=0)
+        self.assertIn('in 90 s.', found.notes['a'].waits_for['text'])
+
+    def test_none_are_kept_while_too_many_are_reserved(self):
+        large = base.request('a', vcpus(8), count=2, created_at=base.ago(60))
+        for free_s, expected in ((0, ['b']), (math.inf, [])):
+            found = decide([large, base.request('b')], [
+                host('h', 4), dataclasses.replace(host('i', 0),
+                                                  free_s=free_s)],
+                hold_after_s=60)
+            self.assertEqual(expected, [start.uuid for start in found.starts])
+            self.assertEqual('room', codes(found)['a'])
 
     def test_what_is_large_is_not_starved(self):
         """Though small ones come all the time, one of which always fits."""

@@ -45,9 +45,10 @@ def decide(requests, rooms, of, **values):
         base.NOW, passing.Options(), places=of, **values)
 
 
-def hinted(uuid, *ids, name='os:scheduler_hints'):
-    return base.request(uuid, body={'server': {}, name: {
-        'reservation': list(ids)}})
+def hinted(uuid, *ids, name='os:scheduler_hints', wanted=None, **values):
+    return base.request(
+        uuid, *([wanted] if wanted else []), body={'server': {}, name: {
+            'reservation': list(ids)}}, **values)
 
 
 class TestReservedHosts(unittest.TestCase):
@@ -133,6 +134,30 @@ class TestNamed(unittest.TestCase):
         found = decide([hinted('a', 'r1'), hinted('b', 'r1')], self.ROOMS,
                        known(lease))
         self.assertEqual(['a'], [item[0] for item in starts(found)])
+
+    def test_only_what_its_own_hosts_have_counts(self):
+        lease = support.lease('r1', 0, 1000, 'A', project='p1',
+                              status=leases.ACTIVE)
+        rooms = (host('A', 0, capacity=1), host('B', 0), host('C', 0))
+        for hosts, unready, code in (
+                ('A', '', 'too_large'), ('AB', '', 'room'),
+                ('AB', 'B', 'room'), ('D', '', 'no_host')):
+            found = decide(
+                [hinted('a', 'r1', wanted=vcpus(2))], rooms,
+                known(dataclasses.replace(
+                    lease, hosts=frozenset(hosts),
+                    unready=frozenset(unready))))
+            self.assertEqual({'a': code}, codes(found))
+            text = found.notes['a'].waits_for['text']
+            self.assertNotIn('Reserved for others', text)
+            self.assertIn('hosts of its reservation alone', text)
+
+    def test_so_does_it_for_as_many_as_start_together(self):
+        of = known(support.lease('r1', 0, 1000, 'A', project='p1',
+                                 status=leases.ACTIVE))
+        request = hinted('a', 'r1', wanted=vcpus(8), count=2)
+        found = decide([request], (host('A', 0), host('B', 0)), of)
+        self.assertEqual({'a': 'too_large'}, codes(found))
 
     def test_says_why_it_waits(self):
         later = support.lease('r1', 500, 1000, 'A', project='p1')

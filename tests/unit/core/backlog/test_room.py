@@ -17,6 +17,8 @@ import unittest
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.core.notice import NoticeRule
 from tests.unit.core.backlog import base
 
 CAPACITY = {'VCPU': 8}
@@ -145,14 +147,32 @@ class TestHold(unittest.TestCase):
     def test_who_ends_in_time_may_start_there(self):
         ledger = Ledger([host('a', 2, ends=[(600, 4), (60, 2)])])
         self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
-        self.assertEqual(2, ledger.count(vcpus(1, run_s=600), 99))
-        for other in (vcpus(1, run_s=601), vcpus(1)):
+        spot = vcpus(1, preemptible=True, run_s=600)
+        self.assertEqual(2, ledger.count(spot, 99))
+        # None but preemptible servers are made to end, whatever is written.
+        for other in (vcpus(1, preemptible=True, run_s=601),
+                      vcpus(1, preemptible=True), vcpus(1, run_s=600)):
             self.assertEqual(0, ledger.count(other, 99))
 
     def test_who_has_no_limit_ends_at_no_time(self):
         ledger = Ledger([host('a', 2, ends=[(600, 6)])])
         self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
-        self.assertEqual(0, ledger.count(vcpus(1, run_s=0), 99))
+        self.assertEqual(0, ledger.count(
+            vcpus(1, preemptible=True, run_s=0), 99))
+
+    def test_what_the_operator_says_of_all_counts(self):
+        for stays, expected in (
+                (Stays(570, NoticeRule(30)), (2, 2, 0)),
+                (Stays(571, NoticeRule(30)), (0, 2, 0)),
+                (Stays(100, NoticeRule(30), are_ended=False), (0, 0, 0)),
+                (Stays(0, NoticeRule(0)), (0, 2, 0)),
+                (Stays(0, NoticeRule(31)), (0, 0, 0))):
+            ledger = Ledger([host('a', 2, ends=[(600, 6)])], stays=stays)
+            self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
+            self.assertEqual(expected, tuple(
+                ledger.copy().count(
+                    vcpus(1, preemptible=True, run_s=run_s), 9)
+                for run_s in (None, 570, 0)))
 
     def test_who_preempts_counts_no_end_twice(self):
         """What may be made to end it has already."""
@@ -175,10 +195,10 @@ class TestHold(unittest.TestCase):
     def test_of_fewer_hosts_than_are_wanted(self):
         """Each is kept for as many as an empty one would have room for."""
         rooms = [host('a', 6, ends=[(60, 2)]), host('b', 2, capacity=2)]
-        for count, in_s in ((2, 60), (3, None)):
+        for count, expected, left in ((2, (1, 60), 2), (3, (0, None), 8)):
             ledger = Ledger(rooms)
-            self.assertEqual((1, in_s), ledger.hold(vcpus(4), count))
-            self.assertEqual(2, ledger.count(vcpus(1), 99))      # on b
+            self.assertEqual(expected, ledger.hold(vcpus(4), count))
+            self.assertEqual(left, ledger.count(vcpus(1), 99))
         # Those that are nearest get the most.
         ledger = Ledger([host('a', 0), host('b', 8)])
         self.assertEqual((2, None), ledger.hold(vcpus(2), 3))

@@ -98,6 +98,20 @@ class TestEvents(unittest.TestCase):
             (310, Kind.QUEUED), (400, Kind.ALLOCATING), (430, Kind.RUNNING))
         self.assertFalse(clocks.has_gap)
 
+    def test_no_room_within_a_second(self) -> None:
+        """It waits on; Nova keeps whole seconds in most databases."""
+        tries = [("unshelve", at_s, False, None, at_s, True)
+                 for at_s in (300, 400)]
+        found = records.events(RECORD, actions(
+            CREATE, ("shelve", 200, False), *tries))
+        clocks = Clocks(found)
+        self.assertEqual(Kind.QUEUED, clocks.kind)
+        self.assertEqual(
+            Times(95 * SECOND, 302 * SECOND, 3 * SECOND),
+            clocks.at(500 * SECOND))
+        self.assertFalse(clocks.has_gap)
+        self.assertEqual((), records.returns(found))
+
     def test_who_gives_a_place_up_waits_for_nothing(self) -> None:
         clocks = self.check(
             actions(CREATE, ("shelve", 200, True),

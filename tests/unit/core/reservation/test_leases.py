@@ -201,17 +201,28 @@ class TestView(unittest.TestCase):
         return view(self.leases, now_s, **kwargs).answer(lease_ids, project)
 
     def test_hosts_of_an_active_reservation(self):
-        self.assertEqual(leases.Answer(frozenset('BC')),
+        self.assertEqual(leases.Answer(
+            frozenset('BC'), own_hosts=frozenset('BC')),
                          self.answer('now'))
-        self.assertEqual(leases.Answer(frozenset('E')),
+        self.assertEqual(leases.Answer(
+            frozenset('E'), own_hosts=frozenset('E')),
                          self.answer('other', project='q'))
+
+    def test_what_binds_no_server_that_exists(self):
+        self.assertFalse(self.answer('now').is_void)
+        for lease_id in ('over', 'nobodys', 'other'):
+            self.assertTrue(self.answer(lease_id).is_void)
+        self.assertFalse(leases.Answer(reason='nobody knows',
+                                       known=False).is_void)
 
     def test_hosts_that_others_are_still_on(self):
         lease = leases.Lease('r', 'p', leases.ACTIVE, 0, 2 ** 40,
                              frozenset('AB'), frozenset('B'))
         for unready, expected in (
-                ('B', leases.Answer(frozenset('A'))),
-                ('', leases.Answer(frozenset('AB'))),
+                ('B', leases.Answer(
+                    frozenset('A'), own_hosts=frozenset('AB'))),
+                ('', leases.Answer(
+                    frozenset('AB'), own_hosts=frozenset('AB'))),
                 ('AB', leases.Answer(
                     reason='Reservation r has no host that is empty yet.'))):
             known = leases.Leases([dataclasses.replace(
@@ -268,7 +279,8 @@ class TestView(unittest.TestCase):
         old = view(self.leases, 5, fresh=False, fail_open=True)
         self.assertEqual(math.inf, old.free_s('A'))
         self.assertEqual(math.inf, old.free_s('B'))
-        self.assertEqual(leases.Answer(frozenset('BC')),
+        self.assertEqual(leases.Answer(
+            frozenset('BC'), own_hosts=frozenset('BC')),
                          old.answer(['now'], 'p'))
 
     def test_nothing_known(self):

@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long servers keep their places: what may be counted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import math
+
+from nova_preempt.core import expiry
+from nova_preempt.core.backlog import model
+from nova_preempt.core.model import Server
+from nova_preempt.core.notice import NoticeRule
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stays:
+    """What an operator says about it.
+
+    :param maximum_runtime_s: of all preemptible servers, 0 for any time
+    :param notice: of their ends
+    :param are_ended: whether those end whose time is over: not while
+        preemption is paused, and nobody knows for how long that is
+    """
+
+    maximum_runtime_s: int = 0
+    notice: NoticeRule = NoticeRule(0)  # noqa: RUF009
+    are_ended: bool = True
+
+    def of(self, alternative: model.Alternative) -> float:
+        """How long one that starts now keeps its place at most, in seconds.
+
+        No others but preemptible ones are made to end.
+        """
+        limit_s = expiry.limit_s(alternative.run_s, self.maximum_runtime_s)
+        if not (alternative.preemptible and self.are_ended and limit_s > 0):
+            return math.inf
+        return limit_s + self.notice.length_s(alternative.notice_s)
+
+    def left_s(
+        self,
+        server: Server,
+        action: Callable[[Server], str],
+        uptime_us: Callable[[Server], int],
+    ) -> int | None:
+        """In how many seconds a server will have had its notice.
+
+        None if nobody knows; see expiry.left_s().
+
+        :param action: returns what its terms say; it and how long it has run
+            are asked where that matters
+        """
+        limit_s = expiry.limit_s(
+            server.maximum_runtime_s, self.maximum_runtime_s)
+        # Most servers have none, and the rest takes a while.
+        if not (self.are_ended and limit_s > 0):
+            return None
+        left_s = expiry.left_s(
+            server, limit_s, action(server), uptime_us(server))
+        if left_s is None:
+            return None
+        return left_s + self.notice.length_s(server.notice_s)
+
+
+#: Where the operator says nothing, and ends come without a notice.
+AS_FLAVORS_SAY = Stays()

@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who ends for space that is to be kept free."""
+
+import unittest
+
+from nova_preempt.core import eligibility
+from nova_preempt.core import headroom
+from nova_preempt.core.model import Inventory, Provider
+from nova_preempt.core.scheduling import ahead
+from nova_preempt.core.scheduling import policy as policies
+from tests.unit.core.scheduling import world
+
+
+class TestChoose(unittest.TestCase):
+
+    def chosen(self, wanted, *, plain, gpus):
+        """The uuids of those who end; those without a GPU cost less."""
+        held = {f'plain{number}': {'VCPU': 1} for number in range(plain)}
+        held |= {f'gpu{number}': {'VCPU': 1, 'CUSTOM_GPU': 1}
+                 for number in range(gpus)}
+        host = Provider('uuid', 1, {
+            'VCPU': Inventory(len(held)), 'CUSTOM_GPU': Inventory(gpus + 1)},
+            {**held, 'normal': {'CUSTOM_GPU': 1}})
+        group = headroom.Group('all', headroom.parse(wanted), {'host': host})
+        policy = policies.Policy(
+            eligibility.Rules(), ('delete',),
+            lambda server, options: int(server.uuid.startswith('gpu')))
+        return [server.uuid for server, _ in ahead.choose(
+            group, group.missing({}), [world.server(uuid) for uuid in held],
+            policy, world.NOW)]
+
+    def test_the_cheapest_that_help(self):
+        self.assertEqual(['plain0'], self.chosen('VCPU:1', plain=3, gpus=3))
+        self.assertEqual(['gpu0'], self.chosen('CUSTOM_GPU:1', plain=3,
+                                               gpus=3))
+
+    def test_many_that_are_cheaper_and_do_not_help(self):
+        self.assertEqual(['gpu0'], self.chosen(
+            'CUSTOM_GPU:1', plain=ahead.MOST, gpus=3))
+
+    def test_not_all_where_some_is_nobodys_to_give(self):
+        """A GPU that a normal server has: the rest ends for nothing."""
+        self.assertEqual(['plain0'], self.chosen('VCPU:1,CUSTOM_GPU:1',
+                                                 plain=3, gpus=0))
+        self.assertEqual([], self.chosen('CUSTOM_GPU:1', plain=3, gpus=0))
+
+    def test_of_each_class_the_cheapest_are_looked_at(self):
+        self.assertEqual(['gpu0'], self.chosen(
+            'VCPU:1,CUSTOM_GPU:1', plain=ahead.MOST, gpus=3))
+
+    def test_all_where_they_are_not_enough(self):
+        self.assertEqual(['gpu0', 'gpu1', 'plain0'], self.chosen(
+            'VCPU:9,CUSTOM_GPU:9', plain=1, gpus=2))

@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt.core import eligibility
+from nova_preempt.core import headroom as core
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import policy
+from nova_preempt.engine import evictions
+from nova_preempt.engine import headroom
+from tests.unit.engine import test_expiry
+
+
+class TestWhoEndsAlready(unittest.TestCase):
+    """Two servers fill a host, of which half is to be free."""
+
+    def ended(self, *, there='ab', **decision):
+        """The uuids of those who end beside one that does already."""
+        held = {uuid: {'VCPU': 1} for uuid in there}
+        process = mock.Mock(clock=lambda: test_expiry.NOW)
+        process.pauses.why.return_value = ''
+        process.decisions.get_decisions.return_value = [db.Decision(
+            'd', victims=(db.Victim('a', allocations={
+                'uuid': {'resources': {'VCPU': 1}}}),), **decision)]
+        known = mock.Mock()
+        known.headroom.groups.return_value = [core.Group(
+            'all', core.parse('VCPU:1'), {'h': model.Provider(
+                'uuid', 1, {'VCPU': model.Inventory(2)}, held)})]
+        known.servers.servers.return_value = [
+            test_expiry.server(uuid) for uuid in 'ab']
+        known.policy.return_value = policy.Policy(
+            eligibility.Rules(), ('delete',), lambda server, options: 0)
+        known.budgets.read.return_value = None
+        ends = evictions.Evictions(process, mock.Mock(), None, None, 1)
+        self.addCleanup(ends.close)
+        with mock.patch.object(ends, 'begin') as begin:
+            headroom.HeadroomKeeper(process, known, set, ends).keep()
+        return [call.args[0].uuid for call in begin.mock_calls]
+
+    def test_for_nobody_else(self):
+        """Whatever it ends for, its space is free then."""
+        for operation in 'headroom', 'maximum_runtime', 'simulation':
+            self.assertEqual([], self.ended(
+                server_uuid='', operation=operation))
+
+    def test_one_that_is_gone_while_others_of_its_decision_are_not(self):
+        self.assertEqual(['b'], self.ended(
+            there='nb', server_uuid='', operation='reservation'))
+
+    def test_for_a_server_that_takes_its_place(self):
+        self.assertEqual(['b'], self.ended(server_uuid='n',
+                                           operation='create'))
+
+
+if __name__ == '__main__':
+    unittest.main()
