@@ -82,7 +82,7 @@ class Eyes:
                 uuid, boot = owner
                 seen[uuid][server.uuid] = core.Sight(
                     server.uuid, boot, server.vm_state, server.fault,
-                    server.task_state in _DELETING)
+                    server.task_state in _DELETING, server.launched)
         return seen
 
 

@@ -37,7 +37,10 @@ _ATTRS = ['tags']
 
 @dataclasses.dataclass(frozen=True)
 class Tagged:
-    """A server; vm_state and task_state are Nova's."""
+    """A server; vm_state and task_state are Nova's.
+
+    :ivar launched: whether it has ever run
+    """
 
     uuid: str
     project_id: str
@@ -45,6 +48,7 @@ class Tagged:
     task_state: str | None
     tags: tuple[str, ...]
     fault: str = ''
+    launched: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +134,9 @@ def _read(context, tags, uuids):
 def _tagged(instance, tags):
     return Tagged(instance.uuid, instance.project_id,
                   instance.vm_state or 'building', instance.task_state,
-                  tuple(tag.tag for tag in tags or ()))
+                  tuple(tag.tag for tag in tags or ()),
+                  launched=bool('launched_at' in instance
+                                and instance.launched_at))
 
 
 def _pieces(items):

@@ -105,6 +105,9 @@ def closing(
     )
 
 
+_NO_FAULT = "Nova did not build it, and does not say why."
+
+
 class _Judgement:
     """One look at one request."""
 
@@ -261,14 +264,17 @@ class _Judgement:
         if state == model.LOST:
             code, text = answers.NO_ANSWER, "Nova has not answered."
         elif model.UNPLACED in own:
-            code, text = answers.NO_HOST, next(
-                (
-                    sight.fault
-                    for sight in self._there.values()
-                    if sight.boot == boot.number
-                    and servers.is_for_now(sight.fault)
-                ),
-                "Nova did not build it in time.",
+            failed = [
+                sight.fault
+                for sight in self._there.values()
+                if sight.boot == boot.number
+                and sight.vm_state == "error"
+                and servers.is_for_now(sight.fault)
+            ]
+            code, text = answers.NO_HOST, (
+                next(filter(None, failed), _NO_FAULT)
+                if failed
+                else "Nova did not build it in time."
             )
         else:
             if model.RUNNING in own:

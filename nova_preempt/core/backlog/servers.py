@@ -58,8 +58,9 @@ class Sight:
     """A server as Nova has it.
 
     :param boot: the number that its tag says
-    :param fault: why it is in vm_state error
+    :param fault: why it is in vm_state error, as far as Nova says
     :param deleting: whether it is on its way out
+    :param launched: whether it has ever run
     """
 
     uuid: str
@@ -67,6 +68,7 @@ class Sight:
     vm_state: str
     fault: str = ""
     deleting: bool = False
+    launched: bool = False
 
 
 def tag(uuid: str, number: int) -> str:
@@ -217,8 +219,12 @@ def server_state(
     if sight.vm_state == "building" and before in _ON_ITS_WAY:
         return model.BUILDING
     if sight.vm_state == "error" and before in (*_ON_ITS_WAY, model.ERROR):
-        found_none = before != model.ERROR and is_for_now(sight.fault)
-        return model.UNPLACED if found_none else model.ERROR
+        came_to_nothing = (
+            before != model.ERROR
+            and not sight.launched
+            and is_for_now(sight.fault)
+        )
+        return model.UNPLACED if came_to_nothing else model.ERROR
     if sight.vm_state in _KEPT and victim in _KEPT_VICTIM:
         return model.AWAY
     return model.RUNNING
@@ -233,10 +239,13 @@ def is_for_now(fault: str) -> bool:
     """Whether what Nova says may be otherwise the next time.
 
     No host, builds that failed on each host that was tried, and a quota that
-    was used up while the server was placed.
+    was used up while the server was placed. Nothing: Nova says that a server
+    is in error before it says why (nova/scheduler/utils.py,
+    set_vm_state_and_notify), and never says it of those that were being built
+    when their compute service was stopped.
     """
     text = fault.lower()
-    return any(
+    return not text or any(
         words in text
         for words in (
             "no valid host",

@@ -119,6 +119,26 @@ class TestPlacing(unittest.TestCase):
                 placing(model.BUILDING),
                 sight('s0', 'error', fault=fault)).state)
 
+    def test_nova_has_not_said_why(self):
+        """It says that a server failed before it says why, if it ever does."""
+        verdict = judge(placing(model.BUILDING), sight('s0', 'error'))
+        self.assertEqual(
+            (model.WAITING, ('s0',), {
+                'code': 'no_valid_host',
+                'text': 'Nova did not build it, and does not say why.'}),
+            (verdict.state, verdict.deletes, verdict.values['waits_for']))
+
+    def test_ran_before_it_failed(self):
+        """While nobody looked: there may be something of value on it."""
+        for fault in ('', NO_HOST):
+            verdict = judge(
+                placing(model.BUILDING),
+                sight('s0', 'error', fault=fault, launched=True))
+            self.assertEqual(
+                (model.FAILED, fault or 'Nova could not build its servers.',
+                 ()),
+                (verdict.state, verdict.values['reason'], verdict.deletes))
+
     def test_cannot_be_built(self):
         fault = 'Build of instance s0 aborted: Image i is unacceptable'
         verdict = judge(placing(model.BUILDING),
