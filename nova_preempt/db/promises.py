@@ -65,7 +65,7 @@ def release(database, request):
 
 @retries.retried
 def forget(database, hosts):
-    """These hosts are on, or will not be."""
+    """These hosts will not be on."""
     table = models.PowerPromise
     with database.writer() as session:
         session.execute(sa.delete(table).where(table.host.in_(

@@ -19,6 +19,7 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.core.energy import candidates
+from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import power as core
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
@@ -33,6 +34,8 @@ _MINUTE = datetime.timedelta(minutes=1)
 # Who has disabled which hosts may be known so long ago, in seconds, before
 # one is woken in vain.
 _HOSTS_MAX_AGE_S = 30
+# That are not on their way yet.
+_TO_WAKE = frozenset(steps.COMING) - {steps.WAKING}
 _DEMAND = 'a request finds no other host'
 
 
@@ -259,7 +262,7 @@ class Control:
         """How long it may take until all of these are on, in seconds."""
         states = db_energy.get_power(self._db)
         waiting = [name for name in self._promised_hosts()
-                   if _state(states, name) != db_energy.WAKING]
+                   if _state(states, name) in _TO_WAKE]
         return candidates.ready_s(
             waiting, names, self.boot_s([states.get(name) for name in names]),
             self._options.max_wakes_per_minute, self._interval_s)
@@ -271,17 +274,14 @@ class Control:
         return list(dict.fromkeys(item.host for item in found))
 
     def _keep_promises(self, states):
-        """Wake those whose turn has come; the names of all that are."""
-        names = self._promised_hosts()
-        if not names:
-            return frozenset()
-        coming = self.switchable(name for name in names if _state(
-            states, name) in steps.COMING)
-        if len(coming) < len(names):
-            # What is on shows in Placement, and nothing else is worth a wait.
-            promises.forget(self._db, set(names) - set(coming))
-        self.wake_promised(states, coming)
-        return frozenset(coming)
+        """Wake those whose turn has come; the names of all that are kept."""
+        found = demand.sort_out(
+            self._promised_hosts(), lambda name: _state(states, name),
+            self.switchable)
+        if found.lost:
+            promises.forget(self._db, found.lost)
+        self.wake_promised(states, found.coming)
+        return found.kept
 
 
 def _seconds(number):

@@ -30,6 +30,7 @@ import fnmatch
 from typing import Any
 
 from nova_preempt.core.energy import candidates
+from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import forecast
 from nova_preempt.core.energy import power as core
@@ -249,13 +250,16 @@ class Power:
             self._switcher.wake(name, 'a reservation of it begins')
 
     def _keep_promises(self) -> frozenset[str]:
-        """Wake those whose turn has come; the names of all that are."""
-        names = self.waking.promised_hosts()
-        coming = [name for name in names if self.is_coming(name)]
-        if len(coming) < len(names):
-            self.waking.forget(set(names) - set(coming))
-        self.wake_some(coming, 'a request finds no other host')
-        return frozenset(coming)
+        """Wake those whose turn has come; the names of all that are kept."""
+        found = demand.sort_out(
+            self.waking.promised_hosts(),
+            lambda name: self._hosts[name].state,
+            lambda names: [name for name in names
+                           if name not in self._excluded])
+        if found.lost:
+            self.waking.forget(found.lost)
+        self.wake_some(found.coming, 'a request finds no other host')
+        return found.kept
 
 
 def make(parts: Any, setup: Setting, again: Callable[[Server], None],

@@ -135,8 +135,8 @@ class Waking:
         return list(dict.fromkeys(item.host for found in self._recent()
                                   for item in found))
 
-    def forget(self, names: set[str]) -> None:
-        """Nobody waits for these any more: they are on, or of no use."""
+    def forget(self, names: frozenset[str]) -> None:
+        """Nobody waits for these any more: they are of no use."""
         self._promises = {
             uuid: (at_us, left) for uuid, (at_us, found)
             in self._promises.items()

@@ -50,16 +50,16 @@ def is_on(state: str, *, usable: bool, operators: bool) -> bool | None:
 
 def is_busy(state: str, idle_intervals: int, *, servers: bool,
             looked_at: bool, promised: bool) -> bool:
-    """Whether servers are on a host that is on, as far as is known yet.
+    """Whether a host that is on is in use, as far as is known yet.
 
     :param servers: whether the last look has seen any
     :param looked_at: whether it was up before the last look, or there was
         none yet
     :param promised: whether a request waits for it
     """
-    if state == steps.WAKING:
-        return promised
-    if idle_intervals:
+    if promised:
+        return True
+    if state == steps.WAKING or idle_intervals:
         return False
     # One that came up after the last look has none that we know of.
     return servers or looked_at

@@ -15,10 +15,12 @@ All requests that wait count together: what is promised to one is not promised
 to another, and how many wake at once does not matter for what is promised.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 import dataclasses
 import fractions
 import math
+
+from nova_preempt.core.energy import steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,38 @@ class Sleeper:
     room: int
     waking: bool = False
     efficiency: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Promised:
+    """What has become of hosts that were promised.
+
+    :param coming: that are not on yet, in the order to wake them
+    :param kept: those, and the ones that are on: whoever waits for several
+        hosts has no use for the first alone
+    :param lost: that nobody can wait for any more
+    """
+
+    coming: tuple[str, ...]
+    kept: frozenset[str]
+    lost: frozenset[str]
+
+
+def sort_out(names: Iterable[str], state: Callable[[str], str],
+             switchable: Callable[[list[str]], Collection[str]]) -> Promised:
+    """Tell which promised hosts are to wake, to stay on, or to be forgotten.
+
+    :param names: in the order in which they were promised, each once
+    :param state: returns one of steps.STATES of a host
+    :param switchable: returns those of hosts that may be switched
+    """
+    names = list(names)
+    asleep = [name for name in names if state(name) in steps.COMING]
+    may = switchable(asleep) if asleep else ()
+    coming = tuple(name for name in asleep if name in may)
+    kept = frozenset(coming).union(
+        name for name in names if state(name) == steps.ON)
+    return Promised(coming, kept, frozenset(names) - kept)
 
 
 def promise(request: str, servers: int, sleepers: Iterable[Sleeper],

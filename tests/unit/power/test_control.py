@@ -349,7 +349,32 @@ class TestRequests(ControlTestCase):
         # They are on, and no more of them wake.
         self.minutes(3)
         self.assertEqual(25, len(self.in_state('asleep')))
-        self.assertEqual([], promises.get(self.db, EPOCH))
+        self.assertEqual(300, self.wake('r', 1, room)['boot_s'])
+
+    def test_on_until_the_request_is_served(self):
+        """The first is no use without the second, which takes long."""
+        for serve in (lambda: promises.release(self.db, 'r1'),
+                      lambda: self.minutes(self.control.promised_s // 60)):
+            self.world.hanging = {'b'}
+            self.assertEqual(['a', 'b'], self.wake('r1', 4)['hosts'])
+            self.minutes(8)
+            self.assertEqual({'b'}, self.in_state('waking'))
+            self.assertNotIn('a', self.states())
+            self.world.hanging = set()
+            self.minutes(1)
+            self.assertFalse({'a', 'b'} & self.states().keys())
+            self.minutes(8)
+            self.assertFalse({'a', 'b'} & self.states().keys())
+            serve()
+            self.minutes(8)
+            self.assertEqual(set(NAMES), self.in_state('asleep'))
+
+    def test_what_will_not_be_on_is_forgotten(self):
+        self.wake('r1', 4)
+        self.set(excluded_hosts=['a'])
+        self.tick()
+        self.assertEqual(['b'], [
+            item.host for item in promises.get(self.db, EPOCH)])
 
     def test_while_they_shut_down(self):
         for name in NAMES:

@@ -54,6 +54,7 @@ class TestCandidates(unittest.TestCase):
         self.assertFalse(self.is_busy(idle_intervals=1))
         self.assertFalse(self.is_busy(steps.WAKING))
         self.assertTrue(self.is_busy(steps.WAKING, promised=True))
+        self.assertTrue(self.is_busy(idle_intervals=9, promised=True))
 
     def test_who_is_reserved(self):
         for in_s, on, expected in (

@@ -19,6 +19,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.energy import demand
+from nova_preempt.core.energy import steps
 from tests.unit.core.support import LAW
 
 
@@ -28,6 +29,29 @@ def sleepers(**rooms):
 
 def given(found):
     return {item.host: item.servers for item in found}
+
+
+class TestSortOut(unittest.TestCase):
+
+    def test_who_wakes_who_stays_on_and_who_is_lost(self):
+        states = {'c': steps.ASLEEP, 'b': steps.ON, 'a': steps.WAKING,
+                  'd': steps.FAILED, 'e': steps.SLEEPING, 'f': steps.EMPTYING}
+        asked = []
+
+        def switchable(names):
+            asked.extend(names)
+            return [name for name in names if name != 'f']
+
+        self.assertEqual(
+            demand.Promised(('c', 'a', 'e'), frozenset('abce'),
+                            frozenset('df')),
+            demand.sort_out(states, states.get, switchable))
+        self.assertEqual(['c', 'a', 'e', 'f'], asked)
+
+    def test_nobody_is_asked_about_none(self):
+        self.assertEqual(
+            demand.Promised((), frozenset('b'), frozenset()),
+            demand.sort_out('b', lambda name: steps.ON, None))
 
 
 class TestPromise(unittest.TestCase):
