@@ -57,18 +57,17 @@ class Rooms:
         by_node = self._known.servers.by_node()
         found = []
         for host, providers in rooms:
-            servers = by_node.get(host.name, {})
-            ends = {uuid: in_s for uuid, server in servers.items()
-                    if (in_s := stays.left_s(
-                        server, policy.action, lambda it: it.uptime_us(now)))
-                    is not None}
-            leaving = {uuid for uuid, server in servers.items()
-                       if may_preempt and policy.may_give_way(server, now)}
-            found.append(_room(
-                host, providers, leaving,
-                places.free_s(host.name) if places else math.inf, ends,
-                {uuid: _freed(providers, uuid, policy.action(servers[uuid]))
-                 for uuid in leaving | ends.keys()}))
+            room = _room(
+                host, providers,
+                places.free_s(host.name) if places else math.inf)
+            found.append(core.with_leavers(room, (
+                core.Leaver(
+                    _freed(providers, uuid, policy.action(server)),
+                    stays.left_s(server, policy.action,
+                                 lambda it: it.uptime_us(now)),
+                    may_preempt and policy.may_give_way(server, now))
+                for uuid, server in sorted(
+                    by_node.get(host.name, {}).items()))))
         return found
 
     def stays(self):
@@ -108,28 +107,22 @@ def _freed(providers, uuid, action):
         if uuid in provider.allocations), action)
 
 
-def _room(host, providers, leaving, free_s, ends, freed):
-    """A core Room: the sums of what is in its tree.
+def _room(host, providers, free_s):
+    """A core Room: the sums of what is in its tree; nobody leaves it.
 
     :param host: a nova_preempt.reservation.known_host.Host
     :param providers: core Providers, the root first
-    :param leaving: uuids of servers that may be made to end
     :param free_s: until it is reserved
-    :param ends: {uuid: in how many seconds a server ends}
-    :param freed: {uuid: what that frees} of both
     """
     free = capacity.total(
         {name: provider.free(name) for name in provider.inventories}
         for provider in providers)
     return core.Room(
-        host.name, free,
-        capacity.total((free, *(freed[uuid] for uuid in leaving))),
+        host.name, free, free,
         capacity.total(
             {name: inventory.capacity
              for name, inventory in provider.inventories.items()}
             for provider in providers),
-        tuple(core.End(in_s, freed[uuid], uuid in leaving)
-              for uuid, in_s in sorted(ends.items())),
         traits=frozenset(host.properties['traits']),
         consumers=frozenset().union(
             *(provider.allocations for provider in providers)),

@@ -20,7 +20,6 @@ import math
 
 import numpy as np
 
-from nova_preempt.core import capacity
 from nova_preempt.core.backlog import room
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import floors
@@ -170,13 +169,14 @@ class IndexedCloud(memory.MemoryCloud):
         return found
 
     def rooms(self, free_s=lambda name: math.inf, ends_in_s=lambda _: None,
-              may_end=lambda _: True):
+              may_end=lambda _: True, frees=lambda _, resources: resources):
         """What all hosts have, as passes over the backlog are told.
 
         :param free_s: tells for how long nobody has reserved a host
         :param ends_in_s: tells in how many seconds a preemptible server ends,
             None if nobody knows
         :param may_end: tells whether one may be made to end now
+        :param frees: tells what of its resources the end of one frees
         """
         def amounts(table, number):
             return {name: int(table[row, number])
@@ -185,15 +185,14 @@ class IndexedCloud(memory.MemoryCloud):
 
         found = []
         for number, host in enumerate(self._in_order):
-            leaving = {uuid for uuid, server in host.servers.items()
-                       if may_end(server)}
             free = amounts(self._free, number)
-            found.append(room.Room(
-                host.name, free, capacity.total((free, *(
-                    host.allocations[uuid] for uuid in leaving))),
-                amounts(self._capacity, number),
-                tuple(_ends(host, ends_in_s, leaving)),
-                free_s=free_s(host.name)))
+            found.append(room.with_leavers(
+                room.Room(host.name, free, free,
+                          amounts(self._capacity, number),
+                          free_s=free_s(host.name)),
+                (room.Leaver(frees(server, host.allocations[uuid]),
+                             ends_in_s(server), may_end(server))
+                 for uuid, server in host.servers.items())))
         return found
 
     def put(self, host, uuid, resources, server=None):
@@ -255,10 +254,3 @@ class IndexedCloud(memory.MemoryCloud):
                 enough &= fitting
                 fitting = enough
         return fitting.copy() if fitting is self._is_open else fitting
-
-
-def _ends(host, ends_in_s, leaving):
-    for uuid, server in host.servers.items():
-        in_s = ends_in_s(server)
-        if in_s is not None:
-            yield room.End(in_s, host.allocations[uuid], uuid in leaving)

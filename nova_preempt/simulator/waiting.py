@@ -22,6 +22,7 @@ import dataclasses
 import datetime
 from typing import Any
 
+from nova_preempt.core import actions
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
@@ -105,14 +106,16 @@ class Waiting:
         self._is_looking = False
         if not self._waiting:
             return
-        now = self._now()
+        parts, now = self._parts, self._now()
         ranked = self._backlog.order.rank(
             [request for _, request in self._waiting.values()], now,
             self._shares())
         places = self._places()
-        rooms = self._parts.cloud.rooms(
+        rooms = parts.cloud.rooms(
             *(() if places is None else (places.free_s,)),
-            ends_in_s=self._ends_in_s, may_end=self._may_end)
+            ends_in_s=self._ends_in_s, may_end=self._may_end,
+            frees=lambda record, resources: actions.freed(
+                resources, parts.options.policy.action(record)))
         decided = passing.decide(
             ranked, rooms, now, self._backlog.passes,
             planner=self._backlog.planner, places=places,

@@ -98,6 +98,37 @@ class Room:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Leaver:
+    """A preemptible server that may leave a host.
+
+    :param frees: what its end frees
+    :param in_s: when it ends, see End; None if nobody knows
+    :param reclaimable: whether it may be made to end now
+    """
+
+    frees: Resources
+    in_s: int | None
+    reclaimable: bool
+
+
+def with_leavers(room: Room, leavers: Iterable[Leaver]) -> Room:
+    """Return a room with what is reclaimable in it, and its ends."""
+    leavers = list(leavers)
+    return dataclasses.replace(
+        room,
+        reclaimable=capacity.total(
+            (room.free, *(each.frees for each in leavers
+                          if each.reclaimable))
+        ),
+        ends=tuple(
+            End(each.in_s, each.frees, each.reclaimable)
+            for each in leavers
+            if each.in_s is not None
+        ),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Lack:
     """What keeps a request waiting.
 

@@ -24,6 +24,7 @@ from nova_preempt.core.notice import NoticeRule
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import run
 from nova_preempt.simulator import setting
+from nova_preempt.simulator.traces import model as traces
 from tests.unit.simulator import small
 from tests.unit.simulator import test_classes
 from tests.unit.simulator import test_power
@@ -67,6 +68,15 @@ class TestWaiting(unittest.TestCase):
             small.boot(0, 'p', 4, spot=True), small.boot(15, 'n', 4),
             waiting=('normal',), terms=setting.Terms(minimum_runtime_s=1000))
         self.assertIn('1010 preempted n', found)
+
+    def test_nor_for_what_others_keep_when_they_are_stopped(self):
+        found = simulated(
+            traces.Boot(0, 'p', {'VCPU': 4, 'DISK_GB': 80}, '',
+                        'preemptible'),
+            traces.Boot(21 * SECOND, 'n', {'VCPU': 4, 'DISK_GB': 30}),
+            small.end(515, 'p'),
+            waiting=('normal',), terms=setting.Terms(action='stop'))
+        self.assertIn('520 placed n', found)
 
     def test_nor_while_they_end(self):
         found = small.simulated(
