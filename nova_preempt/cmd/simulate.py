@@ -286,13 +286,7 @@ def _sweep(args):
 
 
 def _simulate(args, setup, options, write, more, series_, tell_skipped):
-    # Not before it is needed: numpy is an extra.
-    try:
-        from nova_preempt.simulator import run
-    except ImportError as exc:
-        raise BadArgument('numpy is needed: pip install '
-                          f'nova-preempt[simulator] ({exc})') from None
-
+    run = sweep.simulations_module()
     trace = _trace(args)
     simulation = run.Simulation(
         setup, options, args.seed,

@@ -19,6 +19,7 @@ from concurrent.futures import process
 import dataclasses
 import functools
 import multiprocessing
+from types import ModuleType
 from typing import Any
 
 from nova_preempt.simulator.setting import Options
@@ -57,13 +58,26 @@ class Job:
     until_us: int | None = None
 
 
+def simulations_module() -> ModuleType:
+    """Import nova_preempt.simulator.run: not before it is needed.
+
+    :raises NotInstalled: numpy is not, which is an extra
+    """
+    try:
+        from nova_preempt.simulator import run as simulations
+    except ImportError as exc:
+        msg = f'numpy is needed: pip install nova-preempt[simulator] ({exc})'
+        raise NotInstalled(msg) from None
+    return simulations
+
+
 def run(job: Job) -> dict[str, Any]:
     """Return the summary of a run.
 
+    :raises NotInstalled: numpy is not
     :raises TraceError, OSError: of the trace
     """
-    from nova_preempt.simulator import run as simulations
-
+    simulations = simulations_module()
     simulation = simulations.Simulation(job.setting, job.options, job.seed)
     trace = formats.Trace(job.trace_format, job.paths, job.scale, job.sort)
     try:

@@ -20,6 +20,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+from nova_preempt import simulator
 from nova_preempt.core import costs
 from nova_preempt.simulator import run
 from nova_preempt.simulator import sweep
@@ -87,6 +88,21 @@ class TestProcesses(Case):
             stream.write('what is this\n')
         with self.assertRaisesRegex(model.TraceError, 'trace.jsonl'):
             list(sweep.in_processes(self.jobs(1), 1))
+
+    def test_numpy_is_named(self):
+        with mock.patch.object(sweep, 'run', run_without_numpy), (
+                self.assertRaisesRegex(sweep.NotInstalled,
+                                       r'nova-preempt\[simulator\]')):
+            list(sweep.in_processes(self.jobs(1), 1))
+
+
+def run_without_numpy(job):
+    with mock.patch.dict(sys.modules, {'nova_preempt.simulator.run': None}):
+        del simulator.run
+        try:
+            return RUN(job)
+        finally:
+            simulator.run = run
 
 
 def die_always(job):
