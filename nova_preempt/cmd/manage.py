@@ -39,11 +39,13 @@ from nova_preempt.cmd import verify
 import nova_preempt.conf
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import schema
+from nova_preempt.power import compute_hosts
 
 # What it means that a service is away, or not there yet.
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
-         placement_api.PlacementError, trusts.KeystoneError, OSError)
+         placement_api.PlacementError, trusts.KeystoneError,
+         compute_hosts.CellsAway, OSError)
 
 CONF = nova.conf.CONF
 

@@ -18,9 +18,9 @@ import time
 from nova import context as nova_context
 from nova import objects
 from nova import servicegroup
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cells
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import occupancy
 
@@ -30,6 +30,10 @@ REASON = steps.REASON
 
 #: The key of an aggregate's metadata with how many of its hosts stay on.
 MINIMUM = 'preemptible:minimum_hosts'
+
+
+class CellsAway(Exception):
+    """Not all cells can be read; the message names those."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,11 +77,17 @@ class ComputeHosts:
     :param placement: a nova_preempt.cloud.placement.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
     :param monotonic: a clock of seconds
+    :param readings: see nova_preempt.cloud.cells.Readings
     """
 
-    def __init__(self, placement, get_cells, monotonic=time.monotonic):
+    def __init__(self, placement, get_cells, monotonic=time.monotonic,
+                 readings=cells.Readings):
         self._monotonic = monotonic
         self._read = None, None
+        self._readings = readings(
+            get_cells, self._read_cell, monotonic=monotonic,
+            consequence='none of its hosts is switched until it can be read')
+        self._of_cell = {}        # uuid: [ComputeHost], of no aggregates
         self._placement = placement
         self._get_cells = get_cells
         self._service_group = servicegroup.API()
@@ -86,11 +96,12 @@ class ComputeHosts:
         """{name: ComputeHost} of all cells.
 
         :param max_age_s: how long ago it may have been read, in seconds
-        :param partly: whether to do without cells whose databases are away
+        :param partly: whether to do without cells that cannot be read
+        :raises CellsAway: there are such cells
 
         Hosts of several nodes, as of Ironic, are not there: to power one of
-        those off would not be to power a host off. Any error is raised: who
-        decides by half of the hosts decides wrongly.
+        those off would not be to power a host off. Who decides by half of the
+        hosts decides wrongly.
         """
         read_at, found = self._read
         if found is not None and (
@@ -109,15 +120,17 @@ class ComputeHosts:
                 nova_context.get_admin_context()):
             for host in aggregate.hosts:
                 aggregates.setdefault(host, set()).add(aggregate.name)
-        found, whole = {}, True
-        for cell in list(self._get_cells().values()):
-            try:
-                found.update(self._read_cell(cell, aggregates))
-            except db_exc.DBError:
-                if not partly:
-                    raise
-                whole = False
-        return found, whole
+        self._readings.read()
+        mappings, away = self._get_cells(), self._readings.unreadable()
+        if away and not partly:
+            raise CellsAway('Cannot read ' + ', '.join(sorted(
+                f'cell {mappings[uuid].identity}' if uuid in mappings
+                else uuid for uuid in away)))
+        return {
+            host.name: dataclasses.replace(host, aggregates=frozenset(
+                aggregates.get(host.host, ())))
+            for uuid in mappings.keys() - away
+            for host in self._of_cell.get(uuid, ())}, not away
 
     def minimums(self, default):
         """{aggregate: how many of its hosts are on at least}.
@@ -137,7 +150,7 @@ class ComputeHosts:
             found[aggregate.name] = int(text)
         return found
 
-    def _read_cell(self, cell, aggregates):
+    def _read_cell(self, cell):
         context = nova_context.get_admin_context()
         with nova_context.target_cell(context, cell) as cell_context:
             services = objects.ServiceList.get_by_binary(
@@ -145,19 +158,17 @@ class ComputeHosts:
             nodes = {}
             for node in objects.ComputeNodeList.get_all(cell_context):
                 nodes.setdefault(node.host, []).append(node)
-        return {
-            nodes[service.host][0].hypervisor_hostname: self._host(
-                service, nodes[service.host][0], cell.uuid,
-                frozenset(aggregates.get(service.host, ())))
-            for service in services if len(nodes.get(service.host, ())) == 1}
+        self._of_cell[cell.uuid] = [
+            self._host(service, nodes[service.host][0], cell.uuid)
+            for service in services if len(nodes.get(service.host, ())) == 1]
 
-    def _host(self, service, node, cell_uuid, aggregates):
+    def _host(self, service, node, cell_uuid):
         return ComputeHost(
             name=node.hypervisor_hostname, host=service.host,
             cell_uuid=cell_uuid, service_uuid=service.uuid,
             provider_uuid=node.uuid, **self._service(service),
             vcpus=node.vcpus, vcpus_used=node.vcpus_used,
-            servers=node.running_vms or 0, aggregates=aggregates)
+            servers=node.running_vms or 0, aggregates=frozenset())
 
     def _service(self, service):
         seen_at = service.last_seen_up

@@ -14,7 +14,6 @@
 import datetime
 import fnmatch
 
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -24,6 +23,7 @@ from nova_preempt.core.energy import power as core
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
+from nova_preempt.power import compute_hosts
 from nova_preempt.power import policies
 from nova_preempt.power import reserved
 from nova_preempt.power import switching
@@ -91,7 +91,7 @@ class Control:
         away = None
         try:
             hosts = self._fleet.read()
-        except db_exc.DBError as exc:
+        except compute_hosts.CellsAway as exc:
             # Those of other cells go on with what was decided before.
             away, hosts = exc, self._fleet.read(partly=True)
         else:

@@ -11,12 +11,15 @@
 # under the License.
 """Hosts of several cells."""
 
+import contextlib
+import functools
 import types
 import unittest
 from unittest import mock
 
 from oslo_db import exception as db_exc
 
+from nova_preempt.cloud import cells
 from nova_preempt.power import compute_hosts
 
 
@@ -25,30 +28,86 @@ class TestCells(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.away = set()
+        self.hanging = set()
+        self.hung = []
         self.now = 0.0
-        with mock.patch.object(compute_hosts, 'servicegroup'):
-            self.hosts = compute_hosts.ComputeHosts(
-                None, lambda: {uuid: types.SimpleNamespace(uuid=uuid)
-                               for uuid in ('one', 'two')}, lambda: self.now)
-        for owner, name, value in (
-                (self.hosts, '_read_cell', self.read_cell),
-                (compute_hosts, 'objects', mock.MagicMock())):
-            patch = mock.patch.object(owner, name, value)
+        self.cells = {uuid: types.SimpleNamespace(uuid=uuid, identity=uuid)
+                      for uuid in ('one', 'two')}
+        nova = mock.MagicMock()
+        nova.AggregateList.get_all.return_value = [
+            types.SimpleNamespace(name='rack', hosts=['h two'])]
+        for name, value in (
+                ('servicegroup', mock.Mock()), ('objects', nova),
+                ('nova_context', mock.MagicMock())):
+            patch = mock.patch.object(compute_hosts, name, value)
             patch.start()
             self.addCleanup(patch.stop)
+        compute_hosts.nova_context.target_cell.side_effect = self.cell
+        nova.ServiceList.get_by_binary.side_effect = self.services
+        nova.ComputeNodeList.get_all.side_effect = self.nodes
+        self.hosts = compute_hosts.ComputeHosts(
+            None, lambda: self.cells, lambda: self.now, functools.partial(
+                cells.Readings, start=self.start, wait=self.wait))
 
-    def read_cell(self, cell, aggregates):
+    def start(self, run):
+        if run.__defaults__[0].uuid in self.hanging:
+            self.hung.append(run)
+        else:
+            run()
+
+    def wait(self, condition, seconds):
+        self.now += seconds
+
+    @contextlib.contextmanager
+    def cell(self, context, cell):
         if cell.uuid in self.away:
             raise db_exc.DBConnectionError('away')
-        return {f'host of {cell.uuid}': cell}
+        yield cell
+
+    @staticmethod
+    def services(cell, binary, include_disabled):
+        return [types.SimpleNamespace(
+            host=f'h {cell.uuid}', uuid='s', last_seen_up=None,
+            disabled=False, disabled_reason=None)]
+
+    @staticmethod
+    def nodes(cell):
+        return [types.SimpleNamespace(
+            host=f'h {cell.uuid}', hypervisor_hostname=f'host of {cell.uuid}',
+            uuid='p', vcpus=1, vcpus_used=0, running_vms=None)]
+
+    def test_all(self):
+        found = self.hosts.read()
+        self.assertEqual(
+            {'host of one': ('h one', 'one', frozenset()),
+             'host of two': ('h two', 'two', frozenset(['rack']))},
+            {name: (host.host, host.cell_uuid, host.aggregates)
+             for name, host in found.items()})
+        del self.cells['one']
+        self.assertEqual({'host of two'}, self.hosts.read().keys())
+
+    def test_one_that_hangs_holds_nobody_up(self):
+        self.hosts.read()
+        self.hanging.add('one')
+        self.now += 60
+        self.assertEqual({'host of two'},
+                         self.hosts.read(30, partly=True).keys())
+        self.assertEqual(60 + cells.LIMIT_S, self.now)
+        with self.assertRaisesRegex(compute_hosts.CellsAway, 'cell one'):
+            self.hosts.read()
+        self.assertEqual(60 + cells.LIMIT_S, self.now)
+        self.hanging.clear()
+        for run in self.hung:
+            run()
+        self.assertEqual(2, len(self.hosts.read()))
 
     def test_without_one_that_is_away_only_where_that_is_said(self):
         self.away.add('one')
-        self.assertRaises(db_exc.DBError, self.hosts.read)
+        self.assertRaises(compute_hosts.CellsAway, self.hosts.read)
         self.assertEqual({'host of two'},
                          self.hosts.read(30, partly=True).keys())
         # That these are all is not remembered.
-        self.assertRaises(db_exc.DBError, self.hosts.read, 30)
+        self.assertRaises(compute_hosts.CellsAway, self.hosts.read, 30)
         self.away.clear()
         self.assertEqual(2, len(self.hosts.read(30)))
         self.away.add('one')

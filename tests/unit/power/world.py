@@ -14,8 +14,6 @@
 import dataclasses
 import datetime
 
-from oslo_db import exception as db_exc
-
 from nova_preempt import db
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.reservation import occupancy
@@ -98,7 +96,7 @@ class World:
 
     def read(self, max_age_s=0, partly=False):
         if self.dark and not partly:
-            raise db_exc.DBConnectionError('away')
+            raise compute_hosts.CellsAway('away')
         return {name: host for name, host in self.hosts.items()
                 if name not in self.dark}
 
