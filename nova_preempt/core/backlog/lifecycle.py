@@ -152,6 +152,8 @@ class _Judgement:
             )
             if state == model.BUILDING and (stop or self._is_stuck(sight)):
                 state = model.UNPLACED
+            if sight is None and self._was_withdrawn(known):
+                state = model.UNPLACED
             if state == model.UNPLACED and sight is not None:
                 self._delete(sight)
             if state == model.ENDED and (
@@ -182,6 +184,21 @@ class _Judgement:
         """Whether it came although its boot was given up."""
         boot = self._boots.get(sight.boot)
         return boot is None or boot.state in servers.VOID_BOOTS
+
+    def _was_withdrawn(self, known: model.OwnServer | None) -> bool:
+        """Whether Nova made it, and then refused its boot.
+
+        Nova makes the servers of a boot one after the other, and takes them
+        back where one cannot be (nova/compute/api.py, _provision_instances).
+        It does not after it has accepted.
+        """
+        boot = self._boots.get(known.boot) if known else None
+        return (
+            known is not None
+            and known.state == model.BUILDING
+            and boot is not None
+            and boot.state in (model.ASKING, *servers.VOID_BOOTS)
+        )
 
     def _is_stuck(self, sight: Sight | None) -> bool:
         boot = self._boots.get(sight.boot) if sight else None

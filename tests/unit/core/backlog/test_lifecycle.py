@@ -207,6 +207,16 @@ class TestWithoutAnAnswer(unittest.TestCase):
         self.assertEqual(model.PARTLY_ACTIVE, verdict.state)
         self.assertEqual(1, model.missing(answers.after(request, verdict)))
 
+    def test_nova_makes_some_and_withdraws_them(self):
+        """As where there is no room in a server group for the others."""
+        for state in (model.ASKING, model.REFUSED, model.LOST):
+            request = placing(model.BUILDING, model.BUILDING, count=3,
+                              state=state)
+            verdict = judge(request)
+            self.assertEqual(('s0', 's1'), verdict.forgotten)
+            self.assertEqual(
+                3, model.missing(answers.after(request, verdict)))
+
     def test_comes_after_it_was_given_up(self):
         request = base.request(boots=(
             boot(1, model.LOST, age_s=500), boot(2, model.REFUSED)))
