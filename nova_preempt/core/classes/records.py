@@ -116,9 +116,9 @@ def events(
         found.append(Event(record.created_us, Kind.QUEUED))
         if record.launched_us is not None:
             found.append(Event(record.launched_us, Kind.RUNNING))
-    for action in ordered:
+    for action, after in itertools.zip_longest(ordered, ordered[1:]):
         before = found[-1].kind if found else None
-        found.extend(_told(action, before))
+        found.extend(_told(_ended_before(action, after), before))
     if record.deleted_us is not None:
         found.append(Event(record.deleted_us, Kind.ENDED))
     return tuple(found)
@@ -129,6 +129,25 @@ def _checked(
 ) -> Action:
     if any(item.includes(action.asked_us) for item in preemptions):
         return dataclasses.replace(action, by_owner=False)
+    return action
+
+
+def _ended_before(action: Action, after: Action | None) -> Action:
+    """Return the same, over when the server was asked to leave.
+
+    Nova says that a server is there, tells everybody, and only then writes
+    down that what brought it there is over. Who leaves was there.
+    """
+    begun_us = action.asked_us if action.placed_us is None else (
+        action.placed_us)
+    if (
+        after is not None
+        and after.name in (SHELVE, STOP, DELETE)
+        and not (after.failed or action.failed)
+        and action.done_us is not None
+        and begun_us <= after.asked_us < action.done_us
+    ):
+        return dataclasses.replace(action, done_us=after.asked_us)
     return action
 
 

@@ -138,6 +138,31 @@ class TestEvents(unittest.TestCase):
                     ("resize", 500, True)), *BUILT)
         self.assertEqual(495, clocks.at(600 * SECOND).running_us // SECOND)
 
+    def test_it_ran_before_it_left_whatever_nova_says(self) -> None:
+        """Nova says that a server is there, and only later since when."""
+        for name, by_owner, kind in (
+                ("shelve", True, Kind.ASIDE), ("delete", True, Kind.ASIDE),
+                ("shelve", False, Kind.EVICTED),
+                ("stop", False, Kind.EVICTED)):
+            for left_s in (102, 103, 104):
+                clocks = self.check(
+                    actions(CREATE, (name, left_s, by_owner)), *BUILT[:2],
+                    (left_s, Kind.RUNNING), (left_s, kind))
+                self.assertIs(kind, clocks.kind)
+                self.assertFalse(clocks.has_gap)
+        found = records.events(RECORD, actions(
+            CREATE, ("shelve", 200, False),
+            ("unshelve", 300, False, None, 310), ("shelve", 305, True)))
+        self.assertEqual(
+            told((300, Kind.ALLOCATING), (305, Kind.RUNNING),
+                 (305, Kind.ASIDE)), found[-3:])
+        # That it is to go before it has a host is no such case.
+        self.check(actions(CREATE, ("delete", 101, True)), *BUILT[:2],
+                   BUILT[2], (101, Kind.ASIDE))
+        # Nor is what has failed.
+        self.check(actions(CREATE, ("shelve", 103, True, None, None, True)),
+                   *BUILT)
+
     def test_stopped_by_others(self) -> None:
         self.check(
             actions(CREATE, ("stop", 200, False),
