@@ -66,6 +66,8 @@ TIMEOUT_S = 120.0
 # Asking costs the one processor that does the work, so ever less often.
 FIRST_POLL_S = 0.02
 LAST_POLL_S = 0.2
+# Nova writes that a server has failed before it writes why.
+FAULT_S = 5.0
 
 
 # Of servers in a cell, and whether one is in none yet.
@@ -209,13 +211,25 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """
         server = self._reach(server_id, (status, 'ERROR'))
         if server['status'] != status:
+            server = self._with_fault(server)
             fault = server.get('fault', {}).get('message', 'no fault')
             raise CloudError(f'server {server["name"]} failed: {fault}')
         return server
 
     def settle(self, server_id):
         """Wait until a server is ACTIVE or an ERROR and return it."""
-        return self._reach(server_id, ('ACTIVE', 'ERROR'))
+        server = self._reach(server_id, ('ACTIVE', 'ERROR'))
+        return server if server['status'] == 'ACTIVE' else (
+            self._with_fault(server))
+
+    def _with_fault(self, server):
+        """The same once Nova says why it failed; it may never do."""
+        try:
+            return _poll(
+                lambda: (found := self.api.get_server(server['id'])).get(
+                    'fault') and found, 'its fault', FAULT_S)
+        except CloudError:
+            return server
 
     def _reach(self, server_id, statuses):
         def reached():
@@ -371,12 +385,12 @@ def _first(reader, query, uuid):
         return connection.execute(query, {'uuid': uuid}).first()
 
 
-def _poll(condition, what):
-    deadline = time.monotonic() + TIMEOUT_S
+def _poll(condition, what, timeout_s=TIMEOUT_S):
+    deadline = time.monotonic() + timeout_s
     pause = FIRST_POLL_S
     while not (result := condition()):
         if time.monotonic() > deadline:
-            raise CloudError(f'waited {TIMEOUT_S:.0f} s for {what} in vain')
+            raise CloudError(f'waited {timeout_s:.0f} s for {what} in vain')
         time.sleep(pause)
         pause = min(2 * pause, LAST_POLL_S)
     return result

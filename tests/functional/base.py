@@ -12,7 +12,9 @@
 """What the functional tests of preemption share."""
 
 import datetime
+import time
 
+import fixtures
 from nova import context as nova_context
 from nova import objects
 
@@ -83,6 +85,14 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
 
     def wait_for(self, condition, what):
         return cloud._poll(condition, what)
+
+    def jumps(self, terminator):
+        """Return a function that sets the clock of a Terminator forward."""
+        jumps_s = []
+        self.useFixture(fixtures.MockPatchObject(
+            terminator, 'monotonic',
+            lambda: time.monotonic() + sum(jumps_s)))
+        return jumps_s.append
 
     def act(self, server_id, action, arguments=None):
         """Ask for an action, wait for its end and return the server."""

@@ -33,13 +33,13 @@ CLASSES = [
     {'name': name, 'importance': importance, 'availability': availability,
      'safety_margin_s': '0', 'least_run_s': '0'}
     for name, importance, availability in (
-        ('gold', '1', '1'), ('silver', '2', '0.9'), ('bronze', '3', '0.05'))]
+        ('gold', '1', '1'), ('silver', '2', '0.9'), ('bronze', '3', '0.01'))]
 
 
 class ClassesTestCase(base.PreemptionTestCase):
     """Nobody waits for minutes: coming back costs nothing, passes are often.
 
-    A bronze server has time left as soon as it has run for a twentieth of
+    A bronze server has time left as soon as it has run for a hundredth of
     the time that it took to boot.
     """
 

@@ -67,16 +67,20 @@ class TestNotice(EndsTestCase):
 
     def boot_and_wait_for_notice(self, victim):
         normal = self.boot('normal', self.small)
+        return normal, self.wait_for_notice(victim)
 
+    def wait_for_notice(self, victim):
         def notice():
             return self.api.get_server(victim)['metadata'].get(
                 nova_api.NOTICE_KEY)
 
-        return normal, json.loads(self.wait_for(notice, 'the notice'))
+        return json.loads(self.wait_for(notice, 'the notice'))
 
     def test_guest_and_operator_see_it_before_it_ends(self):
         self.send_notifications()
-        cheap, other = self.fill(**{'preemptible:notice_s': '3'})
+        self.flags(maximum_notice_s=100, group='preemption')
+        cheap, other = self.fill(**{'preemptible:notice_s': '100'})
+        jump = self.jumps(self.scheduler.preemption.handover.terminator)
         inside = self.guest(cheap)
         self.assertEqual(cheap, inside.read()['uuid'])
         self.assertIsNone(inside.read_notice())
@@ -87,12 +91,13 @@ class TestNotice(EndsTestCase):
         self.assertRegex(notice['deadline'], r'^\d{4}-\d\d-\d\dT.*Z$')
         self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
         self.assertEqual('BUILD', self.api.get_server(normal)['status'])
+        jump(100)
         self.wait(normal)
         self.wait_gone(cheap)
         self.assert_consistent()
         self.assertEqual(notice['preemption_id'], self.last_decision().uuid)
-        self.assertEqual((decisions.GONE, 3), (self.victim().status,
-                                               self.victim().notice_s))
+        self.assertEqual((decisions.GONE, 100), (self.victim().status,
+                                                 self.victim().notice_s))
         self.assertNotIn(nova_api.NOTICE_KEY,
                          self.api.get_server(other)['metadata'])
         self.assert_sent(cheap)
@@ -158,12 +163,15 @@ class TestNotice(EndsTestCase):
         self.assert_consistent()
 
     def test_notice_is_taken_back(self):
-        self.flags(termination_timeout_s=6, group='preemption')
-        cheap, other = self.fill(**{'preemptible:notice_s': '1'})
+        self.flags(termination_timeout_s=60, maximum_notice_s=100,
+                   group='preemption')
+        cheap, other = self.fill(**{'preemptible:notice_s': '100'})
         nova = self.scheduler.preemption.clients.nova
+        jump = self.jumps(self.scheduler.preemption.handover.terminator)
 
         def refuse(uuid):
             if uuid == cheap:
+                jump(60)
                 raise nova_api.NovaError('500')
             return type(nova).force_delete(nova, uuid)
 
@@ -171,6 +179,9 @@ class TestNotice(EndsTestCase):
         inside = self.guest(cheap)
         normal, _notice = self.boot_and_wait_for_notice(cheap)
         self.assertEqual('delete', inside.read_notice()['action'])
+        jump(100)
+        self.wait_for_notice(other)
+        jump(100)
         self.wait(normal)
         self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
         self.assertIsNone(inside.read_notice())
@@ -221,7 +232,8 @@ class TestNotice(EndsTestCase):
     def test_one_of_two_new_servers_is_deleted_meanwhile(self):
         self.flags(maximum_notice_s=100, group='preemption')
         self.add_hosts('host2')
-        victims = {*self.fill(**{'preemptible:notice_s': '5'}),
+        jump = self.jumps(self.scheduler.preemption.handover.terminator)
+        victims = {*self.fill(**{'preemptible:notice_s': '100'}),
                    self.boot_spot('c', 'host2', 1, self.big_spot())}
         body = self._build_server(name='m', image_uuid=cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
@@ -233,6 +245,9 @@ class TestNotice(EndsTestCase):
         second, = (server['id'] for server in self.servers()
                    if server['id'] not in victims | {first})
         self.api.delete_server(second)
+        self.wait_for(lambda: self.decisions.get_decisions(
+            statuses=[decisions.ROLLED_BACK]), 'one to be taken back')
+        jump(100)
         self.wait(first)
         self.assertEqual([decisions.DONE, decisions.ROLLED_BACK], sorted(
             decision.status for decision in self.decisions.get_decisions()))
@@ -241,7 +256,7 @@ class TestNotice(EndsTestCase):
 
     def big_spot(self):
         return self.create_flavor('bigspot', 2, 2048, 20, preemptible=True,
-                                  **{'preemptible:notice_s': '5'})
+                                  **{'preemptible:notice_s': '100'})
 
     def test_resize_on_the_same_host_is_taken_back(self):
         """That the server is on the host does not say that it was resized."""

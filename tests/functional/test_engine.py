@@ -140,9 +140,11 @@ class TestHeadroom(EngineTestCase):
 
     def test_nobody_else_has_notice_meanwhile(self):
         """What has notice for the headroom counts as free already."""
-        self.flags(headroom='VCPU:50%', notice_s=8, group='preemption')
+        self.flags(headroom='VCPU:50%', notice_s=100, maximum_notice_s=100,
+                   group='preemption')
         self.engine._leadership.close()
         self.engine = self.start_engine()
+        jump = self.jumps(self.engine.parts.handover.terminator)
         cheap = self.boot_spot('a', 'host1', 100)
         other = self.boot_spot('b', 'host1', 1000)
         for _ in range(3):
@@ -152,6 +154,7 @@ class TestHeadroom(EngineTestCase):
         self.assertEqual([cheap], [victim.server_uuid
                                    for victim in decision.victims])
         self.assertEqual({cheap, other}, self.alive())
+        jump(100)
         self.wait_gone(cheap)
         self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'decisions to be closed')

@@ -41,13 +41,8 @@ class QuotaTestCase(base.PreemptionTestCase):
 
     def refuse(self, flavor, **kwargs):
         """Boot in vain; return what the user sees."""
-        return self.fault(self.boot_in_vain(flavor=flavor, **kwargs))
-
-    def fault(self, server_id):
-        # Nova writes the state first and then the fault.
-        return self.wait_for(
-            lambda: self.api.get_server(server_id).get('fault'),
-            f'the fault of {server_id}')['message']
+        server = self.boot_in_vain(flavor=flavor, **kwargs)
+        return self.api.get_server(server)['fault']['message']
 
     def boot_many(self, count, flavor):
         body = self._build_server(name='m', image_uuid=cloud.IMAGE,
@@ -198,14 +193,17 @@ class TestPreemptible(QuotaTestCase):
 
     def resize(self, server, flavor, result='Success'):
         self.act(server, 'resize', {'flavorRef': flavor})
-        event = self.api.api_get(
-            f'/servers/{server}/os-instance-actions').body['instanceActions']
-        action = self.api.api_get(
-            f'/servers/{server}/os-instance-actions/{event[0]["request_id"]}'
-        ).body['instanceAction']
-        self.assertEqual('resize', action['action'])
-        self.assertIn(result, [item['result'] for item in action['events']])
-        return action
+        path = f'/servers/{server}/os-instance-actions'
+
+        def told():
+            # Nova writes the state first and then how the action ended.
+            newest = self.api.api_get(path).body['instanceActions'][0]
+            action = self.api.api_get(
+                f'{path}/{newest["request_id"]}').body['instanceAction']
+            return action['action'] == 'resize' and result in [
+                item['result'] for item in action['events']]
+
+        self.wait_for(told, f'{result} of the resize')
 
 
 class TestNormal(QuotaTestCase):

@@ -11,7 +11,6 @@
 # under the License.
 import contextlib
 import datetime
-import threading
 from types import SimpleNamespace
 from unittest import mock
 
@@ -119,12 +118,15 @@ class TestOccupancy(testtools.TestCase):
         self.assertEqual({'a'}, self.occupancy._hints.keys())
 
     def test_a_cell_that_hangs_holds_up_nobody(self):
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
-        read = self.occupancy._readings._read
-        self.occupancy._readings._limit_s = 0.1
-        self.occupancy._readings._read = lambda cell: (
-            go_on.wait(60) if cell.uuid == 'c1' else read(cell))
+        waits_s = []
+        for name, value in (
+                ('_start', lambda run: (
+                    run.__defaults__[0].uuid == 'c1' or run())),
+                ('_wait', lambda condition, seconds: waits_s.append(seconds)),
+                ('_monotonic', lambda: sum(waits_s))):
+            patch = mock.patch.object(self.occupancy._readings, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
         self.refresh()
         self.assertEqual(([], ['c']), (self.on('n1'), self.on('n2')))
         self.assertEqual({'host of c1'}, self.occupancy.dark)
