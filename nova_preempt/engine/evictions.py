@@ -44,13 +44,17 @@ class Evictions:
     :param budgets: a nova_preempt.handover.budgets.Budgets
     :param threads: how many ends are worked on at the same moment; none of
         them waits
+    :param left: called with the names of the nodes that servers have left,
+        before their decision is closed
     """
 
-    def __init__(self, process, handover, placement, budgets, threads):
+    def __init__(self, process, handover, placement, budgets, threads,
+                 left=lambda nodes: None):
         self._process = process
         self._handover = handover
         self._placement = placement
         self._budgets = budgets
+        self._left = left
         self._open = set()        # uuids of the decisions
         self._stepper = stepper.Stepper(threads, 'ends')
 
@@ -108,7 +112,9 @@ class Evictions:
                   'operation': operation, 'uuid': decision.uuid,
                   'asked_by': requester.text(asked_by)})
         handover.events.start(decision)
-        self._stepper.add(_End(handover, decision, self._open).step)
+        nodes = {server.node for server in servers}
+        self._stepper.add(_End(handover, decision, self._open,
+                               lambda: self._left(nodes)).step)
         return decision.uuid
 
     def _make_victim(self, server, operation, cost_us, restore, leave):
@@ -157,13 +163,15 @@ class _End:
 
     :param among: the uuids of the decisions that are open, for this one to be
         added and to be removed
+    :param left: to be called once its victims have left
     """
 
-    def __init__(self, handover, decision, among):
+    def __init__(self, handover, decision, among, left):
         self._handover = handover
         self._decision = decision
         self._work = None
         self._among = among
+        self._left = left
         among.add(decision.uuid)
 
     def step(self):
@@ -193,6 +201,9 @@ class _End:
         if not self._work.step():
             # The more there are, the longer each look at all of them takes.
             return self._work.pause_s() * (1 + len(self._among) / _OFTEN)
+        # Before they end no more: else they would hold what they have left,
+        # and others would end in their place.
+        self._left()
         self._handover.settle([self._decision], self._work.ended)
         return None
 

@@ -45,29 +45,38 @@ class HeadroomKeeper:
         """Give notice to as few and cheap servers as headroom needs."""
         if self._process.pauses.why(pauses.PREEMPTION):
             return
+        # Before the groups: who has gone since may be in them.
+        before = self._ends.ending()
         for group in self._known.headroom.groups():
-            self._keep(group)
+            self._keep(group, before)
 
-    def _keep(self, group):
+    def _keep(self, group, before):
+        """The same for one of them.
+
+        :param before: the db.Victims that were ending before it was read
+        """
         known = self._known
         held = {uuid for provider in group.nodes.values()
                 for uuid in provider.allocations}
+        # Now, too: more may have begun to.
+        ending = {victim.server_uuid: victim
+                  for victim in (*before, *self._ends.ending())}
         missing = group.missing(core.freeing(group, (
             {uuid: item['resources']
              for uuid, item in victim.allocations.items()}
-            for victim in self._ends.ending()
+            for victim in ending.values()
             # Else what it had is free already.
             if victim.server_uuid in held)))
         if not missing:
             return
-        ending = {victim.server_uuid for decision
-                  in self._process.decisions.get_decisions(
-                      statuses=decisions.OPEN)
-                  for victim in decision.victims}
+        excluded = ending.keys() | self._stuck() | {
+            victim.server_uuid for decision
+            in self._process.decisions.get_decisions(statuses=decisions.OPEN)
+            for victim in decision.victims}
         for server, cost_us in core.choose(
                 group, missing, known.servers.servers(),
                 known.policy(), self._process.clock(),
-                known.budgets.read(), ending | self._stuck()):
+                known.budgets.read(), excluded):
             LOG.info('%(group)s lacks %(missing)s of its headroom.',
                      {'group': group.name, 'missing': missing})
             try:

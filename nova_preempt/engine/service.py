@@ -188,7 +188,7 @@ class Engine:
         known, handover = parts.known, parts.handover
         self.evictions = evictions.Evictions(
             process, handover, clients.placement, known.budgets,
-            options.threads)
+            options.threads, known.providers.left)
         self.power = power
         self.backlog = backlog
         self.lifecycle = make_lifecycle(self.evictions)

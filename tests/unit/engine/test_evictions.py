@@ -30,7 +30,7 @@ WAIT_S = 60
 
 def make_server(number):
     return mock.Mock(spec=servers.Server, uuid=f's{number}', host='host1',
-                     restore=False)
+                     node='node1', restore=False)
 
 
 class FakeTerminator:
@@ -67,6 +67,7 @@ class TestEnds(testtools.TestCase):
     def make(self, expected, threads=2):
         self.terminator = FakeTerminator(expected)
         self.settled = []
+        self.left = []
         self.given_back = []
         self.done = threading.Event()
 
@@ -86,11 +87,14 @@ class TestEnds(testtools.TestCase):
         self.handover.settle.side_effect = settle
         self.handover.give_back.side_effect = give_back
         made = evictions.Evictions(process, self.handover, mock.Mock(),
-                                   mock.Mock(), threads)
+                                   mock.Mock(), threads, self.note_left)
         made._make_victim = lambda server, *_args: types.SimpleNamespace(
             server_uuid=server.uuid)
         self.addCleanup(made.close)
         return made
+
+    def note_left(self, nodes):
+        self.left.append((nodes, list(self.settled)))
 
     def begin(self, made, number):
         return [made.begin(make_server(index), 'test', 'why')
@@ -117,6 +121,13 @@ class TestEnds(testtools.TestCase):
         self.assertEqual(set(uuids), set(self.terminator.closed))
         self.assertEqual((set(), set()),
                          (made._open, self.handover.claims.active))
+
+    def test_what_they_have_left_is_told_before_they_end_no_more(self):
+        made = self.make(expected=1)
+        self.terminator.allowed.set()
+        self.begin(made, 1)
+        self.assertTrue(self.done.wait(WAIT_S))
+        self.assertEqual([({'node1'}, [])], self.left)
 
     def test_one_that_comes_to_nothing_is_taken_back(self):
         made = self.make(expected=1)

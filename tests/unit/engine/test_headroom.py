@@ -26,14 +26,24 @@ from tests.unit.engine import test_expiry
 class TestWhoEndsAlready(unittest.TestCase):
     """Two servers fill a host, of which half is to be free."""
 
-    def ended(self, *, there='ab', **decision):
-        """The uuids of those who end beside one that does already."""
+    def ended(self, *, there='ab', open_when_read=(True,), **decision):
+        """The uuids of those who end beside one that does already.
+
+        :param open_when_read: whether it does, each time that is looked at;
+            the last one holds from then on
+        """
         held = {uuid: {'VCPU': 1} for uuid in there}
         process = mock.Mock(clock=lambda: test_expiry.NOW)
         process.pauses.why.return_value = ''
-        process.decisions.get_decisions.return_value = [db.Decision(
-            'd', victims=(db.Victim('a', allocations={
-                'uuid': {'resources': {'VCPU': 1}}}),), **decision)]
+        is_open = list(open_when_read)
+
+        def get_decisions(statuses):
+            found = is_open.pop(0) if len(is_open) > 1 else is_open[0]
+            return [db.Decision('d', victims=(db.Victim('a', allocations={
+                'uuid': {'resources': {'VCPU': 1}}}),), **decision)
+                ] if found else []
+
+        process.decisions.get_decisions.side_effect = get_decisions
         known = mock.Mock()
         known.headroom.groups.return_value = [core.Group(
             'all', core.parse('VCPU:1'), {'h': model.Provider(
@@ -58,6 +68,17 @@ class TestWhoEndsAlready(unittest.TestCase):
     def test_one_that_is_gone_while_others_of_its_decision_are_not(self):
         self.assertEqual(['b'], self.ended(
             there='nb', server_uuid='', operation='reservation'))
+
+    def test_one_that_ends_no_more_once_hosts_are_read(self):
+        """It had gone after they were, and they still have it."""
+        self.assertEqual([], self.ended(
+            open_when_read=(True, False), server_uuid='',
+            operation='headroom'))
+
+    def test_one_that_ends_since_hosts_are_read(self):
+        self.assertEqual([], self.ended(
+            open_when_read=(False, True), server_uuid='',
+            operation='headroom'))
 
     def test_for_a_server_that_takes_its_place(self):
         self.assertEqual(['b'], self.ended(server_uuid='n',
