@@ -56,8 +56,15 @@ def outcome(
     if server.deleted:
         served = server.ran and server.host == host
         return SERVED if served else DELETED
+    if server.vm_state == "deleted":
+        # Not quite: whether it ever was there is told once it is.
+        return None
     if server.vm_state == "error":
-        return FAILED
+        # One that is evacuated out of it stays in it until it is rebuilt.
+        is_rebuilt = (
+            operation == "evacuate" and server.task_state in ending.MOVING
+        )
+        return None if is_rebuilt else FAILED
     if server.task_state is not None or server.vm_state == "building":
         return None
     if ending.is_offloaded(

@@ -44,6 +44,18 @@ class TestOutcome(unittest.TestCase):
                  {'deleted': True, 'ran': False}),
                 (outcome.DELETED, ('deleted', None, None),
                  {'deleted': True}),
+                # Nova frees what it has before it is gone.
+                (None, ('deleted',), {}),
+                (None, ('deleted',), {'ran': False}),
+                # It is what it was until it has been rebuilt.
+                (None, ('error', 'rebuilding'), {'operation': 'evacuate'}),
+                (None, ('error', 'rebuild_spawning'),
+                 {'operation': 'evacuate'}),
+                (outcome.FAILED, ('error',), {'operation': 'evacuate'}),
+                (outcome.FAILED, ('error', 'deleting'),
+                 {'operation': 'evacuate'}),
+                # By its owner, who was not served.
+                (outcome.FAILED, ('error', 'rebuilding'), {}),
                 (None, ('building', 'spawning'), {}),
                 (None, ('building',), {}),
                 (None, ('active', 'resize_migrating'),
