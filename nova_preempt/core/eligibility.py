@@ -77,6 +77,10 @@ _ON_HOST = frozenset(
     ),
 )
 
+# Nova frees what a server has before its record says that it is gone, or away
+# from its host; where that is interrupted it stays there like this.
+_WITHOUT_SPACE = frozenset(("soft-delete", "shelved_offloaded", "deleted"))
+
 #: States of a server that uses what its host has: it runs, or its owner can
 #: have it run on at any time. Its maximum run time holds in all of them.
 RUNNING = frozenset(("active", "paused", "suspended", "rescued", "resized"))
@@ -92,6 +96,11 @@ def next_call(action: str, vm_state: str) -> str | None:
     if action == "delete":
         return "force_delete"
     return _CALLS[action].get(vm_state)
+
+
+def needs_space(vm_state: str, task_state: str | None) -> bool:
+    """Whether a server with a host certainly has to have space there."""
+    return not task_state and vm_state not in _WITHOUT_SPACE
 
 
 class Server(Protocol):

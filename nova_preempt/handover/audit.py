@@ -24,6 +24,7 @@ from nova.scheduler import utils
 
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core import capacity
+from nova_preempt.core import eligibility
 from nova_preempt.core.nested import tree
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
@@ -113,8 +114,9 @@ class Audit:
     def _without_allocation(self, states, excused):
         for server in self._view.servers():
             state = states.get(server.node)
-            if (state is None or server.uuid in excused or server.task_state
-                    or server.vm_state == 'soft-delete'
+            if (state is None or server.uuid in excused
+                    or not eligibility.needs_space(server.vm_state,
+                                                   server.task_state)
                     or server.uuid in state.allocations):
                 continue
             yield Problem(
@@ -214,7 +216,7 @@ def expected_allocation(cells, server):
     :param cells: {uuid: CellMapping}
     :param server: a nova_preempt.cloud.servers.Server
     :returns: ({class: amount}, the uuid of the node), without numbered groups
-    :raises NotFound: it is not there any more
+    :raises NotFound: it is not there any more, or not to stay
     """
     return _needs(cells, server)[:2]
 
@@ -226,6 +228,11 @@ def _needs(cells, server):
             context, cells[server.cell_uuid]) as cell_context:
         instance = objects.Instance.get_by_uuid(
             cell_context, server.uuid, expected_attrs=['flavor'])
+        # What is known of it may be from before it moved or began to.
+        if (instance.host, instance.node) != (server.host, server.node) or (
+                not eligibility.needs_space(instance.vm_state,
+                                            instance.task_state)):
+            raise exception.InstanceNotFound(instance_id=server.uuid)
         node = objects.ComputeNode.get_by_host_and_nodename(
             cell_context, server.host, server.node)
         more = specs.resource_amounts(instance.flavor.extra_specs or {})

@@ -41,6 +41,19 @@ class Server:
     minimum_runtime_s: int = 0
 
 
+class TestSpace(unittest.TestCase):
+
+    def test_who_certainly_needs_it(self):
+        for expected, states in (
+                (True, ('active', 'stopped', 'error', 'resized', 'shelved')),
+                (False, ('soft-delete', 'shelved_offloaded', 'deleted'))):
+            for vm_state in states:
+                self.assertIs(expected, eligibility.needs_space(
+                    vm_state, None), vm_state)
+                self.assertFalse(eligibility.needs_space(
+                    vm_state, 'migrating'))
+
+
 class TestCalls(unittest.TestCase):
 
     def walk(self, action, vm_state):

@@ -1,0 +1,109 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Who is seen to lack an allocation, and what it should have."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler import utils
+
+from nova_preempt.cloud import placement
+from nova_preempt.core import model
+from nova_preempt.engine import janitor
+from nova_preempt.handover import audit
+from tests.unit.engine import test_expiry
+
+
+class TestWithoutAllocation(unittest.TestCase):
+
+    def found(self, **values):
+        """The kinds of problems of a server that holds nothing."""
+        root = types.SimpleNamespace(uuid='p', root_uuid='p', name='h')
+        listed = mock.Mock(**{
+            'list_all_providers.return_value': [root],
+            'get_provider_state.return_value': model.Provider('p', 1, {}, {})})
+        decisions = mock.Mock(**{
+            'get_decisions.return_value': [],
+            'get_open_decisions.return_value': [],
+            'get_victims.return_value': []})
+        view = mock.Mock(**{'servers.return_value': [
+            test_expiry.server('a', **values)]})
+        return [problem.kind for problem in audit.Audit(
+            listed, view, decisions, dict, 60).look()]
+
+    def test_one_that_runs(self):
+        self.assertEqual([audit.NO_ALLOCATION], self.found())
+
+    def test_not_one_that_is_not_to_stay(self):
+        """Its compute service died before Nova's record had no host."""
+        for vm_state in 'soft-delete', 'shelved_offloaded', 'deleted':
+            self.assertEqual([], self.found(vm_state=vm_state))
+        self.assertEqual([], self.found(task_state='migrating'))
+
+
+class TestExpected(unittest.TestCase):
+    """One was seen on node h of host h."""
+
+    def setUp(self):
+        super().setUp()
+        objects.register_all()
+        self.instance = types.SimpleNamespace(
+            host='h', node='h', vm_state='active', task_state=None,
+            flavor=types.SimpleNamespace(extra_specs={}))
+        for target, name, value in (
+                (objects.Instance, 'get_by_uuid', self.instance),
+                (objects.ComputeNode, 'get_by_host_and_nodename',
+                 types.SimpleNamespace(uuid='p')),
+                (utils, 'resources_from_flavor', {'VCPU': 1})):
+            patch = mock.patch.object(target, name, return_value=value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        patch = mock.patch.object(nova_context, 'target_cell')
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def expected(self):
+        return audit.expected_allocation(
+            {'c': None}, test_expiry.server('a'))
+
+    def test_there(self):
+        self.assertEqual(({'VCPU': 1}, 'p'), self.expected())
+
+    def test_not_there_to_stay_any_more(self):
+        for name, value in (('host', 'other'), ('node', 'other'),
+                            ('host', None), ('task_state', 'migrating'),
+                            ('vm_state', 'shelved_offloaded')):
+            with mock.patch.object(self.instance, name, value):
+                self.assertRaises(exception.NotFound, self.expected)
+
+    def test_it_gets_nothing_where_it_was(self):
+        clients = mock.Mock(**{'get_cells.return_value': {'c': None}})
+        clients.placement.get_consumer.return_value = placement.Consumer(
+            'a', {})
+        clients.placement.get_provider_state.return_value = model.Provider(
+            'p', 1, {'VCPU': model.Inventory(1)}, {})
+        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
+            **{'get.return_value': test_expiry.server('a')}), mock.Mock(),
+            mock.Mock(), None)
+        self.assertTrue(made._allocate('a'))
+        clients.placement.post_allocations.assert_called_once()
+        self.instance.node = 'other'
+        self.assertFalse(made._allocate('a'))
+        clients.placement.post_allocations.assert_called_once()
+
+
+if __name__ == '__main__':
+    unittest.main()
