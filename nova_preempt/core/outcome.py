@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What became of a server for which others have given way."""
+"""What became of a server for which others give way, or have given way."""
 
 from __future__ import annotations
 
@@ -74,3 +74,16 @@ def outcome(
     if operation == "resize" and server.flavor != flavor:
         return FAILED
     return SERVED if server.host == host else ELSEWHERE
+
+
+def is_deleted(server: Server | None) -> bool:
+    """Tell whether a server was deleted, or is just being.
+
+    Nova has a mark of that, too, which stays where a deletion has failed.
+    """
+    return (
+        server is None
+        or server.deleted
+        or server.vm_state in ("soft-delete", "deleted")
+        or server.task_state in ending.DELETING
+    )

@@ -15,9 +15,11 @@
 A user may delete the new server while its victims have their notice. Nova
 tells it in its API database, in one query for all who wait and whatever the
 cells are like: a server that is being deleted is marked so where its cell is
-named, and one that Nova has given up is in cell 0.
+named, and one that Nova has given up is in cell 0. Where a deletion fails the
+mark stays, so that the cells of those that have it are asked, too.
 """
 
+import collections
 import threading
 import time
 
@@ -25,6 +27,11 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_preempt.cloud import shared_reading
+from nova_preempt.core import outcome
+
+# How long cells are waited for, in seconds: others wait for that, too. The
+# mark is trusted where one does not answer.
+TIMEOUT_S = 2
 
 
 class RequestPoller:
@@ -66,9 +73,42 @@ class RequestPoller:
 
 def find_unwanted(uuids):
     """The set of those of these servers that are to be nowhere."""
-    mappings = objects.InstanceMappingList.get_by_instance_uuids(
-        nova_context.get_admin_context(), uuids)
-    return {mapping.instance_uuid for mapping in mappings
-            if mapping.queued_for_delete
-            or (mapping.cell_mapping is not None
-                and mapping.cell_mapping.is_cell0())}
+    context = nova_context.get_admin_context()
+    unwanted, marked, cells = set(), collections.defaultdict(list), {}
+    for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+            context, uuids):
+        cell = mapping.cell_mapping
+        if cell is not None and cell.is_cell0():
+            unwanted.add(mapping.instance_uuid)
+        elif mapping.queued_for_delete:
+            unwanted.add(mapping.instance_uuid)
+            if cell is not None:
+                cells[cell.uuid] = cell
+                marked[cell.uuid].append(mapping.instance_uuid)
+    return unwanted - _not_deleted(context, cells, marked)
+
+
+def _not_deleted(context, cells, marked):
+    """Those that are marked as deleted and are not, as a set.
+
+    :param marked: {uuid of a cell: uuids of servers}
+    """
+    if not cells:
+        return set()
+    answers = nova_context.scatter_gather_cells(
+        context, list(cells.values()), TIMEOUT_S,
+        lambda cell_context: _read(cell_context,
+                                   marked[cell_context.cell_uuid]))
+    return {uuid for answer in answers.values()
+            if not nova_context.is_cell_failure_sentinel(answer)
+            for uuid, server in answer.items()
+            if not outcome.is_deleted(server)}
+
+
+def _read(context, uuids):
+    """{uuid: outcome.Server} of those that are in a cell."""
+    return {instance.uuid: outcome.Server(
+        instance.vm_state, instance.task_state, instance.host)
+        for instance in objects.InstanceList.get_by_filters(
+            context, {'uuid': uuids, 'deleted': False, 'soft_deleted': True},
+            expected_attrs=[])}

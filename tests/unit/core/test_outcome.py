@@ -64,3 +64,19 @@ class TestOutcome(unittest.TestCase):
                              (args, values))
         self.assertEqual(outcome.DELETED,
                          outcome.outcome(None, 'h', 'create', 'f'))
+
+
+class TestWhetherItIsDeleted(unittest.TestCase):
+
+    def test_by_its_own_record(self):
+        for expected, args, values in (
+                (False, ('error', None), {}),
+                (False, ('active', 'resize_prep'), {}),
+                (True, ('active', 'deleting'), {}),
+                (True, ('active', 'soft-deleting'), {}),
+                (True, ('soft-delete', None), {}),
+                (True, ('deleted', None), {}),
+                (True, ('deleted', None), {'deleted': True})):
+            self.assertIs(expected, outcome.is_deleted(
+                outcome.Server(*args, 'h', **values)), args)
+        self.assertTrue(outcome.is_deleted(None))

@@ -15,6 +15,7 @@ import types
 import unittest
 from unittest import mock
 
+from nova import context as nova_context
 from nova import objects
 
 from nova_preempt.cloud import nova_api
@@ -65,22 +66,65 @@ class TestRequests(unittest.TestCase):
         self.requests.add(['a'])
         self.assertRaises(nova_api.NovaError, self.requests.unwanted, ['a'])
 
-    def test_what_nova_says(self):
-        objects.register_all()
 
-        def mapping(uuid, deleted=False, cell0=None):
-            cell = None if cell0 is None else types.SimpleNamespace(
-                is_cell0=lambda: cell0)
-            return types.SimpleNamespace(
-                instance_uuid=uuid, queued_for_delete=deleted,
-                cell_mapping=cell)
+class TestWhatNovaSays(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        objects.register_all()
+        self.cells = {}
+        self.read = []
+        patch = mock.patch.object(
+            objects.InstanceList, 'get_by_filters',
+            lambda cell, filters, expected_attrs: [
+                types.SimpleNamespace(uuid=uuid, host='h', vm_state=vm_state,
+                                      task_state=task_state)
+                for uuid, (vm_state, task_state) in self.cells[
+                    cell.cell_uuid].items() if uuid in filters['uuid']])
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def add(self, uuid, deleted=False, cell=None):
+        """As its mapping says; cell 0 is that of those Nova gave up."""
+        return types.SimpleNamespace(
+            instance_uuid=uuid, queued_for_delete=deleted,
+            cell_mapping=cell and types.SimpleNamespace(
+                uuid=cell, is_cell0=lambda: cell == 'cell0'))
+
+    def unwanted(self, *mappings):
+        def scatter(context, cells, timeout, read):
+            self.read += [cell.uuid for cell in cells]
+            return {cell.uuid: read(types.SimpleNamespace(
+                cell_uuid=cell.uuid)) if cell.uuid in self.cells
+                else nova_context.did_not_respond_sentinel for cell in cells}
 
         with mock.patch.object(
                 objects.InstanceMappingList, 'get_by_instance_uuids',
-                return_value=[mapping('new'), mapping('old', cell0=False),
-                              mapping('failed', cell0=True),
-                              mapping('deleted', deleted=True),
-                              mapping('ends', deleted=True, cell0=False)]):
-            self.assertEqual(
-                {'failed', 'deleted', 'ends'}, request_poller.find_unwanted(
-                    ['new', 'old', 'failed', 'deleted', 'ends', 'strange']))
+                return_value=mappings), mock.patch.object(
+                    nova_context, 'scatter_gather_cells', scatter):
+            return request_poller.find_unwanted(
+                [mapping.instance_uuid for mapping in mappings])
+
+    def test_without_a_look_into_cells(self):
+        self.assertEqual({'failed', 'deleted'}, self.unwanted(
+            self.add('new'), self.add('old', cell='1'),
+            self.add('failed', cell='cell0'),
+            self.add('deleted', deleted=True)))
+        self.assertEqual([], self.read)
+
+    def test_a_deletion_that_has_failed(self):
+        """Nova does not take its mark back."""
+        self.cells['1'] = {'failed': ('error', None),
+                           'ends': ('error', 'deleting'),
+                           'soft': ('soft-delete', None)}
+        self.assertEqual({'ends', 'soft', 'gone'}, self.unwanted(*(
+            self.add(uuid, deleted=True, cell='1')
+            for uuid in ('failed', 'ends', 'soft', 'gone'))))
+        self.assertEqual(['1'], self.read)
+
+    def test_where_its_cell_does_not_answer(self):
+        """The mark is all that there is; and nobody waits for that cell."""
+        self.cells['2'] = {'b': ('error', None)}
+        self.assertEqual({'a'}, self.unwanted(
+            self.add('a', deleted=True, cell='1'),
+            self.add('b', deleted=True, cell='2')))
