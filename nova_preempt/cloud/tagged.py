@@ -92,24 +92,40 @@ def find(tags=(), uuids=()):
             unsure.update(of_cell[cell_uuid])
         else:
             found.update(answer)
+    unsure |= _moved(context, uuids - found.keys() - unsure, of_cell)
     return Found(found, frozenset(unsure), is_whole)
+
+
+def _moved(context, uuids, of_cell):
+    """Those of these that are in another cell than they were looked for in.
+
+    After a resize into another cell Nova hides them in the one before.
+
+    :param of_cell: {uuid of a cell: uuids that were looked for there}
+    """
+    return {uuid for uuid, cell in _homes(context, uuids).items()
+            if uuid not in of_cell.get(cell.uuid, ())}
 
 
 def _cells(context, tags, uuids):
     """The cells to look into, and {uuid of a cell: uuids of servers}."""
     of_cell = collections.defaultdict(list)
     cells = {}
-    for some in _pieces(uuids):
-        for item in objects.InstanceMappingList.get_by_instance_uuids(
-                context, some):
-            if item.cell_mapping is not None:
-                cells[item.cell_mapping.uuid] = item.cell_mapping
-                of_cell[item.cell_mapping.uuid].append(item.instance_uuid)
+    for uuid, cell in _homes(context, uuids).items():
+        cells[cell.uuid] = cell
+        of_cell[cell.uuid].append(uuid)
     if tags:
         # Cell 0 too: there are those for which no host was found.
         for cell in objects.CellMappingList.get_all(context):
             cells[cell.uuid] = cell
     return list(cells.values()), of_cell
+
+
+def _homes(context, uuids):
+    """{uuid: CellMapping} of the servers that have a cell."""
+    return {item.instance_uuid: item.cell_mapping for some in _pieces(uuids)
+            for item in objects.InstanceMappingList.get_by_instance_uuids(
+                context, some) if item.cell_mapping is not None}
 
 
 def _read(context, tags, uuids):
