@@ -100,7 +100,7 @@ class ClockKeeper:
                 seen.update(item.uuid for item in instances)
                 self._note(cell_context, cell.uuid, instances)
             if not reading.whole:
-                self._note_requests(cell_context, cell.uuid, seen)
+                self._note_unchanged(cell_context, cell.uuid, seen)
         if reading.whole:
             db.forget(self._database, db.uuids_of(
                 self._database, cell.uuid) - seen)
@@ -109,14 +109,18 @@ class ClockKeeper:
                 reading.began, timeutils.utcnow()))
             self._since.done(reading)
 
-    def _note_requests(self, context, cell_uuid, seen):
+    def _note_unchanged(self, context, cell_uuid, seen):
         """Look at servers whose requests are of another class now.
 
-        Once: where a flavor says otherwise they stay what they are.
+        Once: where a flavor says otherwise they stay what they are. And at
+        those of which Nova may write late that they run.
         """
         unread = self._unread
-        wanted = sorted({uuid for uuid, _ in unread.items() - (
-            self._looked_at.get(cell_uuid, {}).items())} - seen)
+        wanted = {uuid for uuid, _ in unread.items() - (
+            self._looked_at.get(cell_uuid, {}).items())}
+        wanted |= db.uuids_of(self._database, cell_uuid,
+                              clocks.Kind.ALLOCATING)
+        wanted = sorted(wanted - seen)
         for start in range(0, len(wanted), _MANY):
             for instances in servers.pieces(
                     context, {**since.ALL, 'uuid':
@@ -193,6 +197,8 @@ def _is_settled(instance, before, name):
     What Nova writes of an action may come a little after the server.
     """
     return (before is not None and before.class_name == name
+            and not records.may_be_late(before.clocks.mark.kind,
+                                        instance.task_state)
             # Databases keep fractions of a second, round, or cut them off.
             and abs(before.changed_at - _changed_at(instance)) < _SECOND
             and (before.read_at - before.changed_at).total_seconds()

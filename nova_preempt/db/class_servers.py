@@ -102,11 +102,16 @@ def _fetch(session, query):
             row.changed_at, row.read_at)
 
 
-def uuids_of(database, cell_uuid):
-    """Those of servers of a class in a cell."""
+def uuids_of(database, cell_uuid, kind=None):
+    """Those of servers of a class in a cell.
+
+    :param kind: the core.Kind of their last events, None for any
+    """
+    query = sa.select(_SERVER.uuid).where(_SERVER.cell_uuid == cell_uuid)
+    if kind is not None:
+        query = query.where(_SERVER.kind == kind)
     with database.reader() as session:
-        return {row.uuid for row in session.execute(
-            sa.select(_SERVER.uuid).where(_SERVER.cell_uuid == cell_uuid))}
+        return set(session.execute(query).scalars())
 
 
 def overheads(database):

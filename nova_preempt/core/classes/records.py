@@ -124,6 +124,15 @@ def events(
     return tuple(found)
 
 
+def may_be_late(kind: Kind | None, task_state: str | None) -> bool:
+    """Tell whether Nova may have to write still that a server runs.
+
+    A host writes that of the server first, and of what was asked when it has
+    told others, which may take long; the server does not change by it.
+    """
+    return kind is Kind.ALLOCATING and not task_state
+
+
 def _checked(
     action: Action, preemptions: Collection[Preemption]
 ) -> Action:

@@ -11,6 +11,7 @@
 # under the License.
 """What is written down of servers of a class."""
 
+import dataclasses
 import datetime
 import tempfile
 import types
@@ -20,8 +21,11 @@ from unittest import mock
 import sqlalchemy as sa
 
 from nova_preempt.classes import keeper
+from nova_preempt.cloud import since
 from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import records
 from nova_preempt.core.classes import table
+from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_servers
@@ -52,7 +56,7 @@ def instance(uuid, class_name='', **changes):
         'uuid': uuid, 'deleted': False, 'project_id': 'p', 'image_ref': 'i',
         'flavor': Flavor(name='spot', extra_specs=extra_specs),
         'created_at': at, 'updated_at': at, 'launched_at': at,
-        'deleted_at': None, **changes})
+        'deleted_at': None, 'task_state': None, **changes})
 
 
 class TestKeeper(unittest.TestCase):
@@ -66,10 +70,12 @@ class TestKeeper(unittest.TestCase):
         tables.make(self.db)
         self.addCleanup(self.db.engine.dispose)
         self.there = []
+        self.actions = {}
         for module, name, answer in (
                 (keeper.servers, 'pieces', self.pieces),
                 (keeper.instance_actions, 'read', lambda _, instances: {
-                    item.uuid: [] for item in instances})):
+                    item.uuid: self.actions.get(item.uuid, [])
+                    for item in instances})):
             patch = mock.patch.object(module, name, answer)
             patch.start()
             self.addCleanup(patch.stop)
@@ -161,6 +167,32 @@ class TestKeeper(unittest.TestCase):
             self.look()
         self.assertEqual(['changes-since'] * 2, [
             *(name for call in pieces.mock_calls for name in call.args[1])])
+
+    def test_nova_writes_late_that_one_runs(self):
+        """The server itself does not change by that any more."""
+        asked = records.Action(records.CREATE, 1, 1_000_000, True, 2_000_000)
+        self.there = [instance('a', 'gold'),
+                      instance('b', 'gold', task_state='spawning')]
+        self.actions = {'a': [asked], 'b': [asked]}
+        for whole in False, True:
+            self.actions['a'] = [asked]
+            self.keeper = keeper.ClockKeeper(
+                self.db, lambda: dict(self.cells), TABLE)
+            class_servers.forget(self.db, {'a', 'b'})
+            self.look()
+            self.assertEqual({'a': Kind.ALLOCATING, 'b': Kind.ALLOCATING},
+                             self.kinds())
+            self.actions['a'] = [dataclasses.replace(
+                asked, done_us=60_000_000)]
+            if whole:
+                self.keeper._since = since.Since()
+            self.look()
+            self.assertEqual({'a': Kind.RUNNING, 'b': Kind.ALLOCATING},
+                             self.kinds())
+
+    def kinds(self):
+        return {uuid: server.clocks.mark.kind for uuid, server
+                in class_servers.find(self.db).items()}
 
     def test_when_a_cell_was_looked_at(self):
         self.look()
