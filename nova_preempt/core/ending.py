@@ -12,10 +12,11 @@
 
 """The next step with a victim, given what Nova shows of it now.
 
-Asked before every act upon a victim, by whoever ends it and by whoever takes
-a preemption back. During a notice a server may become anything: its owner
-shelves, resizes or deletes it, an administrator moves it. Who is off the host
-and holds nothing there has given way, however that came about.
+Asked before every act upon a victim, by whoever ends it; taken_back.py has
+what becomes of one whose preemption is taken back. During a notice a server
+may become anything: its owner shelves, resizes or deletes it, an administrator
+moves it. Who is off the host and holds nothing there has given way, however
+that came about.
 """
 
 from __future__ import annotations
@@ -124,8 +125,6 @@ GONE = victim_status.GONE
 SHELVED = victim_status.SHELVED
 STOPPED = victim_status.STOPPED
 MIGRATED = victim_status.MIGRATED
-KEPT = victim_status.KEPT
-ENDING = victim_status.ENDING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -313,35 +312,3 @@ def pause_s(waited_s: float, interval_s: float) -> float:
     longest.
     """
     return min(interval_s, max(SHORTEST_S, waited_s * _SHARE))
-
-
-# -- when a preemption is taken back --------------------------------------
-
-
-def is_there(seen: Seen | None, host: str) -> bool:
-    """Tell whether a victim is on the host, and needs its space there.
-
-    That it is being deleted or shelved changes nothing: nobody knows when, or
-    whether, that comes to an end.
-    """
-    return (
-        seen is not None
-        and not is_offloaded(seen)
-        and seen.host == host
-    )
-
-
-def is_leaving(seen: Seen) -> bool:
-    """Tell whether a server is on its way out already."""
-    return seen.task_state in DELETING | SHELVING
-
-
-def closing_status(seen: Seen | None, host: str) -> str:
-    """Return what became of a victim whose preemption is taken back."""
-    if seen is None:
-        return GONE
-    if is_offloaded(seen) or seen.task_state in SHELVING:
-        return SHELVED
-    if seen.task_state in DELETING:
-        return ENDING
-    return KEPT if seen.host == host else MIGRATED

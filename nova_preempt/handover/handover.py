@@ -74,7 +74,7 @@ class Handover:
             request_poller.RequestPoller(options.poll_interval_s),
             process.decisions, process.owner, options, self.events,
             halt=self._halt)
-        self.outcomes = outcomes.Outcomes(process.db)
+        self.outcomes = outcomes.Outcomes(process.db, clients)
         self._stuck = {}          # server uuid: monotonic time
 
     def _halt(self, operation):

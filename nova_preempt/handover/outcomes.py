@@ -25,9 +25,14 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import ending
 from nova_preempt.core import outcome
+from nova_preempt.core import taken_back
 from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
+from nova_preempt.handover import offloaded
 
 LOG = logging.getLogger(__name__)
 
@@ -36,12 +41,15 @@ class Outcomes:
     """Notes outcomes.
 
     :param db: a nova_preempt.db.Database
+    :param clients: a nova_preempt.cloud.clients.Clients
     :param find: see nova_preempt.cloud.instance_poller.InstancePoller
     :param read: given a CellMapping and uuids, returns {uuid: outcome.Server}
     """
 
-    def __init__(self, db, find=instance_poller.find_cells, read=None):
+    def __init__(self, db, clients, find=instance_poller.find_cells,
+                 read=None):
         self._db = db
+        self._clients = clients
         self._decisions = decisions.Decisions(db)
         self._find = find
         self._read = read or read_servers
@@ -49,11 +57,11 @@ class Outcomes:
     def note(self):
         """Note what is known by now."""
         unknown = db_outcomes.get_unknown(self._db)
-        ending = db_outcomes.get_ending(self._db)
+        leaving = db_outcomes.get_ending(self._db)
         servers, unread = self._look(
             {item.server_uuid for item in unknown
              if item.is_placed}
-            | {uuid for _decision, uuid in ending})
+            | {uuid for _decision, uuid in leaving})
         # Nobody was served there, nor was anybody to be.
         db_outcomes.leave_out(self._db, [
             item.uuid for item in unknown
@@ -63,21 +71,35 @@ class Outcomes:
                 self._note(item, servers.get(item.server_uuid))
             elif item.in_vain and not item.is_placed:
                 self._set(item, '')
-        for decision_uuid, uuid in ending:
+        for decision_uuid, uuid in leaving:
             server = servers.get(uuid)
             if uuid not in unread:
                 self._follow(decision_uuid, uuid, server)
 
     def _follow(self, decision_uuid, uuid, server):
         """A victim that was ending when its decision was closed."""
-        if server is None or server.deleted:
-            status = decisions.GONE
-        elif server.task_state is None:
-            status = decisions.KEPT
-        else:
+        victim = next(
+            victim for victim in
+            self._decisions.get_decision(decision_uuid).victims
+            if victim.server_uuid == uuid)
+        status = taken_back.last_status(_seen(server), victim.asked)
+        if status is None:
+            return
+        try:
+            if status == decisions.SHELVED:
+                offloaded.free(self._clients.placement, victim,
+                               lambda: self._see(uuid))
+        except (nova_api.NovaError, placement_api.PlacementError,
+                placement_api.Conflict) as exc:
+            LOG.warning('Cannot free yet what victim %(uuid)s has, which is '
+                        'shelved: %(exc)s', {'uuid': uuid, 'exc': exc})
             return
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
+
+    def _see(self, uuid):
+        server = self._clients.nova.get(uuid)
+        return server and server.seen
 
     def _note(self, item, server):
         found = outcome.outcome(server, item.host, item.operation,
@@ -123,6 +145,13 @@ class Outcomes:
                             {'cell': cells[cell_uuid].identity, 'exc': exc})
                 unread.update(members)
         return servers, unread
+
+
+def _seen(server):
+    """An outcome.Server as an ending.Seen, None if it was deleted."""
+    if server is None or server.deleted:
+        return None
+    return ending.Seen(server.vm_state, server.task_state, server.host)
 
 
 def read_servers(cell, uuids):

@@ -29,10 +29,11 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
-from nova_preempt.core import ending
 from nova_preempt.core import liveness
+from nova_preempt.core import taken_back
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
+from nova_preempt.handover import offloaded
 from nova_preempt.handover import terminator
 
 LOG = logging.getLogger(__name__)
@@ -182,7 +183,7 @@ class Recovery:
         """
         return [victim for victim in decision.victims
                 if victim.status not in decisions.ENDED
-                and ending.is_there(self._look(victim)[1], decision.host)]
+                and taken_back.is_there(self._look(victim)[1], decision.host)]
 
     def _close_victims(self, decision, there, forced):
         for victim in decision.victims:
@@ -203,7 +204,11 @@ class Recovery:
             # It went while it got its space back, and Nova may have freed
             # that before.
             self._placement.delete_allocations(victim.server_uuid)
-        status = ending.closing_status(seen, decision.host)
+        status = taken_back.closing_status(seen, decision.host, victim.asked)
+        if status == decisions.SHELVED:
+            # So may one that was offloaded.
+            offloaded.free(self._placement, victim,
+                           lambda: self._look(victim)[1])
         if status not in (decisions.KEPT, decisions.MIGRATED):
             return status
         if victim.notice_s:
@@ -326,8 +331,8 @@ class Recovery:
         :raises NovaError: it will take more than this
         """
         _server, seen = self._look(victim)
-        if not ending.is_there(seen, decision.host) or (
-                ending.is_leaving(seen)):
+        if not taken_back.is_there(seen, decision.host) or (
+                taken_back.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
         LOG.error('The space of preemptible server %(server)s was taken '

@@ -170,30 +170,3 @@ class TestPause(unittest.TestCase):
         self.assertLess(looks, 16)
         self.assertEqual(0.5, ending.pause_s(100.0, 0.5))
         self.assertEqual(0.01, ending.pause_s(0.0, 0.01))
-
-
-class TestTakenBack(unittest.TestCase):
-
-    def test_who_needs_its_space(self):
-        for vm_state, task_state, host, there in (
-                ('active', None, 'here', True),
-                ('active', 'deleting', 'here', True),
-                ('active', 'shelving', 'here', True),
-                ('shelved', None, 'here', True),
-                ('stopped', None, 'here', True),
-                ('shelved_offloaded', None, None, False),
-                ('active', None, 'there', False)):
-            self.assertEqual(there, ending.is_there(ending.Seen(
-                vm_state, task_state, host), 'here'))
-        self.assertFalse(ending.is_there(None, 'here'))
-
-    def test_what_became_of_it(self):
-        for vm_state, task_state, host, status in (
-                ('active', None, 'here', 'kept'),
-                ('active', None, 'there', 'migrated'),
-                ('active', 'deleting', 'here', 'ending'),
-                ('active', 'shelving', 'here', 'shelved'),
-                ('shelved_offloaded', None, None, 'shelved')):
-            self.assertEqual(status, ending.closing_status(ending.Seen(
-                vm_state, task_state, host), 'here'))
-        self.assertEqual('gone', ending.closing_status(None, 'here'))

@@ -14,9 +14,13 @@
 import os
 from types import SimpleNamespace
 import unittest
+from unittest import mock
 
 from nova_preempt import db
 from nova_preempt import metrics
+from nova_preempt.cloud import clients
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import outcome
 from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
@@ -34,9 +38,16 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.homes = {}
         self.servers = {}
         self.broken = False
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {
+                'rp': {'resources': {'VCPU': 1}}}, 1))
+        self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.nova.get.side_effect = self.show
         self.outcomes = outcomes.Outcomes(
-            self.db, lambda uuids: {uuid: self.homes[uuid] for uuid in uuids
-                                    if uuid in self.homes}, self.read)
+            self.db, clients.Clients(self.nova, self.placement, None),
+            lambda uuids: {uuid: self.homes[uuid] for uuid in uuids
+                           if uuid in self.homes}, self.read)
 
     def read(self, cell, uuids):
         if self.broken:
@@ -44,12 +55,18 @@ class TestOutcomes(test_decisions.TestSQLite):
         return {uuid: self.servers[uuid] for uuid in uuids
                 if uuid in self.servers}
 
+    def show(self, uuid):
+        server = self.servers[uuid]
+        return nova_api.ServerStatus('', server.task_state, server.host,
+                                     server.vm_state)
+
     def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
         self.decisions.create_decision(db.Decision(
             uuid, f's-{uuid}' if server_uuid is None else server_uuid,
             status=status, host='h', operation='create',
             record={'flavor': 'f'}, victims=tuple(
-                db.Victim(f'{uuid}-{name}', status=victim)
+                db.Victim(f'{uuid}-{name}', status=victim,
+                          allocations={'rp': {'resources': {'VCPU': 1}}})
                 for name, victim in victims.items())))
 
     def put(self, uuid, vm_state='active', task_state=None, host='h',
@@ -118,6 +135,23 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.put('d-a')
         self.assertEqual(['kept'], self.statuses('d'))
+
+    def test_a_victim_that_is_offloaded_at_last(self):
+        """What it was given back while Nova freed it is freed again."""
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.put('d-a', task_state='shelving_offloading')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a', 'shelved_offloaded', host=None)
+        self.placement.post_allocations.side_effect = [
+            placement_api.Conflict(), None]
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.assertEqual(['shelved'], self.statuses('d'))
+        (changes,), _ = self.placement.post_allocations.call_args
+        self.assertEqual([('d-a', {}, 1)], [
+            (item.uuid, item.allocations, item.generation)
+            for item in changes])
+        self.assertIsNotNone(
+            self.decisions.get_decision('d').victims[0].ended_at)
 
     def statuses(self, uuid):
         self.outcomes.note()

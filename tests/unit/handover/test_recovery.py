@@ -246,9 +246,48 @@ class TestRollBack(unittest.TestCase):
 
     def test_shelving(self):
         self.nova.put('a', task_state='shelving_image_uploading')
-        self.assertEqual({'a': db_decisions.SHELVED, 'b': db_decisions.KEPT},
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
                          self.roll_back())
         self.assert_space(new=0, a=1, b=1)
+
+    def offload(self, **values):
+        """Nova has done that while its space was given back."""
+        self.nova.put('a', 'shelved_offloaded', **values)
+
+    def test_offloaded_while_its_space_is_restored(self):
+        self.nova.put('a', task_state='shelving_offloading')
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            real(consumers)
+            self.offload(host=None)
+
+        self.placement.post_allocations = post
+        self.assertEqual({'a': db_decisions.SHELVED, 'b': db_decisions.KEPT},
+                         self.roll_back(action='shelve'))
+        self.assert_space(new=0, a=0, b=1)
+
+    def test_offloaded_and_on_its_way_back(self):
+        """What it has is what it has claimed to return."""
+        self.placement = FakePlacement(3)
+        self.placement.give('new', 2)
+        self.placement.give('a', 1)
+        real = self.placement.get_consumer
+
+        def get(uuid):
+            if uuid == 'a':
+                self.offload(host=None, task_state='unshelving')
+            return real(uuid)
+
+        self.offload(host=None)
+        self.placement.get_consumer = get
+        self.assertEqual(db_decisions.SHELVED, self.roll_back()['a'])
+        self.placement.get_consumer = real
+        self.assert_space(a=1, b=1)
+        self.offload(host=None)
+        self.placement.give('a', 1, 'other')
+        self.roll_back()
+        self.assertEqual(1, self.placement.vcpus('a', 'other'))
 
     def test_deleted_while_its_space_is_restored(self):
         real = self.placement.post_allocations

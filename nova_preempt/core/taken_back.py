@@ -1,0 +1,94 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What becomes of the victims of a preemption that is taken back.
+
+Those that are there live on with their space. Those that Nova is just
+deleting or shelving are looked at until it is known what they are.
+"""
+
+from __future__ import annotations
+
+from nova_preempt.core import ending
+from nova_preempt.core import victim_status
+
+# What is asked for first of one that is shelved in the end.
+_TOWARDS_SHELVED = frozenset(
+    ("shelve", "confirm_resize", "unrescue", "live_migrate")
+)
+
+
+def is_there(seen: ending.Seen | None, host: str) -> bool:
+    """Tell whether a victim is on the host, and needs its space there.
+
+    That it is being deleted or shelved changes nothing: nobody knows when, or
+    whether, that comes to an end.
+    """
+    return (
+        seen is not None
+        and not ending.is_offloaded(seen)
+        and seen.host == host
+    )
+
+
+def is_leaving(seen: ending.Seen) -> bool:
+    """Tell whether a server is on its way out already."""
+    return seen.task_state in ending.DELETING | ending.SHELVING
+
+
+def is_at_rest(seen: ending.Seen) -> bool:
+    """Tell whether it is offloaded, and nobody has asked it to return."""
+    return ending.is_offloaded(seen) and seen.task_state is None
+
+
+def closing_status(seen: ending.Seen | None, host: str, asked: str) -> str:
+    """Return what became of a victim whose preemption is taken back.
+
+    ``asked``: what Nova was asked for first.
+    """
+    if seen is None:
+        return victim_status.GONE
+    if ending.is_offloaded(seen) or _was_shelved(seen, asked):
+        return victim_status.SHELVED
+    if is_leaving(seen):
+        # Nobody knows yet what it will be, nor when Nova frees its space.
+        return victim_status.ENDING
+    return (
+        victim_status.KEPT if seen.host == host else victim_status.MIGRATED
+    )
+
+
+def last_status(seen: ending.Seen | None, asked: str) -> str | None:
+    """Return what became of one that was ending then, None while it is.
+
+    ``asked``: what Nova was asked for first.
+    """
+    if seen is None:
+        return victim_status.GONE
+    if seen.task_state is not None:
+        return None
+    if ending.is_offloaded(seen) or _was_shelved(seen, asked):
+        return victim_status.SHELVED
+    return victim_status.KEPT
+
+
+def _was_shelved(seen: ending.Seen, asked: str) -> bool:
+    """Tell whether it was shelved to give way, and is on its host still.
+
+    Nova may be told to offload servers later. What its owner has shelved was
+    to be offloaded only.
+    """
+    return (
+        seen.vm_state == "shelved"
+        and seen.task_state is None
+        and asked in _TOWARDS_SHELVED
+    )

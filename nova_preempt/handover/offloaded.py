@@ -1,0 +1,37 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a victim still has though Nova has offloaded it.
+
+Nova frees the space of a server just before it says that the server is
+offloaded, and never again. What a victim is given back in between, since its
+preemption is taken back, would be its own until it is deleted, beside what it
+claims when it returns.
+"""
+
+from nova_preempt.core import taken_back
+
+
+def free(placement, victim, look):
+    """Free what an offloaded victim was given back, if anything.
+
+    :param look: returns the victim's ending.Seen as it is now
+    :raises PlacementError, Conflict: not yet; it can be done again
+    """
+    consumer = placement.get_consumer(victim.server_uuid)
+    # What it has elsewhere it has claimed to return.
+    if consumer.allocations and (
+            consumer.allocations.keys() <= victim.allocations.keys()):
+        # Looked at after that was read: a return shows before it claims, and
+        # who claims afterwards moves the generation.
+        seen = look()
+        if seen is not None and taken_back.is_at_rest(seen):
+            placement.post_allocations([consumer.with_allocations({})])

@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The next step with a victim, in every state that it may be in."""
+
+import unittest
+
+from nova_preempt.core import ending
+from nova_preempt.core import taken_back
+
+
+class TestTakenBack(unittest.TestCase):
+
+    def test_who_needs_its_space(self):
+        for vm_state, task_state, host, there in (
+                ('active', None, 'here', True),
+                ('active', 'deleting', 'here', True),
+                ('active', 'shelving', 'here', True),
+                ('shelved', None, 'here', True),
+                ('stopped', None, 'here', True),
+                ('shelved_offloaded', None, None, False),
+                ('active', None, 'there', False)):
+            self.assertEqual(there, taken_back.is_there(ending.Seen(
+                vm_state, task_state, host), 'here'))
+        self.assertFalse(taken_back.is_there(None, 'here'))
+
+    def test_what_became_of_it(self):
+        for vm_state, task_state, host, status in (
+                ('active', None, 'here', 'kept'),
+                ('active', None, 'there', 'migrated'),
+                ('active', 'deleting', 'here', 'ending'),
+                ('active', 'shelving', 'here', 'ending'),
+                ('shelved', 'shelving_offloading', 'here', 'ending'),
+                ('shelved', None, 'here', 'shelved'),
+                ('shelved_offloaded', None, None, 'shelved')):
+            self.assertEqual(status, taken_back.closing_status(ending.Seen(
+                vm_state, task_state, host), 'here', 'shelve'))
+        self.assertEqual('gone', taken_back.closing_status(None, 'here', ''))
+
+    def test_what_its_owner_has_shelved_stays_shelved(self):
+        seen = ending.Seen('shelved', None, 'here')
+        for asked in ('', 'shelve_offload', 'stop', 'force_delete'):
+            self.assertEqual('kept', taken_back.closing_status(
+                seen, 'here', asked))
+        for asked in ('shelve', 'unrescue', 'confirm_resize',
+                      'live_migrate'):
+            self.assertEqual('shelved', taken_back.closing_status(
+                seen, 'here', asked))
+
+    def test_what_became_of_one_that_was_leaving(self):
+        for vm_state, task_state, host, status in (
+                ('active', 'deleting', 'here', None),
+                ('active', 'shelving_image_uploading', 'here', None),
+                ('shelved', 'shelving_offloading', 'here', None),
+                ('shelved_offloaded', 'unshelving', None, None),
+                ('shelved', None, 'here', 'shelved'),
+                ('shelved_offloaded', None, 'here', 'shelved'),
+                ('shelved_offloaded', None, None, 'shelved'),
+                ('error', None, 'here', 'kept'),
+                ('active', None, 'here', 'kept')):
+            self.assertEqual(status, taken_back.last_status(ending.Seen(
+                vm_state, task_state, host), 'shelve'))
+        self.assertEqual('gone', taken_back.last_status(None, ''))
