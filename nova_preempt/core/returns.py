@@ -28,6 +28,10 @@ LOOK_S = 60
 
 _COMING = frozenset(("unshelving", "spawning"))
 
+# Who is offloaded has no host; who is not is started where it is.
+_SHELVED = frozenset(("SHELVED", "SHELVED_OFFLOADED"))
+_DELETED = frozenset(("SOFT_DELETED", "DELETED"))
+
 
 class Turn(enum.Enum):
     """What is to be done about one that is to come back."""
@@ -93,7 +97,9 @@ def seen(status: str | None, task_state: str | None) -> Sight:
         return Sight.GONE
     if task_state is not None:
         return Sight.COMING if task_state in _COMING else Sight.BUSY
-    return Sight.SHELVED if status == "SHELVED_OFFLOADED" else Sight.BACK
+    if status in _DELETED:
+        return Sight.GONE
+    return Sight.SHELVED if status in _SHELVED else Sight.BACK
 
 
 def choose(

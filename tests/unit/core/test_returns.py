@@ -85,6 +85,11 @@ class TestTurn(unittest.TestCase):
     def test_what_is_seen(self):
         for status, task_state, expected in (
                 (None, None, returns.Sight.GONE),
+                ('SOFT_DELETED', None, returns.Sight.GONE),
+                ('DELETED', None, returns.Sight.GONE),
+                ('SHELVED', None, returns.Sight.SHELVED),
+                ('SHELVED', 'unshelving', returns.Sight.COMING),
+                ('SHELVED', 'powering-on', returns.Sight.BUSY),
                 ('SHELVED_OFFLOADED', None, returns.Sight.SHELVED),
                 ('SHELVED_OFFLOADED', 'unshelving', returns.Sight.COMING),
                 ('SHELVED_OFFLOADED', 'spawning', returns.Sight.COMING),

@@ -155,6 +155,16 @@ class TestReturns(testtools.TestCase):
         self.run_after(10)
         self.placement.get_room.assert_called_once_with(SIZE)
 
+    def test_one_that_was_not_offloaded(self):
+        """Its preemption was taken back meanwhile; it does not run yet."""
+        self.add('a')
+        self.show('a', 'SHELVED')
+        self.assertEqual(['a'], self.run_after(10))
+        self.assertEqual(decisions.SHELVED, self.victims['a'].status)
+        self.show('a', 'ACTIVE')
+        self.run_after(10)
+        self.assertEqual(decisions.RESTORED, self.victims['a'].status)
+
     def test_deleted_by_its_owner(self):
         self.add('a', 'b')
         del self.servers['a']
