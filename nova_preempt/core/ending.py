@@ -64,7 +64,7 @@ _LEAVING = DELETING | SHELVING | MOVING
 _OFFLOADED = "shelved_offloaded"
 
 #: How often an action that Nova accepted but that did not happen is asked
-#: for again, and what Nova forgets to free is looked at.
+#: for again, and what Nova forgets to free or to finish is looked at.
 ASK_AGAIN_S = 10.0
 #: After how long a migration that was accepted shows.
 BEGUN_S = 1.0
@@ -152,6 +152,7 @@ class Progress:
     ``acting_since``: when its notice was over. ``asked``, ``asked_at``: what
     Nova was asked for last. ``migration_over``: whether it cannot be moved.
     ``gone_at``: when Nova was first seen to know it no more.
+    ``offloaded_at``: when it was first seen offloaded, and held by its host.
     """
 
     notice_until: float
@@ -160,6 +161,7 @@ class Progress:
     asked_at: float = 0.0
     migration_over: bool = False
     gone_at: float | None = None
+    offloaded_at: float | None = None
 
 
 def notice_is_over(
@@ -220,9 +222,18 @@ def is_away(seen: Seen, terms: Terms) -> bool:
 
 
 def is_offloaded(seen: Seen) -> bool:
-    """Tell whether it has no host, or has none any more while it returns."""
+    """Tell whether it needs no host, or has none yet while it returns."""
     return seen.vm_state == _OFFLOADED and seen.task_state in (
         None, "unshelving")
+
+
+def is_held(seen: Seen) -> bool:
+    """Tell whether it is offloaded, and its host has not let go of it yet.
+
+    Nova takes the host from it last. Where its compute dies just before, that
+    is never done.
+    """
+    return is_offloaded(seen) and seen.host is not None
 
 
 def _gone(progress: Progress, now: float, holds: bool | None) -> Step:
@@ -231,9 +242,14 @@ def _gone(progress: Progress, now: float, holds: bool | None) -> Step:
     if not holds:
         return Step(What.DONE, GONE)
     # Nova frees the space of a server just after it knows it no more.
-    if progress.gone_at is None or now - progress.gone_at < ASK_AGAIN_S:
+    if not _is_since(progress.gone_at, now):
         return WAIT
     return Step(What.FREE, GONE)
+
+
+def _is_since(when: float | None, now: float) -> bool:
+    """Tell whether Nova has had the time to finish since then."""
+    return when is not None and now - when >= ASK_AGAIN_S
 
 
 def _away(
@@ -248,6 +264,8 @@ def _away(
     if seen.vm_state == "resized":
         # What is left of it here is kept for the case that it comes back.
         return _ask("confirm_resize", progress, now)
+    if is_held(seen) and not _is_since(progress.offloaded_at, now):
+        return WAIT
     if holds is None:
         return _LOOK
     if holds:

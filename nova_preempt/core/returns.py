@@ -26,6 +26,11 @@ LONGEST_S = 3600
 #: how long it is between two looks at one.
 LOOK_S = 60
 
+#: How long a server that is offloaded may still have its host. Nova takes it
+#: away last, from one that has come back meanwhile, too; never where its
+#: compute died just before.
+LET_GO_S = 600
+
 _COMING = frozenset(("unshelving", "spawning"))
 
 # Who is offloaded has no host; who is not is started where it is.
@@ -88,15 +93,34 @@ def is_just_asked(pause_s: float, to_next_s: float) -> bool:
     return pause_s - to_next_s <= LOOK_S
 
 
-def seen(status: str | None, task_state: str | None) -> Sight:
+def is_held(
+    status: str | None, task_state: str | None, host: str | None
+) -> bool:
+    """Whether it is offloaded, and its host has not let go of it yet."""
+    return (
+        status == "SHELVED_OFFLOADED"
+        and task_state is None
+        and host is not None
+    )
+
+
+def seen(
+    status: str | None,
+    task_state: str | None,
+    host: str | None,
+    held_s: float,
+) -> Sight:
     """Say what Nova shows.
 
     :param status: None if there is no such server
+    :param held_s: for how long it was seen to be is_held()
     """
     if status is None:
         return Sight.GONE
     if task_state is not None:
         return Sight.COMING if task_state in _COMING else Sight.BUSY
+    if is_held(status, task_state, host) and held_s < LET_GO_S:
+        return Sight.BUSY
     if status in _DELETED:
         return Sight.GONE
     return Sight.SHELVED if status in _SHELVED else Sight.BACK

@@ -58,6 +58,7 @@ class Restorer:
         self._options = options
         self._monotonic = monotonic
         self._looked_at = {}      # server uuid: when
+        self._held_since = {}     # server uuid: when; see core.is_held()
 
     def restore(self):
         """Look after those that come back; ask for the next ones."""
@@ -68,6 +69,8 @@ class Restorer:
                 decisions.SHELVED) if victim.restore}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
+        self._held_since = {uuid: since for uuid, since
+                            in self._held_since.items() if uuid in victims}
         if self._returning is not None:
             self._promised = self._returning.of_class(victims)
         coming, waiting = [], []
@@ -124,13 +127,21 @@ class Restorer:
             LOG.warning('Cannot tell whether server %(uuid)s comes back: '
                         '%(exc)s', {'uuid': victim.server_uuid, 'exc': exc})
             return None
-        seen = core.seen(server and server.status,
-                         server and server.task_state)
+        seen = self._sight(victim.server_uuid, server)
         if seen is core.Sight.GONE:
             self._close(decision_uuid, victim, decisions.GONE)
         elif seen is core.Sight.BACK:
             self._is_back(decision_uuid, victim)
         return seen
+
+    def _sight(self, uuid, server):
+        shown = (None, None, None) if server is None else (
+            server.status, server.task_state, server.host)
+        if not core.is_held(*shown):
+            self._held_since.pop(uuid, None)
+            return core.seen(*shown, 0)
+        now = self._monotonic()
+        return core.seen(*shown, now - self._held_since.setdefault(uuid, now))
 
     def _pause_s(self, victim, tries):
         """How long after a try the next one is."""

@@ -240,8 +240,10 @@ class Work:
         if end.progress.acting_since is None and ending.notice_is_over(
                 end.progress, seen, known, now):
             end.note(acting_since=now)
-        if known and seen is None and end.progress.gone_at is None:
-            end.note(gone_at=now)
+        if known:
+            _note_since(end, 'gone_at', seen is None, now)
+            _note_since(end, 'offloaded_at',
+                        seen is not None and ending.is_held(seen), now)
         try:
             step = ending.next_step(seen, end.terms, end.progress, now,
                                     known=known)
@@ -362,6 +364,13 @@ _ACTS = {
     ending.What.DONE: Work._done,
     ending.What.GIVE_UP: Work._give_up,
 }
+
+
+def _note_since(end, name, is_so, now):
+    """Remember since when something is so."""
+    since = getattr(end.progress, name)
+    if is_so != (since is not None):
+        end.note(**{name: now if is_so else None})
 
 
 def leave_stopped(placement, uuid):

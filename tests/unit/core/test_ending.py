@@ -80,6 +80,21 @@ class TestNextStep(unittest.TestCase):
             self.assertEqual(What.GIVE_UP, step(
                 vm_state, None, host, now=160.0, holds=True).what)
 
+    def test_offloaded_but_its_host_has_not_let_go(self):
+        """Unless its compute has died just then."""
+        def offloaded(offloaded_at, now, **kwargs):
+            return step('shelved_offloaded', None, 'here', now=now,
+                        progress=dataclasses.replace(
+                            ACTING, offloaded_at=offloaded_at), **kwargs)
+
+        self.assertEqual(What.WAIT, offloaded(None, 100.0).what)
+        self.assertEqual(What.WAIT, offloaded(100.0, 109.9,
+                                              holds=False).what)
+        self.assertEqual(What.LOOK, offloaded(100.0, 110.0).what)
+        self.assertEqual(ending.Step(What.DONE, 'shelved'),
+                         offloaded(100.0, 110.0, holds=False))
+        self.assertEqual(What.GIVE_UP, offloaded(155.0, 160.0).what)
+
     def test_a_resize_away_is_confirmed(self):
         self.assertEqual(ending.Step(What.ASK, 'confirm_resize'),
                          step('resized', None, 'there'))

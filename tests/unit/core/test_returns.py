@@ -98,4 +98,14 @@ class TestTurn(unittest.TestCase):
                 ('ACTIVE', None, returns.Sight.BACK),
                 ('ERROR', None, returns.Sight.BACK)):
             with self.subTest(status=status, task_state=task_state):
-                self.assertIs(expected, returns.seen(status, task_state))
+                self.assertIs(expected, returns.seen(status, task_state,
+                                                     None, 0))
+
+    def test_its_host_has_not_let_go_of_it(self):
+        for held_s, expected in ((0, returns.Sight.BUSY),
+                                 (returns.LET_GO_S - 1, returns.Sight.BUSY),
+                                 (returns.LET_GO_S, returns.Sight.SHELVED)):
+            self.assertIs(expected, returns.seen(
+                'SHELVED_OFFLOADED', None, 'host', held_s))
+        self.assertIs(returns.Sight.SHELVED, returns.seen(
+            'SHELVED', None, 'host', 0))

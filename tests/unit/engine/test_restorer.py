@@ -21,6 +21,7 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import returns as core
 from nova_preempt.db import decisions
 from nova_preempt.engine import restorer
 
@@ -65,8 +66,8 @@ class TestReturns(testtools.TestCase):
                 allocations={'p': {'resources': SIZE}})
             self.show(uuid, 'SHELVED_OFFLOADED')
 
-    def show(self, uuid, status, task_state=None):
-        self.servers[uuid] = nova_api.ServerStatus(status, task_state, None)
+    def show(self, uuid, status, task_state=None, host=None):
+        self.servers[uuid] = nova_api.ServerStatus(status, task_state, host)
 
     def update(self, decision_uuid, uuid, status, **values):
         self.victims[uuid] = db.Victim(**{
@@ -164,6 +165,22 @@ class TestReturns(testtools.TestCase):
         self.show('a', 'ACTIVE')
         self.run_after(10)
         self.assertEqual(decisions.RESTORED, self.victims['a'].status)
+
+    def test_one_that_its_host_has_not_let_go_of(self):
+        """It would take the host away from a server that runs elsewhere."""
+        self.add('a')
+        self.show('a', 'SHELVED_OFFLOADED', host='h1')
+        self.assertEqual([], self.run_after(10))
+        self.assertEqual([], self.run_after(10))
+        self.show('a', 'SHELVED_OFFLOADED')
+        self.assertEqual(['a'], self.run_after(10))
+
+    def test_one_whose_compute_died_before_it_let_go(self):
+        self.add('a')
+        self.show('a', 'SHELVED_OFFLOADED', host='h1')
+        asked = [seconds for seconds in range(10, 1000, 10)
+                 if self.run_after(10)]
+        self.assertEqual(10 + core.LET_GO_S, asked[0])
 
     def test_deleted_by_its_owner(self):
         self.add('a', 'b')

@@ -25,6 +25,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import ending
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import notifications
 from nova_preempt.handover import owner
@@ -60,6 +61,7 @@ class FakeCloud:
         self.clock = clock
         self.seconds = seconds
         self.refuse = refuse
+        self.host_after = None                       # one is offloaded
         self.asked = collections.defaultdict(list)   # uuid: [(time, what)]
         self.shown = {}                              # uuid: action in notice
         self.vm_states = collections.defaultdict(lambda: 'active')
@@ -110,6 +112,8 @@ class FakeCloud:
         if what == 'live_migrate':
             self.hosts[uuid] = 'host2'
         else:
+            if what == 'shelve_offload':
+                self.hosts[uuid] = self.host_after
             self.vm_states[uuid] = {
                 'shelve': 'shelved', 'shelve_offload': 'shelved_offloaded',
                 'stop': 'stopped', **dict.fromkeys(BACK, 'active')}[what]
@@ -317,6 +321,14 @@ class TestTerminator(unittest.TestCase):
                          [what for _time, what in cloud.asked['a']])
         self.assertEqual([db_decisions.ENDING, db_decisions.SHELVED],
                          self.statuses('a'))
+
+    def test_offloaded_by_a_compute_that_dies_before_it_lets_go(self):
+        cloud = self.cloud({'a': 3})
+        cloud.host_after = 'host1'
+        self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
+        self.assertLess(106 + ending.ASK_AGAIN_S, self.clock.now)
+        self.assertLess(self.clock.now, 110 + ending.ASK_AGAIN_S)
+        self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
 
     def test_shelved_but_its_space_is_not_free(self):
         self.placement.get_consumer.return_value = HOLDING
