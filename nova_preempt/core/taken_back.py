@@ -62,17 +62,27 @@ def closing_status(seen: ending.Seen | None, host: str, asked: str) -> str:
     if is_leaving(seen):
         # Nobody knows yet what it will be, nor when Nova frees its space.
         return victim_status.ENDING
+    if seen.host != host:
+        return victim_status.MIGRATED
+    # One that is being deleted may look as before: where it was resized Nova
+    # confirms that first, and forgets its task.
     return (
-        victim_status.KEPT if seen.host == host else victim_status.MIGRATED
+        victim_status.ENDING
+        if asked == "force_delete"
+        else victim_status.KEPT
     )
 
 
 def last_status(seen: ending.Seen | None, asked: str) -> str | None:
     """Return what became of one that was ending then, None while it is.
 
+    KEPT counts where it is seen twice in a row only: one that is being deleted
+    may look as before for a while.
+
     ``asked``: what Nova was asked for first.
     """
-    if seen is None:
+    # Nova keeps the record for a moment longer.
+    if seen is None or seen.vm_state == "deleted":
         return victim_status.GONE
     if seen.task_state is not None:
         return None

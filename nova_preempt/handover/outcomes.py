@@ -50,6 +50,7 @@ class Outcomes:
                  read=None):
         self._db = db
         self._clients = clients
+        self._alive = set()       # (decision, server) of who was seen alive
         self._decisions = decisions.Decisions(db)
         self._find = find
         self._read = read or read_servers
@@ -71,18 +72,22 @@ class Outcomes:
                 self._note(item, servers.get(item.server_uuid))
             elif item.in_vain and not item.is_placed:
                 self._set(item, '')
+        were_alive, self._alive = self._alive, set()
         for decision_uuid, uuid in leaving:
-            server = servers.get(uuid)
             if uuid not in unread:
-                self._follow(decision_uuid, uuid, server)
+                self._follow(decision_uuid, uuid, servers.get(uuid),
+                             (decision_uuid, uuid) in were_alive)
 
-    def _follow(self, decision_uuid, uuid, server):
+    def _follow(self, decision_uuid, uuid, server, was_alive):
         """A victim that was ending when its decision was closed."""
         victim = next(
             victim for victim in
             self._decisions.get_decision(decision_uuid).victims
             if victim.server_uuid == uuid)
         status = taken_back.last_status(_seen(server), victim.asked)
+        if status == decisions.KEPT and not was_alive:
+            self._alive.add((decision_uuid, uuid))
+            return
         if status is None:
             return
         try:
@@ -94,6 +99,8 @@ class Outcomes:
             LOG.warning('Cannot free yet what victim %(uuid)s has, which is '
                         'shelved: %(exc)s', {'uuid': uuid, 'exc': exc})
             return
+        if status == decisions.KEPT and victim.notice_s:
+            self._clients.nova.clear_notice(uuid)
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
 

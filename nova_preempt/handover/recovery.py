@@ -296,7 +296,7 @@ class Recovery:
     def _undo_in_parts(self, decision, victims):
         """Restore one by one what fits; a server without space must end.
 
-        :returns: {uuid: status} of those that have ended by that
+        :returns: {uuid: status} of those that end by that
         :raises NovaError, Conflict: not yet; it can be done again
         """
         forced = {}
@@ -327,7 +327,7 @@ class Recovery:
     def _end(self, decision, victim):
         """End a victim whose space was taken, unless it leaves by itself.
 
-        :returns: its status if it has ended by that
+        :returns: its status then, None if nothing had to be done
         :raises NovaError: it will take more than this
         """
         _server, seen = self._look(victim)
@@ -346,10 +346,13 @@ class Recovery:
             victim.action, self._options.actions)
         call = eligibility.next_call(
             core_actions.leaving(action, seen.vm_state), seen.vm_state)
+        if not victim.asked:
+            self._decisions.update_victim(decision.uuid, uuid,
+                                          decisions.ENDING, asked=call)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
             raise nova_api.NovaError(f'server {uuid} is still to be ended')
-        return None
+        return decisions.ENDING
 
 
 def _given(decision, target):

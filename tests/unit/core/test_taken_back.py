@@ -48,13 +48,19 @@ class TestTakenBack(unittest.TestCase):
 
     def test_what_its_owner_has_shelved_stays_shelved(self):
         seen = ending.Seen('shelved', None, 'here')
-        for asked in ('', 'shelve_offload', 'stop', 'force_delete'):
+        for asked in ('', 'shelve_offload', 'stop'):
             self.assertEqual('kept', taken_back.closing_status(
                 seen, 'here', asked))
         for asked in ('shelve', 'unrescue', 'confirm_resize',
                       'live_migrate'):
             self.assertEqual('shelved', taken_back.closing_status(
                 seen, 'here', asked))
+
+    def test_one_that_was_asked_to_go_may_not_show_it(self):
+        """As one does whose resize Nova confirms first."""
+        for host, status in (('here', 'ending'), ('there', 'migrated')):
+            self.assertEqual(status, taken_back.closing_status(
+                ending.Seen('active', None, host), 'here', 'force_delete'))
 
     def test_what_became_of_one_that_was_leaving(self):
         for vm_state, task_state, host, status in (
@@ -65,6 +71,7 @@ class TestTakenBack(unittest.TestCase):
                 ('shelved', None, 'here', 'shelved'),
                 ('shelved_offloaded', None, 'here', 'shelved'),
                 ('shelved_offloaded', None, None, 'shelved'),
+                ('deleted', None, 'here', 'gone'),
                 ('error', None, 'here', 'kept'),
                 ('active', None, 'here', 'kept')):
             self.assertEqual(status, taken_back.last_status(ending.Seen(

@@ -65,7 +65,7 @@ class TestOutcomes(test_decisions.TestSQLite):
             uuid, f's-{uuid}' if server_uuid is None else server_uuid,
             status=status, host='h', operation='create',
             record={'flavor': 'f'}, victims=tuple(
-                db.Victim(f'{uuid}-{name}', status=victim,
+                db.Victim(f'{uuid}-{name}', status=victim, notice_s=5,
                           allocations={'rp': {'resources': {'VCPU': 1}}})
                 for name, victim in victims.items())))
 
@@ -133,8 +133,22 @@ class TestOutcomes(test_decisions.TestSQLite):
 
     def test_a_victim_that_has_not_gone_after_all(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        for _ in range(2):
+            # For a moment it looks as before while Nova deletes it.
+            self.put('d-a')
+            self.assertEqual(['ending'], self.statuses('d'))
+            self.put('d-a', task_state='deleting')
+            self.assertEqual(['ending'], self.statuses('d'))
         self.put('d-a')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.nova.clear_notice.assert_not_called()
         self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.clear_notice.assert_called_once_with('d-a')
+
+    def test_a_victim_that_is_just_being_deleted(self):
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.put('d-a', 'deleted')
+        self.assertEqual(['gone'], self.statuses('d'))
 
     def test_a_victim_that_is_offloaded_at_last(self):
         """What it was given back while Nova freed it is freed again."""

@@ -244,6 +244,12 @@ class TestRollBack(unittest.TestCase):
         with self.assertRaises(placement_api.Conflict):
             self.placement.give('other', 1)
 
+    def test_asked_to_go_and_looking_as_before(self):
+        """Nova confirms its resize before it deletes it."""
+        self.assertEqual({db_decisions.ENDING}, set(
+            self.roll_back(asked='force_delete').values()))
+        self.assert_space(new=0, a=1, b=1)
+
     def test_shelving(self):
         self.nova.put('a', task_state='shelving_image_uploading')
         self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
@@ -338,7 +344,10 @@ class TestRollBack(unittest.TestCase):
 
     def test_one_must_end(self):
         self.take()
-        self.assertEqual(db_decisions.KEPT, self.roll_back()['a'])
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
+                         self.roll_back())
+        self.assertEqual(['', 'force_delete'], [
+            victim.asked for victim in self.decisions.decision.victims])
         self.assert_space(a=1, b=0)
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
