@@ -73,6 +73,18 @@ def closing_status(seen: ending.Seen | None, host: str, asked: str) -> str:
     )
 
 
+def may_stay(seen: ending.Seen | None, status: str) -> bool:
+    """Tell whether one that ends, by closing_status(), may have been refused.
+
+    Nothing shows that Nova is at it.
+    """
+    return (
+        status == victim_status.ENDING
+        and seen is not None
+        and not is_leaving(seen)
+    )
+
+
 def last_status(seen: ending.Seen | None, asked: str) -> str | None:
     """Return what became of one that was ending then, None while it is.
 

@@ -209,11 +209,11 @@ class Recovery:
             # So may one that was offloaded.
             offloaded.free(self._placement, victim,
                            lambda: self._look(victim)[1])
-        if status not in (decisions.KEPT, decisions.MIGRATED):
-            return status
-        if victim.notice_s:
+        stays = status in (decisions.KEPT, decisions.MIGRATED)
+        if victim.notice_s and (stays or taken_back.may_stay(seen, status)):
             self._nova.clear_notice(victim.server_uuid)
-        self._resume(victim, server)
+        if stays:
+            self._resume(victim, server)
         return status
 
     def _resume(self, victim, server):

@@ -244,6 +244,13 @@ class TestRollBack(unittest.TestCase):
         with self.assertRaises(placement_api.Conflict):
             self.placement.give('other', 1)
 
+    def test_notice_of_who_may_have_been_refused_is_taken_back(self):
+        self.nova.put('b', task_state='deleting')
+        self.roll_back(asked='force_delete', notice_s=5)
+        self.assertEqual([('clear_notice', 'a')],
+                         [call for call in self.nova.calls
+                          if call[0] == 'clear_notice'])
+
     def test_asked_to_go_and_looking_as_before(self):
         """Nova confirms its resize before it deletes it."""
         self.assertEqual({db_decisions.ENDING}, set(
