@@ -68,6 +68,8 @@ _OFFLOADED = "shelved_offloaded"
 ASK_AGAIN_S = 10.0
 #: After how long a migration that was accepted shows.
 BEGUN_S = 1.0
+#: For how long a start that Nova accepted before a lock may not show.
+LOCKED_S = 1.0
 
 #: The shortest pause between two looks at a victim.
 SHORTEST_S = 0.05
@@ -98,7 +100,9 @@ class What(enum.Enum):
     ASK = "ask"
     #: free what Nova has forgotten to; then it is done
     FREE = "free"
-    #: it is stopped: lock it and leave it what it needs; then it is done
+    #: it is stopped: have nobody start it
+    LOCK = "lock"
+    #: it is stopped and locked: leave it what it needs; then it is done
     LEAVE_STOPPED = "leave_stopped"
     #: it has given way; ``Step.detail`` says how
     DONE = "done"
@@ -153,6 +157,7 @@ class Progress:
     Nova was asked for last. ``migration_over``: whether it cannot be moved.
     ``gone_at``: when Nova was first seen to know it no more.
     ``offloaded_at``: when it was first seen offloaded, and held by its host.
+    ``locked_at``: when it was locked, as it was stopped.
     """
 
     notice_until: float
@@ -162,6 +167,7 @@ class Progress:
     migration_over: bool = False
     gone_at: float | None = None
     offloaded_at: float | None = None
+    locked_at: float | None = None
 
 
 def notice_is_over(
@@ -316,9 +322,14 @@ def _end(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
         return WAIT
     if call != eligibility.THERE:
         return _ask(call, progress, now)
-    if seen.vm_state == "stopped":
-        return Step(What.LEAVE_STOPPED, STOPPED)
-    return WAIT
+    if seen.vm_state != "stopped":
+        return WAIT
+    if progress.locked_at is None:
+        return Step(What.LOCK, STOPPED)
+    # Its owner may have started it after we looked and before it was locked.
+    if seen.read_at - progress.locked_at < LOCKED_S:
+        return WAIT
+    return Step(What.LEAVE_STOPPED, STOPPED)
 
 
 def pause_s(waited_s: float, interval_s: float) -> float:

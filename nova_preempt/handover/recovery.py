@@ -34,7 +34,7 @@ from nova_preempt.core import taken_back
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import offloaded
-from nova_preempt.handover import terminator
+from nova_preempt.handover import stopped
 
 LOG = logging.getLogger(__name__)
 
@@ -225,7 +225,7 @@ class Recovery:
         if victim.asked == STOP and server.task_state == 'powering-off':
             raise nova_api.NovaError(
                 f'server {uuid} is still being stopped')
-        if server.locked_reason == terminator.LOCKED:
+        if server.locked_reason == stopped.LOCKED:
             self._nova.unlock(uuid)
         if victim.asked == STOP and server.vm_state == 'stopped':
             LOG.info('Starting server %s, which was stopped to give way and '
@@ -339,8 +339,8 @@ class Recovery:
                   'before preemption %(uuid)s could be taken back; ending '
                   'it.', {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == STOP and seen.vm_state == 'stopped':
-            self._nova.lock(uuid, terminator.LOCKED)
-            terminator.leave_stopped(self._placement, uuid)
+            self._nova.lock(uuid, stopped.LOCKED)
+            stopped.leave(self._placement, uuid)
             return decisions.STOPPED
         action = victim.last_resort or core_actions.last_resort(
             victim.action, self._options.actions)

@@ -29,16 +29,14 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import ending
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import ends
+from nova_preempt.handover import stopped
 from nova_preempt.handover import wanted
 
 LOG = logging.getLogger(__name__)
-
-LOCKED = 'It has given way; it is to be deleted.'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -327,11 +325,17 @@ class Work:
         self._terminator.clients.placement.delete_allocations(end.uuid)
         return self._done(end, status)
 
+    def _lock(self, end, detail):
+        if self._wanted.is_certain(end.decision):
+            self._terminator.clients.nova.lock(end.uuid, stopped.LOCKED)
+            self._acted_at = self._monotonic()
+            end.note(locked_at=self._acted_at)
+        return False
+
     def _leave_stopped(self, end, status):
         if not self._wanted.is_certain(end.decision):
             return False
-        self._terminator.clients.nova.lock(end.uuid, LOCKED)
-        leave_stopped(self._terminator.clients.placement, end.uuid)
+        stopped.leave(self._terminator.clients.placement, end.uuid)
         return self._done(end, status)
 
     def _give_up(self, end, detail):
@@ -339,8 +343,11 @@ class Work:
         return True
 
     def _done(self, end, status):
-        if status == db_decisions.MIGRATED and end.victim.notice_s:
-            self._terminator.clients.nova.clear_notice(end.uuid)
+        if status == db_decisions.MIGRATED:
+            if end.progress.locked_at is not None:
+                self._terminator.clients.nova.unlock(end.uuid)
+            if end.victim.notice_s:
+                self._terminator.clients.nova.clear_notice(end.uuid)
         stand_in = claim.stand_ins(end.decision).get(end.uuid)
         if stand_in is not None:
             self._terminator.clients.placement.delete_allocations(stand_in)
@@ -360,6 +367,7 @@ _ACTS = {
     ending.What.ASK: Work._ask,
     ending.What.NEXT: Work._next,
     ending.What.FREE: Work._free,
+    ending.What.LOCK: Work._lock,
     ending.What.LEAVE_STOPPED: Work._leave_stopped,
     ending.What.DONE: Work._done,
     ending.What.GIVE_UP: Work._give_up,
@@ -371,15 +379,3 @@ def _note_since(end, name, is_so, now):
     since = getattr(end.progress, name)
     if is_so != (since is not None):
         end.note(**{name: now if is_so else None})
-
-
-def leave_stopped(placement, uuid):
-    """Leave a stopped server only what it takes while it is stopped."""
-    consumer = placement.get_consumer(uuid)
-    left = {}
-    for provider_uuid, item in consumer.allocations.items():
-        resources = core_actions.kept(item['resources'], core_actions.STOP)
-        if resources:
-            left[provider_uuid] = {**item, 'resources': resources}
-    if left != consumer.allocations:
-        placement.post_allocations([consumer.with_allocations(left)])

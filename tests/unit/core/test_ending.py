@@ -132,6 +132,22 @@ class TestNextStep(unittest.TestCase):
             self.assertEqual(what, ending.next_step(
                 None, TERMS, progress, now, known=False).what)
 
+    def test_who_is_stopped_is_locked_first_and_looked_at_again(self):
+        """Its owner may have started it just before."""
+        terms = dataclasses.replace(TERMS, action='stop')
+        locked = dataclasses.replace(ACTING, asked='stop', asked_at=100.0,
+                                     locked_at=103.0)
+        for vm_state, task_state, progress, now, what in (
+                ('stopped', None, ACTING, 103.0, What.LOCK),
+                ('stopped', None, locked, 103.9, What.WAIT),
+                ('stopped', None, locked, 104.0, What.LEAVE_STOPPED),
+                ('stopped', 'powering-on', locked, 104.0, What.WAIT),
+                ('active', None, locked, 109.0, What.WAIT),
+                ('active', None, locked, 110.0, What.ASK)):
+            self.assertEqual(what, step(
+                vm_state, task_state, terms=terms, progress=progress,
+                now=now).what)
+
     def test_asked_again_now_and_then(self):
         asked = dataclasses.replace(ACTING, asked='force_delete',
                                     asked_at=100.0)

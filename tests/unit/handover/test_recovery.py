@@ -20,7 +20,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import recovery
-from nova_preempt.handover import terminator
+from nova_preempt.handover import stopped
 
 SIZE = {'VCPU': 1}
 
@@ -317,7 +317,7 @@ class TestRollBack(unittest.TestCase):
     # -- stopped to give way -------------------------------------------
 
     def test_stopped_by_us(self):
-        self.nova.put('a', 'stopped', locked_reason=terminator.LOCKED)
+        self.nova.put('a', 'stopped', locked_reason=stopped.LOCKED)
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('unlock', 'a'), ('start', 'a')], self.nova.calls)
@@ -336,7 +336,7 @@ class TestRollBack(unittest.TestCase):
 
     def test_stopped_by_its_owner(self):
         """We have locked it only."""
-        self.nova.put('a', 'stopped', locked_reason=terminator.LOCKED)
+        self.nova.put('a', 'stopped', locked_reason=stopped.LOCKED)
         self.nova.put('b', 'stopped', locked_reason='mine')
         self.roll_back(action='stop')
         self.assertEqual([('unlock', 'a')], self.nova.calls)

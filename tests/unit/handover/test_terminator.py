@@ -84,6 +84,9 @@ class FakeCloud:
     def lock(self, uuid, reason):
         self.asked[uuid].append((self.clock.now, 'lock'))
 
+    def unlock(self, uuid):
+        self.asked[uuid].append((self.clock.now, 'unlock'))
+
     def abort_migration(self, uuid):
         self.asked[uuid].append((self.clock.now, 'abort'))
         self._due.pop(uuid)
@@ -346,6 +349,38 @@ class TestTerminator(unittest.TestCase):
                          changes[0].allocations)
         self.assertEqual([db_decisions.ENDING, db_decisions.STOPPED],
                          self.statuses('a'))
+
+    def test_started_by_its_owner_just_before_it_is_locked(self):
+        self.placement.get_consumer.return_value = HOLDING
+        cloud = self.cloud({'a': 3})
+        lock = cloud.lock
+
+        def lock_late(uuid, reason):
+            self.placement.post_allocations.assert_not_called()
+            lock(uuid, reason)
+            cloud.vm_states[uuid] = 'active'
+
+        cloud.lock = lock_late
+        self.assertEqual(set(), self.end(cloud, 'a', action='stop'))
+        self.assertEqual(['stop', 'lock', 'stop'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual('stopped', cloud.vm_states['a'])
+        self.assertEqual(db_decisions.STOPPED, self.statuses('a')[-1])
+        self.assertEqual(1, self.placement.post_allocations.call_count)
+
+    def test_moved_after_it_was_locked(self):
+        cloud = self.cloud({'a': 3})
+        lock = cloud.lock
+
+        def lock_late(uuid, reason):
+            lock(uuid, reason)
+            cloud.hosts[uuid] = 'host2'
+
+        cloud.lock = lock_late
+        self.end(cloud, 'a', action='stop')
+        self.assertEqual(['stop', 'lock', 'unlock'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
     def test_whatever_state_its_owner_has_brought_it_into(self):
         for action, vm_state, calls in (

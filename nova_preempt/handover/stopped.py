@@ -1,0 +1,29 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A victim that is stopped to give way, and deleted later."""
+
+from nova_preempt.core import actions as core_actions
+
+# Why it is locked.
+LOCKED = 'It has given way; it is to be deleted.'
+
+
+def leave(placement, uuid):
+    """Leave a stopped server only what it takes while it is stopped."""
+    consumer = placement.get_consumer(uuid)
+    left = {}
+    for provider_uuid, item in consumer.allocations.items():
+        resources = core_actions.kept(item['resources'], core_actions.STOP)
+        if resources:
+            left[provider_uuid] = {**item, 'resources': resources}
+    if left != consumer.allocations:
+        placement.post_allocations([consumer.with_allocations(left)])
