@@ -176,8 +176,13 @@ def notice_is_over(
     """Tell whether it is late enough, or nobody needs more time."""
     if progress.acting_since is not None or now >= progress.notice_until:
         return True
+    # With a task it may be on its way back.
     return known and (
-        seen is None or seen.vm_state not in eligibility.RUNNING
+        seen is None
+        or (
+            seen.vm_state not in eligibility.RUNNING
+            and seen.task_state is None
+        )
     )
 
 
@@ -302,8 +307,10 @@ def _follow_migration(
 def _act(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
     if progress.asked in ("live_migrate", "abort_migration"):
         return _follow_migration(seen, terms, progress, now)
-    if seen.task_state in _LEAVING:
-        # What it will be is not known yet.
+    if seen.task_state in _LEAVING or (
+        seen.vm_state == _OFFLOADED and seen.task_state is not None
+    ):
+        # What it will be is not known yet, nor where.
         return WAIT
     if terms.migrate and not progress.migration_over:
         if seen.vm_state == "active":

@@ -117,6 +117,17 @@ class TestNextStep(unittest.TestCase):
                 self.assertEqual(what, step(task_state=task_state,
                                             now=now).what)
 
+    def test_who_comes_back_elsewhere_is_let(self):
+        for action in ('delete', 'shelve', 'stop'):
+            terms = dataclasses.replace(TERMS, action=action)
+            for for_good in (False, True):
+                self.assertEqual(What.WAIT, step(
+                    'shelved_offloaded', 'spawning', 'there',
+                    dataclasses.replace(terms, for_good=for_good)).what)
+            self.assertEqual(What.GIVE_UP, step(
+                'shelved_offloaded', 'spawning', 'there', terms,
+                now=160.0).what)
+
     def test_nobody_is_asked_when_it_is_too_late(self):
         for state in every_state():
             for action in ('delete', 'shelve', 'stop'):
@@ -164,8 +175,8 @@ class TestNextStep(unittest.TestCase):
             'shelved_offloaded', None, None, terms, holds=False))
 
     def test_notice(self):
-        def over(vm_state, now=90.0, known=True):
-            seen = vm_state and ending.Seen(vm_state, None, 'here')
+        def over(vm_state, now=90.0, known=True, task_state=None):
+            seen = vm_state and ending.Seen(vm_state, task_state, 'here')
             return ending.notice_is_over(NOTICED, seen, known, now)
 
         for vm_state in ('active', 'paused', 'rescued'):
@@ -174,6 +185,11 @@ class TestNextStep(unittest.TestCase):
         for vm_state in ('stopped', 'error', None):
             self.assertTrue(over(vm_state))
         self.assertFalse(over(None, known=False))
+        # Who is on its way back may run a moment later.
+        for vm_state, task_state in (('stopped', 'powering-on'),
+                                     ('shelved_offloaded', 'spawning')):
+            self.assertFalse(over(vm_state, task_state=task_state))
+            self.assertTrue(over(vm_state, 100.0, task_state=task_state))
 
     def test_every_state_has_an_answer(self):
         for action, migrate, asked, holds in itertools.product(
