@@ -18,7 +18,7 @@ EVENTLET ?=
 # All but bench/notice.py, which takes ten minutes, and bench/ecsched.py, which
 # needs a file.
 BENCHES = bench/batch.py bench/victims.py bench/schedule.py \
-	bench/energy.py \
+	bench/energy.py bench/decisions.py bench/servers.py bench/simulator.py \
 	bench/reservations.py bench/reservation_filter.py bench/backlog.py \
 	bench/classes.py bench/orders.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
@@ -42,6 +42,9 @@ CLOUD_2025.2 = keystone==28.* glance==31.*
 CLOUD_2026.1 = keystone==29.* glance==32.*
 CLOUD_2026.2 = keystone==30.* glance==33.*
 COMPUTES ?= 4
+# The first of its fourteen ports; 20000 if it is empty.
+PORT_BASE ?=
+TEST_PORT_BASE ?= 20200
 MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud --dir $(CLOUD)
 TEST_MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud \
 	--dir $(CLOUD)/test --venv $(CLOUD_VENV)
@@ -66,14 +69,15 @@ STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs demo \
-	bench nova-tests genconfig clean cloud-up cloud-down cloud-status test-cloud \
-	load-cloud tempest
+	bench reproduced nova-tests genconfig clean cloud-up cloud-down \
+	cloud-status test-cloud load-cloud tempest
 
 help:
 	@echo 'make test        lint, types, unit, functional and docs'
 	@echo 'make test-slow   the tests that take longest'
 	@echo 'make demo        run the scenarios in an embedded cloud'
 	@echo 'make bench       run the benchmarks'
+	@echo 'make reproduced  run the papers again, for the tables of the guide'
 	@echo 'make nova-tests  run tests of Nova itself with our scheduler'
 	@echo 'make cloud-up    start a small OpenStack of real services'
 	@echo 'make cloud-down, make cloud-status'
@@ -143,6 +147,13 @@ bench: $(STAMP)
 		$(BIN)/python $$bench || status=1; \
 	done; exit $$status
 
+# Some five minutes of processor time.
+reproduced: $(STAMP)
+	@for paper in opie climate qos ecsched sla; do \
+		$(BIN)/python -W ignore -m nova_preempt.cmd.reproduce $$paper \
+			>doc/source/reproduced/$$paper.txt || exit; \
+	done
+
 nova-tests: $(STAMP)
 	tools/nova-tests.sh $(BIN)
 
@@ -150,12 +161,14 @@ $(CLOUD_STAMP): requirements.txt $(CONSTRAINTS) setup.cfg pyproject.toml
 	@mkdir -p $(CLOUD)
 	tools/make_venv.sh $(PYTHON) $(CLOUD_VENV) $(CONSTRAINTS) \
 		$(CLOUD_$(NOVA)) openstack-placement osc-placement uwsgi \
-		'tooz[mysql]' --editable '.[client,mysql]'
+		'tooz[mysql]' \
+		--editable '.[batch,classes,client,mysql,report,simulator]'
 	rm -f $(CLOUD_VENV)/.nova-*
 	touch $@
 
 cloud-up: $(CLOUD_STAMP)
-	@$(MINICLOUD) up --computes $(COMPUTES)
+	@$(MINICLOUD) up --computes $(COMPUTES) \
+		$(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 cloud-down:
 	@$(MINICLOUD) down
@@ -167,7 +180,7 @@ cloud-status:
 # DevStack writes, as that of cloud-up does on what the guide has. Who interrupts
 # the tests has it taken down, too.
 define on_test_cloud
-@$(TEST_MINICLOUD) up --private --port-base 20200 --devstack
+@$(TEST_MINICLOUD) up --private --port-base $(TEST_PORT_BASE) --devstack
 @trap : INT TERM; status=0; PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD)/test \
 	MINICLOUD_VENV=$(CLOUD_VENV) $(CLOUD_VENV)/bin/python -W ignore \
 	-m $(1) || status=$$?; \

@@ -12,7 +12,7 @@
 """Measure a pass over many requests that wait, and many hosts.
 
     python bench/backlog.py [--hosts N] [--requests N] [--starts N]
-                            [--order NAME] [--database URL]
+                            [--order NAME] [--flavors N] [--database URL]
 
 Prints the processor time of a look of the engine at the backlog: where nothing
 can be started, where one request has left the queue, and where so many are
@@ -50,6 +50,7 @@ from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
+from nova_preempt.db import backlog_rows
 from nova_preempt.db import schema
 
 SEED = 2013
@@ -68,7 +69,8 @@ class Cloud:
     def __init__(self, number: int) -> None:
         self.hosts = [
             (types.SimpleNamespace(
-                name=f'host{host:05}', properties={'traits': ()}),
+                name=f'host{host:05}', properties={'traits': ()},
+                asleep=None),
              [self._full(host)])
             for host in range(number)]
         self.servers = types.SimpleNamespace(by_node=dict)
@@ -117,7 +119,9 @@ class Nova:
 
 class Bench:
 
-    def __init__(self, conf: cfg.ConfigOpts, hosts: int) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, hosts: int, flavors: int = 1
+                 ) -> None:
+        self.flavors = flavors
         self.database = db.Database(conf)
         schema.sync(self.database)
         self.cloud = Cloud(hosts)
@@ -150,22 +154,22 @@ class Bench:
         # All at once, which those who leave them do not.
         with self.database.writer() as session:
             session.execute(sa.insert(backlog_models.BacklogRequest), [
-                backlog._values(self.request(rng, number - item, item))
+                backlog_rows.values(self.request(rng, number - item, item))
                 for item in range(number)])
 
-    @staticmethod
-    def request(rng: random.Random, age_s: int, number: int
+    def request(self, rng: random.Random, age_s: int, number: int
                 ) -> model.Request:
-        vcpus, ram_mb = rng.choice(SIZES)
+        sizes = rng.sample(SIZES, self.flavors)
         return model.Request(
             uuid=f'{number:036}', project_id=f'p{rng.randrange(100)}',
             user_id='u', trust_id='t',
             body={'server': {'name': 'batch', 'imageRef': 'i' * 36,
                              'networks': 'auto', 'metadata': {'a': 'b'}}},
             compute_version='2.90', count=1, least_count=1,
-            alternatives=(model.Alternative(
+            alternatives=tuple(model.Alternative(
                 f'f{vcpus}-{ram_mb}', f'f{vcpus}', {
-                    'VCPU': vcpus, 'MEMORY_MB': ram_mb, 'DISK_GB': 20}),),
+                    'VCPU': vcpus, 'MEMORY_MB': ram_mb, 'DISK_GB': 20})
+                for vcpus, ram_mb in sizes),
             created_at=NOW - datetime.timedelta(seconds=age_s),
             updated_at=NOW)
 
@@ -182,6 +186,8 @@ def main() -> int:
     parser.add_argument('--requests', type=int, default=10000)
     parser.add_argument('--starts', type=int, default=500)
     parser.add_argument('--order', default='fifo')
+    parser.add_argument('--flavors', type=int, default=1, help=(
+        'so many each request names, in any order'))
     parser.add_argument('--database', metavar='URL')
     args = parser.parse_args()
     conf = cfg.ConfigOpts()
@@ -195,7 +201,7 @@ def main() -> int:
         conf.set_override('starts_per_pass', args.starts, 'backlog')
         conf.set_override('starts_per_pass_and_project', args.starts,
                           'backlog')
-        return run(Bench(conf, args.hosts), args)
+        return run(Bench(conf, args.hosts, args.flavors), args)
 
 
 def run(bench: Bench, args: argparse.Namespace) -> int:

@@ -119,10 +119,9 @@ def compare(args):
     for score in (model.DP, model.ML):
         run(f'ecsched, {score}', requests, hosts, args,
             mode=model.ECSCHED, score=score, solver=args.solver)
-    for first in model.FIRST if args.load else (model.ORDER,):
-        for score in (model.DP, model.ML):
-            run(f'exact, {score}, {first} first', requests, hosts, args,
-                mode=model.EXACT, score=score, first=first)
+    for score in (model.DP, model.ML):
+        run(f'exact, {score}', requests, hosts, args,
+            mode=model.EXACT, score=score)
 
 
 def make_case(chance):

@@ -61,6 +61,7 @@ TRAITS = [f'HW_CPU_X86_{number}' for number in range(50)]
 
 LARGE = ['and', ['>=', '$vcpus', 32], ['in', '$hypervisor_type', 'QEMU'],
          ['in', 'CUSTOM_FAST', '$traits']]
+NEVER = 'what cannot be'
 CASES = {
     'one host now': {'duration_s': 3600},
     'one of few in an hour': {
@@ -72,7 +73,7 @@ CASES = {
         'quantity': 0.5, 'duration_s': 4 * 3600, 'start_time': NOW},
     'all for a day': {
         'quantity': 1.0, 'duration_s': 86400, 'start_time': NOW},
-    'what cannot be': {
+    NEVER: {
         'quantity': 1.0, 'duration_s': 86400, 'start_time': NOW,
         'end_time': NOW + 1000 * HOUR},
 }
@@ -181,6 +182,8 @@ def run(options: argparse.Namespace, url: str) -> bool:
     nova_preempt.conf.register_opts(conf)
     conf([])
     conf.set_override('connection', url, 'preemption_database')
+    for name in ('enabled', 'reservable_default'):
+        conf.set_override(name, True, 'reservation')
     for limit in schedule.LIMITS:
         conf.set_override(limit, -1, 'reservation')
     database = db.Database(conf)
@@ -211,13 +214,16 @@ def run(options: argparse.Namespace, url: str) -> bool:
             continue
         quantity = asked.get('quantity', 1)
         if isinstance(quantity, float):
-            quantity = int(quantity * options.hosts)
+            quantity = max(1, int(quantity * options.hosts))
         request = schedule.Request(**{**asked, 'quantity': quantity})
 
         def call(request: schedule.Request = request) -> Any:
             return it.preview(None, 'p0', request)
 
         found = call()
+        if found is None and case != NEVER:
+            raise SystemExit(f'{case}: no hosts are found, so that nothing '
+                             'would be measured')
         kept = Times(call, options.repetitions, lambda: None)
         anew = Times(call, max(3, options.repetitions // 10), forget)
         changed = Times(call, options.repetitions, other.change)

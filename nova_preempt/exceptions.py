@@ -68,7 +68,15 @@ class ReservationNotFound(PreemptError):
 
 
 class InvalidRequest(PreemptError):
-    """What is asked for makes no sense; names the field."""
+    """What is asked for makes no sense; names the field.
+
+    The message may quote the field's value, which may be secret: a log gets
+    ``field`` alone.
+    """
+
+    def __init__(self, message, field=''):
+        super().__init__(message)
+        self.field = field
 
 
 class BacklogDisabled(PreemptError):

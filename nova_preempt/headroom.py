@@ -19,6 +19,7 @@ import threading
 import time
 
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 from oslo_log import log as logging
 
@@ -28,6 +29,19 @@ LOG = logging.getLogger(__name__)
 
 # The key of an aggregate's metadata with a headroom of its own.
 METADATA = 'preemptible:headroom'
+
+
+def parse(options):
+    """What [preemption]headroom says, see nova_preempt.core.headroom.
+
+    :param options: [preemption] of the configuration
+    :raises InvalidConfiguration: it cannot be understood
+    """
+    try:
+        return core.parse(options.headroom)
+    except ValueError as exc:
+        raise exception.InvalidConfiguration(
+            f'[preemption]headroom: {exc}') from None
 
 
 class Headroom:
@@ -42,12 +56,12 @@ class Headroom:
     :param monotonic: the clock by which a reading is recent
     :param trees: a nova_preempt.cloud.trees.TreeCache, None to look at no
         providers below hosts
-    :raises ValueError: [preemption]headroom cannot be understood
+    :raises InvalidConfiguration: [preemption]headroom cannot be understood
     """
 
     def __init__(self, options, placement, providers,
                  monotonic=time.monotonic, trees=None):
-        self._default = core.parse(options.headroom)
+        self._default = parse(options)
         self._placement = placement
         self._providers = providers
         self._trees = trees
@@ -64,6 +78,19 @@ class Headroom:
 
     # -- reading ---------------------------------------------------------
 
+    def look(self):
+        """Read the Groups; they are what is answered by from now on."""
+        with self._reading:
+            return self._look()
+
+    def _look(self):
+        now = self._monotonic()
+        groups = self.groups()
+        with self._lock:
+            self._read_at = now
+            self._ledger.read(groups, now)
+        return groups
+
     def groups(self):
         """The Groups as they are now."""
         context = nova_context.get_admin_context()
@@ -71,11 +98,7 @@ class Headroom:
             context, METADATA))
         if not self._default and not aggregates:
             return []
-        nodes = {}
-        for provider in self._placement.list_providers([]):
-            state = self._providers.get(provider)
-            if state is not None:
-                nodes[provider.name] = state
+        nodes = self._providers.get_all(self._placement.list_providers([]))
         found = []
         if self._default:
             found.append(('the cloud', self._default, nodes))
@@ -129,14 +152,10 @@ class Headroom:
                     and now - self._read_at <= max_age_s):
                 return
             try:
-                groups = self.groups()
+                self._look()
             except Exception:
                 LOG.exception('Cannot read how much space is free; what is '
                               'known of the headroom may be out of date.')
-                return
-            with self._lock:
-                self._read_at = now
-                self._ledger.read(groups, now)
 
     # -- asking ----------------------------------------------------------
 
@@ -144,6 +163,11 @@ class Headroom:
         """Whether a preemptible server of this size would be in the way."""
         with self._lock:
             return self._ledger.lacks({provider_uuid: resources})
+
+    def is_short(self, provider_uuids):
+        """Whether less is free around these providers than wanted."""
+        with self._lock:
+            return self._ledger.is_short(provider_uuids)
 
     def has_room(self, resources):
         """Whether there is space to spare on some node; True without any

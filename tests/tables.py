@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The tables of a new database, for which the migrations run once a process.
+"""The tables of a new database, for which the migration runs once a process.
 
 For tests, of which many have a database of their own.
 """

@@ -53,6 +53,8 @@ PREFIX = 'outages-'
 POLL_S = 1
 # As long as it takes Nova to give a request up, and the engine to repair it.
 PATIENCE_S = 300
+# Servers that do not go away are deleted again.
+AGAIN_S = 30
 COMPUTE_MICROVERSION = '2.90'
 
 
@@ -129,15 +131,21 @@ class Cloud:
             time.sleep(POLL_S)
 
     def delete(self, uuids):
-        # Of whom Nova says that there is none may be listed for ever.
-        known = {uuid for uuid in uuids if _insist(
-            lambda uuid=uuid: self._compute.delete(f'/servers/{uuid}'),
-            gone=404)}
+        left = set(uuids)
         until = time.monotonic() + PATIENCE_S
-        while known & self.servers().keys():
-            if time.monotonic() > until:
+        while left:
+            # Again and again: Nova's order to its host may be lost with the
+            # message bus. Of whom Nova says that there is none may be listed
+            # for ever.
+            left = {uuid for uuid in left if _insist(
+                lambda uuid=uuid: self._compute.delete(f'/servers/{uuid}'),
+                gone=404)}
+            again = time.monotonic() + AGAIN_S
+            while (left := left & self.servers().keys()) and (
+                    time.monotonic() < again):
+                time.sleep(POLL_S)
+            if left and time.monotonic() > until:
                 raise SystemExit('servers do not go away')
-            time.sleep(POLL_S)
 
     def fill(self, flavor):
         """Preemptible servers until there is no room for another one."""

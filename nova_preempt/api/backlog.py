@@ -22,7 +22,7 @@ from nova_preempt.api import microversion
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import validation
-from nova_preempt.backlog import intake
+from nova_preempt.backlog import asked
 from nova_preempt.cloud import boot_schema
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
@@ -49,8 +49,10 @@ def list_requests(call):
         call.services.database, states=status and [status],
         project_id=project_id, user_id=query.get('user_id'),
         marker=_marker(call, project_id), limit=pages.limit(call) + 1,
-        newest_first=True)
-    return pages.page(call, 'requests', found, views.listed,
+        newest_first=True, with_bodies=False)
+    details = call.allows(policy.BACKLOG_DETAILS)
+    return pages.page(call, 'requests', found,
+                      lambda item: views.listed(item, details),
                       lambda item: item.uuid)
 
 
@@ -78,7 +80,7 @@ def create_request(call):
     flavors = wanted.get('flavors')
     return _shown(call, call.services.intake.submit(
         call.context, call.request.headers.get('X-Auth-Token'),
-        intake.Wanted(
+        asked.Wanted(
             body=wanted['body'],
             compute_version=wanted.get('compute_version') or _version(call),
             count=wanted.get('count'), least_count=wanted.get('least_count'),
@@ -94,7 +96,8 @@ def update_request(call):
     counts = {name: wanted[name] for name in ('count', 'least_count')
               if name in wanted}
     return _shown(call, call.services.intake.change(
-        item, {**_wishes(wanted), **counts},
+        call.context, call.request.headers.get('X-Auth-Token'), item,
+        {**_wishes(wanted), **counts},
         call.allows(policy.BACKLOG_ANY_CLASS)))
 
 
@@ -106,7 +109,8 @@ def delete_request(call):
 
 def _shown(call, item):
     history = backlog.history(call.services.database, item.uuid)
-    shown = views.request(item, history)
+    shown = views.request(item, history,
+                          call.allows(policy.BACKLOG_DETAILS))
     if microversion.has(call.request.environ, classes.SINCE):
         shown.update(classes.shown(call, item, history, shown['servers']))
     return {'request': shown}

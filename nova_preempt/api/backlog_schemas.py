@@ -136,8 +136,8 @@ _LISTED = {
     'returns': _described(schemas.COUNT, 'How often it came back.'),
     'waits_since': schemas.NULLABLE,
     'waits_for': {'type': 'object', 'description':
-                  'Why it waits, as the last pass has found: a code, a text, '
-                  'and what lacks.'},
+                  'Why it waits, as the last pass has found: a code, a text '
+                  'and, for operators, what hosts lack.'},
     'position': _described(_WHOLE_NUMBER, 'In the order of the last pass, '
                                           'from 1.'),
     'estimate_s': _described(_WHOLE_NUMBER, 'How long it may still wait; '

@@ -15,11 +15,18 @@
 import dataclasses
 
 from nova_preempt.api import views
-from nova_preempt.core.backlog import bodies
+from nova_preempt.core.backlog import model
+
+# What a request waits for, in words. The rest is about hosts of the cloud.
+_PLAIN = ('code', 'text')
 
 
-def listed(item):
-    """A model.Request as JSON, as far as lists have it."""
+def listed(item, details=False):
+    """A model.Request as JSON, as far as lists have it.
+
+    :param details: whether what it waits for is shown with numbers of hosts
+    """
+    in_order = item.state in model.IN_ORDER
     return {
         'id': item.uuid,
         'name': item.name,
@@ -47,20 +54,21 @@ def listed(item):
         'most_returns': item.most_returns,
         'returns': item.returns,
         'waits_since': views.time(item.waits_since),
-        'waits_for': dict(item.waits_for),
-        'position': item.position,
-        'estimate_s': item.estimate_s,
+        'waits_for': {name: value for name, value in item.waits_for.items()
+                      if in_order and (details or name in _PLAIN)},
+        'position': item.position if in_order else None,
+        'estimate_s': item.estimate_s if in_order else None,
         'servers': [{'id': server.uuid, 'status': server.state,
                      'since': views.time(server.since)}
                     for server in item.servers],
     }
 
 
-def request(item, history):
+def request(item, history, details=False):
     """The same with all of it.
 
     :param history: [model.Change]
     """
-    return {**listed(item), 'body': bodies.without_secrets(item.body),
+    return {**listed(item, details), 'body': item.body,
             'history': [{'at': views.time(change.at), 'status': change.state,
                          'reason': change.reason} for change in history]}

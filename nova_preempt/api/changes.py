@@ -10,72 +10,73 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One line in the log for each change that somebody asks for.
+"""The audit log: a line of JSON for each change that somebody asks for.
 
-Also for those that are refused. keystonemiddleware's audit, see auth, tells
-the bus of every request; this is there without it.
+Refused changes are logged as well. keystonemiddleware's audit, see auth, tells
+the bus of every request; this log is there without it.
 """
 
 import json
 
 from oslo_log import log as logging
-import webob.exc
 
+from nova_preempt import exceptions
 from nova_preempt import requester
+from nova_preempt.api import errors
 from nova_preempt.core.backlog import bodies
 
 LOG = logging.getLogger(__name__)
 
-# Of the body, in characters.
+# Characters of a request's body.
 _MAX_SHOWN = 500
 
 
 def log(call, operation, answer=None, refusal=None):
-    """Say who has changed what.
+    """Log who has changed what, or was refused.
+
+    json.dumps escapes line breaks and all that is not ASCII, so no value of a
+    user can look like a line of its own.
 
     :param call: a router.Call
     :param operation: an operations.Operation
     :param answer: its JSON, if it has any
     :param refusal: the exception instead
     """
-    LOG.info('%(name)s: %(method)s %(path)s %(outcome)s; asked by '
-             '%(asked_by)s%(body)s', {
-                 'name': operation.name, 'method': call.request.method,
-                 'path': call.request.path,
-                 'outcome': _outcome(operation, answer, refusal),
-                 'asked_by': requester.text(
-                     requester.describe(call.context)),
-                 'body': _shown(call.body)})
-
-
-def _outcome(operation, answer, refusal):
+    line = {'operation': operation.name, 'method': call.request.method,
+            'path': call.request.path}
     if refusal is None:
-        return f'{operation.success}{_made(answer)}'
-    if isinstance(refusal, webob.exc.HTTPError):
-        return f'refused, {refusal.status_int} {refusal.detail or ""}'.strip()
-    return f'failed, {type(refusal).__name__}: {refusal}'
+        line.update(status=operation.success, **_made(answer))
+    else:
+        line.update(_refused(refusal))
+    line['asked_by'] = requester.describe(call.context)
+    if call.body is not None:
+        line['body'] = _shown(call.body)
+    LOG.info('%s', json.dumps(line))
+
+
+def _refused(refusal):
+    """Status and reason; without any value where the body was invalid."""
+    status = errors.status_of(refusal)
+    if status is None:
+        return {'status': 500, 'failed': type(refusal).__name__}
+    if isinstance(refusal, exceptions.InvalidRequest):
+        return {'status': status, 'invalid_field': refusal.field}
+    return {'status': status, 'refused': errors.message_of(refusal)}
 
 
 def _made(answer):
     """The id of what was made or changed, if it has one."""
     for item in (answer or {}).values():
         if isinstance(item, dict) and 'id' in item:
-            return f' {item["id"]}'
-    return ''
-
-
-def _without_secrets(body):
-    """The body with stars for what Nova shows to nobody, if it has that."""
-    request = body.get('request') if isinstance(body, dict) else None
-    if not (isinstance(request, dict) and 'body' in request):
-        return body
-    return {**body, 'request': {
-        **request, 'body': bodies.without_secrets(request['body'])}}
+            return {'id': item['id']}
+    return {}
 
 
 def _shown(body):
-    """As JSON, which has no line breaks that could forge a line."""
-    if body is None:
-        return ''
-    text = json.dumps(_without_secrets(body))
-    return f'; {text[:_MAX_SHOWN]}{"..." * (len(text) > _MAX_SHOWN)}'
+    """The body as far as it is logged; a text if it is too long."""
+    request = body.get('request') if isinstance(body, dict) else None
+    if isinstance(request, dict) and 'body' in request:
+        body = {**body, 'request': {
+            **request, 'body': bodies.outline(request['body'])}}
+    text = json.dumps(body)
+    return body if len(text) <= _MAX_SHOWN else f'{text[:_MAX_SHOWN]}...'

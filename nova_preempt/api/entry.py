@@ -14,7 +14,6 @@
 
 import os
 
-from nova import config
 from nova import exception
 import nova.conf
 from oslo_log import log as logging
@@ -23,6 +22,9 @@ from nova_preempt.api import app
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import user_reading
 import nova_preempt.conf
+from nova_preempt.conf import files
+from nova_preempt.conf import values
+from nova_preempt.db import database
 
 CONF = nova.conf.CONF
 
@@ -39,13 +41,10 @@ def make_application(arguments=()):
     :raises InvalidConfiguration: there is none, or something is missing in it
     """
     nova_preempt.conf.register_api_opts(CONF)
-    config.parse_args(['nova-preempt-api', *arguments], configure_db=False,
-                      init_rpc=False)
-    if not (CONF.config_file or CONF.config_dir):
-        raise exception.InvalidConfiguration(
-            'There is no nova.conf where Nova looks for it, such as in '
-            f'/etc/nova: name its directory in {DIRECTORY}, or it with '
-            '--config-file.')
+    files.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
+               init_rpc=False)
+    values.check(CONF)
+    database.check_url(CONF)
     name_log(CONF)
     logging.setup(CONF, 'nova')
     load(CONF)

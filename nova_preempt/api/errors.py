@@ -18,10 +18,45 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import webob
 import webob.dec
+import webob.exc
+
+from nova_preempt import exceptions
 
 LOG = logging.getLogger(__name__)
 
 JSON = 'application/json'
+
+_CODES = {
+    exceptions.BacklogDisabled: 403,
+    exceptions.CannotEnd: 409,
+    exceptions.InvalidRequest: 400,
+    exceptions.InvalidReservation: 400,
+    exceptions.NoAnswer: 503,
+    exceptions.NoHostsForReservation: 409,
+    exceptions.NoTrust: 403,
+    exceptions.RequestLimit: 403,
+    exceptions.RequestNotFound: 404,
+    exceptions.ReservationLimit: 403,
+    exceptions.ReservationNotFound: 404,
+    exceptions.ReservationsDisabled: 403,
+    exceptions.WrongState: 409,
+}
+
+
+def status_of(exc):
+    """The HTTP status of a refusal, None if the exception is no refusal."""
+    if isinstance(exc, webob.exc.HTTPError):
+        return exc.status_int
+    # One that came over RPC is of a class of its own.
+    return next((code for kind, code in _CODES.items()
+                 if isinstance(exc, kind)), None)
+
+
+def message_of(exc):
+    """The text of a refusal, '' if it has none."""
+    if isinstance(exc, webob.exc.HTTPError):
+        return exc.detail or ''
+    return exc.args[0]
 
 
 def response(code, message='', headers=(), **more):

@@ -113,11 +113,12 @@ def explain(call):
     if 'host' in wanted:
         call.require(policy.EXPLAIN_DETAILS)
     try:
-        answer = call.services.scheduler.explain(
-            call.context, wanted['flavor'], call.context.project_id,
-            call.context.user_id,
-            availability_zone=wanted.get('availability_zone'),
-            host=wanted.get('host'))
+        with call.services.questions.asking(call):
+            answer = call.services.scheduler.explain(
+                call.context, wanted['flavor'], call.context.project_id,
+                call.context.user_id,
+                availability_zone=wanted.get('availability_zone'),
+                host=wanted.get('host'))
     except exceptions.FlavorNotFound:
         raise webob.exc.HTTPBadRequest(
             "Invalid field 'explain.flavor': there is no such flavor."
@@ -153,9 +154,10 @@ def placement_chances(call):
     """How many servers would find room now."""
     call.require(policy.CHANCES)
     try:
-        answer = call.services.scheduler.placement_chances(
-            call.context, call.query['flavor'], call.context.project_id,
-            availability_zone=call.query.get('availability_zone'))
+        with call.services.questions.asking(call):
+            answer = call.services.scheduler.placement_chances(
+                call.context, call.query['flavor'], call.context.project_id,
+                availability_zone=call.query.get('availability_zone'))
     except exceptions.FlavorNotFound:
         raise webob.exc.HTTPBadRequest(
             "Invalid query parameter 'flavor': there is no such flavor."

@@ -24,6 +24,8 @@ READER = 'rule:preemption_project_reader'
 #: Of services, which may nothing else: a credential for computes.
 REPORTER = 'rule:preemption_admin or role:service'
 MEMBER = 'rule:preemption_project_member'
+#: Of requests that are started in the name of their user.
+OWNER = 'rule:preemption_owner'
 
 LIST = 'preemption:list'
 SHOW = 'preemption:show'
@@ -32,6 +34,7 @@ BACKLOG_ALL_PROJECTS = 'preemption:request:all_projects'
 BACKLOG_ANY_CLASS = 'preemption:request:any_class'
 BACKLOG_CREATE = 'preemption:request:create'
 BACKLOG_DELETE = 'preemption:request:delete'
+BACKLOG_DETAILS = 'preemption:request:details'
 BACKLOG_LIST = 'preemption:request:list'
 BACKLOG_PLAN = 'preemption:request:plan'
 BACKLOG_SHOW = 'preemption:request:show'
@@ -83,6 +86,11 @@ _BASE = [
         '(role:member and project_id:%(project_id)s) or '
         'rule:preemption_admin',
         description='Who may also do something in the own project.'),
+    policy.RuleDefault(
+        'preemption_owner',
+        '(role:member and project_id:%(project_id)s and '
+        'user_id:%(user_id)s) or rule:preemption_admin',
+        description='The user who has left a request, and administrators.'),
 ]
 
 
@@ -178,6 +186,9 @@ _DOCUMENTED = [
           'See, count, change and cancel requests of all projects; list by '
           'project.',
           'GET', '/v1/requests'),
+    _rule(BACKLOG_DETAILS, ADMIN,
+          'See how many hosts lack what a request waits for, and what lacks '
+          'most nearly.', 'GET', _REQUEST),
     _rule(BACKLOG_CREATE, MEMBER,
           'Leave a request for servers, which are started in the name of '
           'who does.', 'POST', '/v1/requests'),
@@ -192,10 +203,11 @@ _DOCUMENTED = [
     _rule(BACKLOG_PLAN, ADMIN,
           'See which requests of all projects would start now, and on which '
           'hosts.', 'GET', '/v1/backlog-plan'),
-    _rule(BACKLOG_UPDATE, MEMBER, 'Change a request of the project.',
+    _rule(BACKLOG_UPDATE, OWNER,
+          'Change a request of the own user, in whose name it is started.',
           'PATCH', _REQUEST),
-    _rule(BACKLOG_DELETE, MEMBER,
-          'Cancel a request of the project, and have its servers deleted.',
+    _rule(BACKLOG_DELETE, OWNER,
+          'Cancel a request of the own user, and have its servers deleted.',
           'DELETE', _REQUEST),
 ]
 

@@ -21,28 +21,11 @@ import webob
 import webob.dec
 import webob.exc
 
-from nova_preempt import exceptions
 from nova_preempt.api import changes
 from nova_preempt.api import errors
 from nova_preempt.api import microversion
+from nova_preempt.api import questions
 from nova_preempt.api import validation
-
-# What these mean to whoever asks.
-_CODES = {
-    exceptions.BacklogDisabled: 403,
-    exceptions.CannotEnd: 409,
-    exceptions.InvalidRequest: 400,
-    exceptions.InvalidReservation: 400,
-    exceptions.NoAnswer: 503,
-    exceptions.NoHostsForReservation: 409,
-    exceptions.NoTrust: 403,
-    exceptions.RequestLimit: 403,
-    exceptions.RequestNotFound: 404,
-    exceptions.ReservationLimit: 403,
-    exceptions.ReservationNotFound: 404,
-    exceptions.ReservationsDisabled: 403,
-    exceptions.WrongState: 409,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +42,7 @@ class Services:
     intake: Any       # a nova_preempt.backlog.intake.Intake
     #: What nova_preempt.handover.classes.load() returned.
     classes: Any = None
+    questions: Any = dataclasses.field(default_factory=questions.Questions)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,16 +118,14 @@ class Router:
     def __call__(self, request):
         try:
             return self._logged(request)
-        except tuple(_CODES) as exc:
-            # One that came over RPC is of a class of its own.
-            code = next(code for kind, code in _CODES.items()
-                        if isinstance(exc, kind))
-            return errors.response(code, exc.args[0])
-        except webob.exc.HTTPError as exc:
-            return errors.response(
-                exc.status_int, exc.detail or '',
-                {'Allow': exc.headers['Allow']} if 'Allow' in exc.headers
-                else {})
+        except Exception as exc:
+            code = errors.status_of(exc)
+            if code is None:
+                raise
+            of_exc = getattr(exc, 'headers', {})
+            return errors.response(code, errors.message_of(exc), {
+                name: of_exc[name] for name in ('Allow', 'Retry-After')
+                if name in of_exc})
 
     def _logged(self, request):
         """Answer, and log who has changed what, or was not let."""

@@ -18,7 +18,6 @@ from nova_preempt.backlog import leftovers
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.cloud import tagged
 from nova_preempt.core.backlog import audit as core
-from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
@@ -68,14 +67,16 @@ class Audit:
         # Clocks may differ; all there are.
         begun = backlog_begun.older(
             self._database, now + datetime.timedelta(days=1), _MANY)
-        requests = backlog.find(self._database, model.OPEN)
-        closed = backlog.find(self._database, model.CLOSED, with_trust=True)
+        requests = backlog.find(self._database, model.OPEN,
+                                with_bodies=False)
+        closed = backlog.find(self._database, model.CLOSED, with_trust=True,
+                              with_bodies=False)
         if not (self._options.enabled or begun or requests or closed):
             return []
         found = [*self._states(requests, now),
                  *self._doubled([*requests, *closed], now),
                  *self._uncleared(closed, now), *self._begun(begun, now),
-                 *self._trusts_of(requests, begun)]
+                 *self._trusts_of(requests, begun, now)]
         self._before = {item.uuid: item.updated_at for item in requests}
         return sorted(found)
 
@@ -132,15 +133,16 @@ class Audit:
                     f'request {item.uuid} of user {item.user_id} was begun '
                     f'at {item.begun_at}Z, and never taken')
 
-    def _trusts_of(self, requests, begun):
+    def _trusts_of(self, requests, begun, now):
         there = {item['id']: item for item in self._trusts.list()}
         for request in requests:
-            if request.trust_id not in there:
+            if request.trust_id not in there and not (
+                    request.trust_until and now >= request.trust_until):
                 yield Problem(
                     NO_TRUST, request.uuid,
                     f'request {request.uuid} is {request.state}, and its '
                     f'trust {request.trust_id or "(none)"} is not in Keystone')
-        coming = {(item.user_id, marks.expiry(item.uuid).isoformat())
+        coming = {(item.user_id, item.expires_at.isoformat())
                   for item in begun}
         # Read now: those that were taken meanwhile have theirs.
         used = backlog.trusts(self._database)

@@ -23,7 +23,6 @@ from oslo_log import log as logging
 
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import waiting
 
 LOG = logging.getLogger(__name__)
 
@@ -63,6 +62,9 @@ class Batch:
 
         :param groups: {core groups.key(): core Group} of who waits
         """
+        # It imports numpy, which an engine without batches does without.
+        from nova_preempt.core.batch import waiting
+
         end = self._monotonic() + self._options.time_limit_s
 
         def next_placer():

@@ -11,13 +11,20 @@
 # under the License.
 """Following requests: what has become of their servers."""
 
+import dataclasses
+
+from oslo_log import log as logging
+
 from nova_preempt import metrics
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
+
+LOG = logging.getLogger(__name__)
 
 
 class Following:
@@ -28,6 +35,8 @@ class Following:
     :param eyes: a nova_preempt.backlog.sight.Eyes
     :param acting: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
+    :ivar coming_back: the uuids of servers that gave way, are kept, and that
+        open requests have come back
     """
 
     def __init__(self, options, database, eyes, acting, records):
@@ -37,14 +46,17 @@ class Following:
         self._users = acting
         self._records = records
         self._deleting, self._closing = users.Turns(), users.Turns()
+        self.coming_back = frozenset()
+        self._bodies = {}         # uuid: body of an open request
 
     def follow(self, now):
         """Look at all that are open; returns them as they are then."""
-        requests = db.find(self._database, model.OPEN)
+        requests = self._with_bodies(db.find(
+            self._database, model.OPEN, with_bodies=False))
         seen = self._eyes.look(
             [item for item in requests if item.boots or item.servers], now)
         options = backlog_options.lifecycle(self._options)
-        followed, deletes = [], {}
+        followed, deletes, returning = [], {}, []
         for request in requests:
             verdict = answers.expire(request, now)
             if verdict is None and request.uuid in seen:
@@ -58,6 +70,8 @@ class Following:
                 request = answers.after(request, verdict)
             if request.state in model.OPEN:
                 followed.append(request)
+                returning += lifecycle.coming_back(request, now)
+        self.coming_back = frozenset(returning)
         self._deleting.each(
             [item for item in requests if item.uuid in deletes],
             lambda item: self._users.delete(item, deletes[item.uuid]))
@@ -66,12 +80,25 @@ class Following:
                 sum(item.state == state for item in followed))
         return followed
 
+    def _with_bodies(self, requests):
+        """The same with their bodies, which never change: each is read once.
+        """
+        there = {item.uuid for item in requests}
+        self._bodies = {uuid: body for uuid, body in self._bodies.items()
+                        if uuid in there}
+        self._bodies.update(db.bodies(
+            self._database, there - self._bodies.keys()))
+        # Without those that were forgotten between the two.
+        return [dataclasses.replace(item, body=self._bodies[item.uuid])
+                for item in requests if item.uuid in self._bodies]
+
     def close(self, now):
         """Clear up what is left of closed ones, their trusts last.
 
         :returns: of how many the trust is still there
         """
-        requests = db.find(self._database, model.CLOSED, with_trust=True)
+        requests = db.find(self._database, model.CLOSED, with_trust=True,
+                           with_bodies=False)
         seen = self._eyes.look(requests, now)
         cleared = []
         self._closing.each(
@@ -80,13 +107,34 @@ class Following:
             and cleared.append(item))
         return len(requests) - len(cleared)
 
+    def _give_up(self, request, uuids, exc, now):
+        """Say once of a closed request that servers are left."""
+        left = ', '.join(uuids)
+        text = (f'Its servers {left} are left, as neither its user nor the '
+                f'service user may delete them: {exc}')
+        if text in request.reason:
+            return
+        LOG.warning(
+            'Request %(uuid)s is closed. Its servers %(left)s are left, as '
+            'neither its user nor the service user may delete them: %(exc)s',
+            {'uuid': request.uuid, 'left': left, 'exc': exc})
+        db.change(self._database, request.uuid, model.CLOSED, now,
+                  state=request.state, ends_servers=False,
+                  reason=f'{request.reason} {text}'.strip())
+
     def _clear(self, request, sights, now):
         """The next step; returns whether it was the last."""
         verdict, is_clear = lifecycle.closing(
             request, sights, now, backlog_options.lifecycle(self._options))
         if not self._records.record(request, verdict, now):
             return False
-        self._users.delete(request, verdict.deletes)
+        try:
+            self._users.delete(request, verdict.deletes)
+        except users.NotDeleted as exc:
+            if not (exc.is_final or servers.is_late(request, now)):
+                raise
+            self._give_up(request, verdict.deletes, exc, now)
+            is_clear = True
         if not is_clear:
             return False
         self._users.forget(request)

@@ -17,19 +17,22 @@ trust of its user, or not at all.
 """
 
 import contextlib
-import copy
 import dataclasses
+import datetime
 
 from oslo_log import log as logging
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from nova_preempt import exceptions
+from nova_preempt.backlog import asked
+from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 from nova_preempt.core.backlog import asking
+from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
@@ -37,29 +40,7 @@ from nova_preempt.db import backlog_begun
 
 LOG = logging.getLogger(__name__)
 
-# Of Nova's body, what is ours to say: with each call it is something else.
-_OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
 _TRIES = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class Wanted:
-    """What somebody asks for.
-
-    :ivar body: as Nova takes it
-    :ivar flavors: ids, None for the one in the body
-    :ivar ladder: the name of flavors of which one is chosen when its turn
-        comes, '' for none
-    :ivar wishes: others by the names of model.Request
-    """
-
-    body: dict
-    compute_version: str
-    count: int | None = None
-    least_count: int | None = None
-    flavors: tuple[str, ...] | None = None
-    ladder: str = ''
-    wishes: dict = dataclasses.field(default_factory=dict)
 
 
 class Intake:
@@ -88,13 +69,14 @@ class Intake:
         self._ladders = ladders
         self._clock = clock
         self._tell = tell
+        self._sealing = sealing.Sealing(conf.backlog)
 
     def submit(self, context, token, wanted, any_class=False):
         """Keep a new request.
 
         :param context: of who asks
         :param token: of the same, of the project
-        :param wanted: a Wanted
+        :param wanted: an asked.Wanted
         :param any_class: whether it may be of one that is not open to all
         :returns: the model.Request
         :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
@@ -104,33 +86,33 @@ class Intake:
         self._check_limit(context.project_id)
         request = self._checked(context, token, wanted,
                                 self._classes_for(any_class))
-        begun = backlog_begun.Begun(request.uuid, context.project_id,
-                                    context.user_id, self._now())
-        backlog_begun.begin(self._db, begun)
-        trust_id = self._make_trust(context, token, request.uuid)
+        sealed = self._sealed(request.uuid, wanted.body)
+        begun, trust = self._make_trust(context, token, request.uuid, request)
         try:
-            request = dataclasses.replace(request, trust_id=trust_id)
-            if not backlog.create(self._db, request, begun=True):
+            request = dataclasses.replace(request, **trust)
+            if not backlog.create(self._db, request, begun=True,
+                                  sealed=sealed):
                 raise exceptions.NoAnswer('Making a trust took too long.')
             # Others may have come at the same time.
             self._check_limit(context.project_id, own=1)
         except BaseException:
-            self._forget(begun, trust_id)
+            self._forget(begun, trust['trust_id'])
             raise
         self._tell(request, '')
         return request
 
-    def change(self, request, values, any_class=False):
+    def change(self, context, token, request, values, any_class=False):
         """Change an open request.
 
+        :param context, token: of who asks
         :param request: a model.Request as it was found
         :param values: {name in model.Request: value}
         :param any_class: as for submit
         :returns: the model.Request as it is then
-        :raises InvalidRequest, WrongState:
+        :raises InvalidRequest, WrongState, NoTrust, NoAnswer:
         """
-        _require_open(request)
-        with _naming_fields():
+        asked.require_open(request)
+        with asked.naming_fields():
             asking.check_wishes(
                 {**{field.name: getattr(request, field.name)
                     for field in dataclasses.fields(request)}, **values},
@@ -145,17 +127,22 @@ class Intake:
                 of = (model.WAITING,)
             if values.get('not_before', request.not_before) != (
                     request.not_before):
-                _require_unstarted(request, 'when it may start')
+                asked.require_unstarted(request, 'when it may start')
                 of = (model.WAITING,)
+        renewal = None
+        changed = dataclasses.replace(request, **values)
+        if asking.outlasts_trust(changed):
+            renewal, trust = self._renewed(context, token, changed)
+            values = {**values, **trust}
         if not backlog.change(self._db, request.uuid, of, self._now(),
-                              **values):
+                              renewal, **values):
             raise exceptions.WrongState(
                 f'Request {request.uuid} has changed meanwhile.')
         return backlog.get(self._db, request.uuid)
 
     def _counts(self, request, values):
         """The same values with both counts."""
-        _require_unstarted(request, 'how many it asks for')
+        asked.require_unstarted(request, 'how many it asks for')
         count = values.get('count', request.count)
         # Who wanted all or nothing wants that of another number, too.
         least = values.get('least_count', count if (
@@ -171,7 +158,7 @@ class Intake:
         :raises WrongState: it is over
         """
         for _try in range(_TRIES):
-            _require_open(request)
+            asked.require_open(request)
             reason = 'Cancelled by a user' + (
                 ', with its servers.' if ends_servers else '.')
             # Nobody has started anything for it since it was found, or it is
@@ -212,8 +199,14 @@ class Intake:
 
     def _check_limit(self, project_id, own=0):
         """:param own: how many of the project's requests are this one"""
-        why = asking.check_limit(backlog.count(self._db, project_id) - own,
-                                 self._options.max_requests_per_project)
+        day = self._now() - datetime.timedelta(days=1)
+        why = asking.check_limits({
+            'max_requests_per_project': (
+                backlog.count(self._db, project_id) - own,
+                self._options.max_requests_per_project),
+            'max_created_per_day': (
+                backlog.count(self._db, project_id, model.STATES, day) - own,
+                self._options.max_created_per_day)})
         if why:
             raise exceptions.RequestLimit(why)
 
@@ -221,7 +214,7 @@ class Intake:
         """A model.Request without a trust."""
         now = self._now()
         server = wanted.body['server']
-        with _naming_fields():
+        with asked.naming_fields():
             asking.check_wishes(wanted.wishes, now, classes)
             find = self._rungs if wanted.ladder else self._flavors
             alternatives, counts = find(token, wanted, server)
@@ -234,13 +227,32 @@ class Intake:
         return model.Request(
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,
             user_id=context.user_id, trust_id='',
-            body=_without_ours(wanted.body),
+            body=bodies.without_secrets(asked.without_ours(wanted.body)),
             compute_version=wanted.compute_version, count=counts.most,
             least_count=counts.least, alternatives=alternatives,
             ladder=wanted.ladder, apart=bool(wanted.ladder),
             created_at=now, updated_at=now, waits_since=now,
-            **{'name': _name(server), **wanted.wishes,
+            **{'name': asked.name(server), **wanted.wishes,
                'class_name': class_name})
+
+    def _sealed(self, uuid, body):
+        """The secrets of a body, encrypted; None if it has none."""
+        secrets = bodies.secrets(body)
+        if not secrets:
+            return None
+        try:
+            return self._sealing.seal(uuid, secrets)
+        except sealing.NoKey:
+            with asked.naming_fields():
+                raise asking.Refused(
+                    f'body.server.{next(iter(secrets))}',
+                    'it would have to be kept until servers start, and the '
+                    'operator has set no key to encrypt it with '
+                    '([backlog]secret_key_file)') from None
+        except sealing.BadKeys as exc:
+            LOG.error('Secrets of a request cannot be encrypted: %s', exc)
+            raise exceptions.NoAnswer(
+                'User data and passwords cannot be encrypted now.') from None
 
     def _classes_for(self, any_class):
         """The names of those that somebody may ask for."""
@@ -293,7 +305,7 @@ class Intake:
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
             raise asking.Refused('compute_version', wrong)
-        body = _without_ours(wanted.body)
+        body = asked.without_ours(wanted.body)
         body['server']['flavorRef'] = flavor_id
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
@@ -303,7 +315,7 @@ class Intake:
         try:
             boot_schema.check(body, wanted.compute_version)
         except boot_schema.InvalidBody as exc:
-            raise asking.Refused('body', str(exc)) from None
+            raise asking.Refused(f'body{exc.path}', exc.text) from None
 
     def _look_up_others(self, token, server):
         """Refuse an image or a key pair that is not there."""
@@ -327,18 +339,43 @@ class Intake:
 
     # -- trusts --------------------------------------------------------------
 
-    def _make_trust(self, context, token, uuid):
-        """Make one; whoever finds nothing but its beginning can find it."""
+    def _make_trust(self, context, token, uuid, request):
+        """Make a trust that a request needs, marked by this uuid.
+
+        :returns: a Begun, and {name in model.Request: value}
+        """
+        latest = asking.latest_start(request)
+        begun = backlog_begun.Begun(
+            uuid, context.project_id, context.user_id, self._now(),
+            marks.expiry(uuid, latest))
+        backlog_begun.begin(self._db, begun)
         try:
-            return self._trusts.create(
+            trust_id = self._trusts.create(
                 token, context.project_id, context.user_id, context.roles,
-                marks.expiry(uuid))
+                begun.expires_at)
         except trusts.TrustRefused as exc:
             backlog_begun.forget(self._db, uuid)
             raise exceptions.NoTrust(str(exc)) from None
         except trusts.KeystoneError as exc:
             LOG.error('No trust can be made for a request: %s', exc)
             raise exceptions.NoAnswer('Keystone cannot be asked.') from None
+        return begun, {'trust_id': trust_id,
+                       'trust_until': latest and begun.expires_at}
+
+    def _renewed(self, context, token, request):
+        """The same as a Renewal, for a request as it will be."""
+        if (context.user_id, context.project_id) != (
+                request.user_id, request.project_id):
+            raise exceptions.NoTrust(
+                f'Request {request.uuid} can start servers in the name of '
+                f'its user until {request.trust_until}Z; only that user can '
+                'have it wait for longer.')
+        begun, trust = self._make_trust(
+            context, token, uuidutils.generate_uuid(), request)
+        # Not deleted at once: an engine may be about to use it.
+        left = dataclasses.replace(begun, uuid=uuidutils.generate_uuid(),
+                                   expires_at=request.trust_until)
+        return backlog.Renewal(begun, request.trust_id, left), trust
 
     def _forget(self, begun, trust_id):
         """Take back what was made for a request that is not kept."""
@@ -358,42 +395,3 @@ class Intake:
 
     def _now(self):
         return self._clock().replace(microsecond=0)
-
-
-def _without_ours(body):
-    found = {'server': {
-        name: copy.deepcopy(value) for name, value in body['server'].items()
-        if name not in _OURS}}
-    found.update({name: copy.deepcopy(body[name]) for name in body
-                  if name != 'server'})
-    return found
-
-
-def _require_open(request):
-    if request.state not in model.OPEN:
-        raise exceptions.WrongState(
-            f'Request {request.uuid} is {request.state}.')
-
-
-def _require_unstarted(request, what):
-    if asking.is_started(request):
-        raise exceptions.WrongState(
-            f'Servers of request {request.uuid} were started: {what} cannot '
-            'be changed any more.')
-
-
-def _name(server):
-    """A server's name, without what MySQL's utf8 has no place for."""
-    return ''.join(char for char in server.get('name', '')
-                   if char <= '\uffff')
-
-
-@contextlib.contextmanager
-def _naming_fields():
-    """Let complaints name fields as those about the schema do."""
-    try:
-        yield
-    except asking.Refused as exc:
-        raise exceptions.InvalidRequest(
-            f"Invalid field 'request.{exc.field}': {exc.text}."
-        ) from None

@@ -19,7 +19,7 @@ import datetime
 from oslo_log import log as logging
 
 from nova_preempt.backlog import users
-from nova_preempt.core.backlog import marks
+from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
 
 LOG = logging.getLogger(__name__)
@@ -62,13 +62,16 @@ class Leftovers:
         # From now on it is not written down any more.
         if not backlog_begun.give_up(self._database, begun.uuid):
             return
-        for trust_id in self._trusts.find(begun.user_id,
-                                          marks.expiry(begun.uuid)):
+        used = backlog.trusts(self._database)
+        for trust_id in self._trusts.find(begun.user_id, begun.expires_at):
+            if trust_id in used:
+                # Of another request, to the same second.
+                continue
             with users.as_user(self._trusts):
                 self._trusts.delete(trust_id)
-            LOG.warning(
-                'Trust %(trust)s of user %(user)s was deleted: request '
-                '%(uuid)s was begun at %(at)sZ, and never taken.',
+            LOG.info(
+                'Trust %(trust)s of user %(user)s was deleted: no request '
+                'has it since %(at)sZ.',
                 {'trust': trust_id, 'user': begun.user_id,
-                 'uuid': begun.uuid, 'at': begun.begun_at})
+                 'at': begun.begun_at})
         backlog_begun.forget(self._database, begun.uuid)

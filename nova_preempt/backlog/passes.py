@@ -13,6 +13,7 @@
 
 import datetime
 import importlib.metadata
+import time
 
 import stevedore
 
@@ -50,11 +51,14 @@ class Passes:
     :param batch: a nova_preempt.backlog.batch.Batch, or None
     :param groups: a nova_preempt.backlog.groups.Groups
     :param places: returns the core.backlog.places.Places of now, or None
+    :param why_not: returns why a request cannot start whatever room there is
+    :param monotonic: returns seconds of a clock that is never set
     """
 
     def __init__(self, options, database, rooms, starting, ranking,
                  choices, groups, ladders=None, batch=None,
-                 places=lambda: None):
+                 places=lambda: None, why_not=lambda request: '',
+                 monotonic=time.monotonic):
         self._options = options
         self._database = database
         self._rooms = rooms
@@ -65,6 +69,10 @@ class Passes:
         self._ladders = ladders
         self._batch = batch
         self._places = places
+        self._why_not = why_not
+        self._monotonic = monotonic
+        # Those that the last pass did not get to.
+        self._unseen = frozenset()
 
     def run(self, requests, now):
         """Start what can start of these.
@@ -84,6 +92,7 @@ class Passes:
                 self._note(unseen.notes(waiting, now), by_uuid)
                 raise
             self._note(decided.notes, by_uuid)
+            self._unseen = decided.unseen
         with metrics.BACKLOG_STEP.labels('start').time():
             self._starting.start(decided.starts, by_uuid)
 
@@ -123,8 +132,18 @@ class Passes:
             servers.without_room(
                 requests, {uuid: room.host for room in rooms
                            for uuid in room.consumers},
-                self._choices.of_boots() if self._batch else {}),
-            places, groups, self._rooms.stays()), rooms
+                self._choices.of_boots()),
+            places, groups, self._rooms.stays(), self._why_not,
+            self._unseen, self._alarm()), rooms
+
+    def _alarm(self):
+        """Tells whether a pass that begins now has taken for long enough.
+
+        That is the time from one pass to the next, so that one project's
+        requests do not keep the others waiting.
+        """
+        until = self._monotonic() + self._options.pass_interval_s
+        return lambda: self._monotonic() >= until
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)

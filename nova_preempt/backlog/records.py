@@ -54,6 +54,10 @@ class Records:
                 request.state)
         return True
 
+    def sealed(self, uuid):
+        """The encrypted secrets of a request, None if it has none."""
+        return db.sealed(self._database, uuid)
+
     def begin(self, request, boot):
         """Write down that Nova will be asked.
 
@@ -79,5 +83,7 @@ class Records:
                  'longer %(old)s%(reason)s',
                  {'uuid': request.uuid, 'project': request.project_id,
                   'state': request.state, 'old': old_state,
-                  'reason': f': {request.reason}' if request.reason else '.'})
+                  # It may have Nova's words, and those a user's.
+                  'reason': f': {" ".join(request.reason.split())}'
+                  if request.reason else '.'})
         self._tell(request, old_state)

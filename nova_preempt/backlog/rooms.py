@@ -36,10 +36,13 @@ class Rooms:
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param clock: returns now, timezone-aware
     :param pauses: a nova_preempt.pauses.Pauses
+    :param wakes: returns whether servers that find no host wake hosts
     """
 
-    def __init__(self, options, inventory, known, clock, pauses):
+    def __init__(self, options, inventory, known, clock, pauses,
+                 wakes=lambda: False):
         self._options = options
+        self._wakes = wakes
         self._pauses = pauses
         self._inventory = inventory
         self._known = known
@@ -54,12 +57,16 @@ class Rooms:
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
         may_preempt, stays = self._may_preempt(), self.stays()
+        wakes = self._wakes()
         by_node = self._known.servers.by_node()
         found = []
         for host, providers in rooms:
-            room = _room(
+            room = core.with_power(_room(
                 host, providers,
-                places.free_s(host.name) if places else math.inf)
+                places.free_s(host.name) if places else math.inf),
+                host.asleep, wakes)
+            if room is None:
+                continue
             found.append(core.with_leavers(room, (
                 core.Leaver(
                     _freed(providers, uuid, policy.action(server)),

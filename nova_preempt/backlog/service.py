@@ -13,6 +13,7 @@
 
 import concurrent.futures
 import functools
+import time
 
 from nova import exception
 
@@ -24,6 +25,7 @@ from nova_preempt.backlog import following
 from nova_preempt.backlog import groups
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import leftovers
+from nova_preempt.backlog import limits
 from nova_preempt.backlog import notifications
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
@@ -35,6 +37,8 @@ from nova_preempt.cloud import trusts as cloud_trusts
 from nova_preempt.cloud import user_nova
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.db import pauses
+from nova_preempt.db import purge
+from nova_preempt.reservation import retention
 
 
 class Backlog:
@@ -46,6 +50,7 @@ class Backlog:
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param trusts: by default those of Keystone
     :param make_nova: see users.Users
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param classes: what nova_preempt.handover.classes.load() returned
     :ivar works: [(name, function)], see nova_preempt.engine.timer
     :ivar endpoints: what it answers over RPC
@@ -54,7 +59,7 @@ class Backlog:
     """
 
     def __init__(self, conf, process, known, inventory, trusts=None,
-                 make_nova=user_nova.UserNova, classes=None):
+                 make_nova=user_nova.UserNova, classes=None, nova=None):
         self._options = options = conf[conf_backlog.GROUP]
         self._pauses = process.pauses
         self._clock = process.clock
@@ -66,7 +71,7 @@ class Backlog:
             conf, conf.host, self._telling.submit)
         written = records.Records(process.db, tell.changed)
         trusts = trusts or cloud_trusts.Trusts(conf)
-        acting = users.Users(conf, trusts, make_nova)
+        acting = users.Users(conf, trusts, make_nova, nova)
         self._leftovers = leftovers.Leftovers(process.db, trusts)
         self._following = following.Following(
             options, process.db, sight.Eyes(process.decisions), acting,
@@ -75,17 +80,21 @@ class Backlog:
         self._passes = passes.Passes(
             options, process.db,
             rooms.Rooms(process.options, inventory, known, process.clock,
-                        process.pauses),
+                        process.pauses, lambda: conf.energy.demand_wakes),
             starting.Starting(options, acting, written, self._now,
                               self._choices),
-            functools.cache(lambda: _load_order(
+            functools.cache(lambda: load_order(
                 options, classes and classes.claims(process.db))),
             self._choices, groups.Groups(inventory.occupancy.get),
             ladders.load(options), batch.load(options),
-            rooms.load_places(conf))
+            rooms.load_places(conf),
+            limits.Limits(acting, time.monotonic).why_not)
         if options.enabled:
             # What is wrong is to be known at once.
             self._passes.ranking()
+        self._retention = retention.Retention(
+            process.db, conf.reservation, self._now,
+            purge.delete_old_requests, 'requests')
         self.works = [('backlog', self._run)]
         self.endpoints = [endpoint.BacklogEndpoint(self)]
 
@@ -93,7 +102,12 @@ class Backlog:
         """Naive, in UTC and in whole seconds, as the database has it."""
         return self._clock().replace(tzinfo=None, microsecond=0)
 
+    def coming_back(self):
+        """The uuids of shelved servers that requests have come back."""
+        return self._following.coming_back
+
     def _run(self):
+        self._retention.run()
         if self._options.enabled:
             self.step()
         return self._options.pass_interval_s
@@ -148,7 +162,11 @@ def _host(use):
         for name, amount in use.capacity.items()}}
 
 
-def _load_order(options, claims):
+def load_order(options, claims):
+    """See passes.load_order().
+
+    :raises InvalidConfiguration: there is none, or its options make no sense
+    """
     try:
         return passes.load_order(options, claims)
     except ValueError as exc:

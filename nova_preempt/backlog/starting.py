@@ -18,11 +18,14 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.backlog import options as backlog_options
+from nova_preempt.backlog import sealing
 from nova_preempt.backlog import users
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import trusts as api
 from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import places
 from nova_preempt.core.backlog import servers
@@ -42,6 +45,7 @@ class Starting:
 
     def __init__(self, options, acting, records, clock, choices):
         self._options = options
+        self._sealing = sealing.Sealing(options)
         self._users = acting
         self._records = records
         self._clock = clock
@@ -73,6 +77,13 @@ class Starting:
     def _start(self, start, request):
         """Ask for the servers; returns whether there was somebody to ask."""
         try:
+            secrets = self._sealing.open(request, self._records.sealed)
+        except sealing.CannotOpen as exc:
+            LOG.error('Request %(uuid)s cannot be started: %(exc)s',
+                      {'uuid': request.uuid, 'exc': exc})
+            self._wait(request, answers.REFUSED, str(exc))
+            return True
+        try:
             nova = self._users.nova(request)
         except api.TrustGone as exc:
             self._give_up(request, str(exc))
@@ -82,13 +93,15 @@ class Starting:
                         {'uuid': request.uuid, 'exc': exc})
             if isinstance(exc, api.KeystoneError):
                 return False
-            self._wait(request)
+            self._wait(
+                request, answers.NO_ANSWER,
+                'Nova cannot be asked in the name of the user yet.')
             return True
         boot = servers.next_boot(request, start.flavor_id, start.count,
                                  self._clock())
         begun = self._records.begin(request, boot)
         if begun is not None:
-            self._ask(nova, request, begun, boot,
+            self._ask(nova, request, begun, boot, secrets,
                       self._choices.hints(request, boot, start.hosts))
         return True
 
@@ -98,45 +111,64 @@ class Starting:
             request, text, now, backlog_options.lifecycle(self._options)),
             now)
 
-    def _wait(self, request):
-        """Let others come first for a while."""
+    def _wait(self, request, code, text):
+        """Let others come first for a while; nothing is lost."""
         now = self._clock()
         self._records.record(request, answers.Verdict(
             request.state, answers.in_vain(
-                request, answers.NO_ANSWER,
-                'Nova cannot be asked in the name of the user yet.', now,
+                request, code, text, now,
                 backlog_options.lifecycle(self._options))), now)
 
-    def _ask(self, nova, request, begun, boot, hints):
+    def _ask(self, nova, request, begun, boot, secrets, hints):
         try:
             if model.has_group(request):
                 group = nova.group(model.group_name(request))
                 hints = {**hints, 'group': group}
-            reply = nova.create(body_of(request, boot, hints),
+            reply = nova.create(body_of(request, boot, secrets, hints),
                                 request.compute_version)
         except user_nova.NoGroup as exc:
             reply = exc.reply
-        how = answers.taken(reply.status, reply.kind, reply.text,
+        # Nova's complaint goes into records, notifications and the log.
+        text = bodies.redacted(reply.text, secrets)
+        how = answers.taken(reply.status, reply.kind, text,
                             request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
         if how is answers.Taken.UNKNOWN:
             LOG.warning('Whether Nova makes the servers of request %(uuid)s '
                         'will be seen: %(text)s',
-                        {'uuid': request.uuid, 'text': reply.text})
+                        {'uuid': request.uuid, 'text': text})
+        verdict = None
+        if how is answers.Taken.NO:
+            how, verdict = self._without_flavor(nova, request, boot)
         now = self._clock()
-        self._records.record(begun, answers.answered(
-            request, boot, how, reply.text, reply.server_uuid, now,
+        self._records.record(begun, verdict or answers.answered(
+            request, boot, how, text, reply.server_uuid, now,
             backlog_options.lifecycle(self._options)), now)
 
+    @staticmethod
+    def _without_flavor(nova, request, boot):
+        """(how Nova's refusal is taken, the Verdict if a flavor is gone)."""
+        verdict = answers.without_flavor(request, boot)
+        try:
+            if verdict is None or nova.has_flavor(boot.flavor_id):
+                return answers.Taken.NO, None
+        except nova_api.NovaError:
+            return answers.Taken.LATER, None
+        LOG.info('Flavor %(flavor)s of request %(uuid)s is gone: it goes on '
+                 'with its others.',
+                 {'flavor': boot.flavor_id, 'uuid': request.uuid})
+        return answers.Taken.NO, verdict
 
-def body_of(request, boot, hints=None):
+
+def body_of(request, boot, secrets, hints=None):
     """The user's body for a boot: all or none of its servers.
 
+    :param secrets: members of "server" that the body has stars for
     :param hints: scheduler hints beside those of the user, {name: value}
     """
     body = copy.deepcopy(dict(request.body))
     server = body['server']
-    server.update(flavorRef=boot.flavor_id, min_count=boot.count,
+    server.update(secrets, flavorRef=boot.flavor_id, min_count=boot.count,
                   max_count=boot.count,
                   tags=[*server.get('tags', ()), boot.tag])
     if hints:

@@ -33,6 +33,17 @@ class NotNow(Exception):
     """In the name of this user nobody can be asked; others may be."""
 
 
+class NotDeleted(NotNow):
+    """The user may do nothing any more, nor does Nova let us delete servers.
+
+    :ivar is_final: whether Nova's policy does not allow it
+    """
+
+    def __init__(self, text, is_final):
+        super().__init__(text)
+        self.is_final = is_final
+
+
 @contextlib.contextmanager
 def as_user(trusts):
     """Tell who is concerned where something fails.
@@ -101,9 +112,12 @@ class Users:
 
     :param conf: with [preemption] and [backlog]
     :param trusts: a nova_preempt.cloud.trusts.Trusts
+    :param admin: a nova_preempt.cloud.nova_api.NovaAPI, the service user's
     """
 
-    def __init__(self, conf, trusts, make_nova=user_nova.UserNova):
+    def __init__(self, conf, trusts, make_nova=user_nova.UserNova,
+                 admin=None):
+        self._admin = admin
         self._conf = conf
         self._trusts = trusts
         self._make_nova = make_nova
@@ -122,9 +136,21 @@ class Users:
             found.check()
         return found
 
+    def limits(self, request):
+        """The user's quotas and how much of them is used, as Nova has them.
+
+        :raises TrustGone, NotNow, KeystoneError: as nova() does
+        """
+        nova = self.nova(request)
+        with as_user(self._trusts):
+            return nova.limits()
+
     def delete(self, request, uuids):
         """Delete servers that nobody needs.
 
+        As their user, and where that may do nothing any more as ours.
+
+        :raises NotDeleted:
         :raises NotNow, KeystoneError: as nova() does
         """
         if not uuids:
@@ -135,11 +161,20 @@ class Users:
                 for uuid in uuids:
                     nova.delete(uuid)
         except api.TrustGone as exc:
-            LOG.warning(
-                'Servers %(servers)s of request %(uuid)s are not needed, and '
-                'cannot be deleted in the name of user %(user)s: %(exc)s',
+            LOG.info(
+                'Servers %(servers)s of request %(uuid)s are deleted by the '
+                'service user, as user %(user)s may not any more: %(exc)s',
                 {'servers': ', '.join(uuids), 'uuid': request.uuid,
                  'user': request.user_id, 'exc': exc})
+            self._delete_as_ours(uuids)
+
+    def _delete_as_ours(self, uuids):
+        try:
+            for uuid in uuids:
+                self._admin.delete(uuid)
+        except nova_api.NovaError as exc:
+            raise NotDeleted(
+                str(exc), isinstance(exc, nova_api.NotAllowed)) from exc
 
     def forget(self, request):
         """Delete the trust of a request, and a server group without servers.

@@ -22,10 +22,10 @@ import dataclasses
 import datetime
 import threading
 
-from nova import context as nova_context
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import instance_actions
@@ -92,11 +92,11 @@ class ClockKeeper:
     def _refresh_cell(self, cell):
         reading = self._since.begin(cell.uuid)
         seen = set()
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(context, cell) as cell_context:
+        with cell_calls.opened(cell) as cell_context:
             for instances in servers.pieces(
                     cell_context,
                     since.ALL if reading.whole else reading.changes, _ATTRS):
+                reading.saw(instances)
                 seen.update(item.uuid for item in instances)
                 self._note(cell_context, cell.uuid, instances)
             if not reading.whole:
@@ -105,8 +105,7 @@ class ClockKeeper:
             db.forget(self._database, db.uuids_of(
                 self._database, cell.uuid) - seen)
         if not self._since.is_outdated(reading):
-            db.looked(self._database, cell.uuid, timeutils.delta_seconds(
-                reading.began, timeutils.utcnow()))
+            db.looked(self._database, cell.uuid, self._since.age_s(reading))
             self._since.done(reading)
 
     def _note_unchanged(self, context, cell_uuid, seen):

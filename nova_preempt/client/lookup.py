@@ -22,6 +22,7 @@ from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
+from nova_preempt import segments
 from nova_preempt.client import common
 
 # Without a catalog, or without the service in it.
@@ -44,7 +45,7 @@ def project_id(command, name):
     """
     service = _service(command, 'identity', version='3')
     try:
-        found = _get(service, f'/projects/{_quoted(name)}')
+        found = _get(service, f'/projects/{_segment(name)}')
         if found.status_code == 200:
             return found.json()['project']['id']
         if found.status_code == 403:
@@ -116,7 +117,7 @@ def _id_of(command, kind, name, service, path, **options):
     """By its id, or else among those of its name."""
     service = _service(command, service, **options)
     try:
-        found = _get(service, f'{path}/{_quoted(name)}')
+        found = _get(service, f'{path}/{_segment(name)}')
         if found.status_code == 200:
             found = found.json()
             # Glance has no name for what it shows.
@@ -179,6 +180,13 @@ def _service(command, kind, **options):
 
 def _get(service, path):
     return service.get(path, raise_exc=False)
+
+
+def _segment(name):
+    try:
+        return segments.segment(name)
+    except segments.NotASegment as exc:
+        raise exceptions.CommandError(str(exc)) from None
 
 
 def _quoted(name):

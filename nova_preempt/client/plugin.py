@@ -11,6 +11,7 @@
 # under the License.
 """What openstackclient asks of a plugin."""
 
+from osc_lib import exceptions
 from osc_lib import utils
 
 from nova_preempt import sdk
@@ -31,6 +32,21 @@ def make_client(instance):
     return sdk.add_to(instance.sdk_connection).preemption
 
 
+def check_api_version(version):
+    """Refuse a version that openstackclient would only warn of.
+
+    :returns: whether openstackclient need not check it
+    :raises CommandError: it is not supported
+    """
+    if version not in API_VERSIONS:
+        raise exceptions.CommandError(
+            f'--os-preemption-api-version (or OS_PREEMPTION_API_VERSION) '
+            f'{version} is not supported; supported: '
+            f'{", ".join(API_VERSIONS)}. It is the major version: each '
+            'command asks for the microversion that it needs.')
+    return True
+
+
 def build_option_parser(parser):
     """Add the global options."""
     parser.add_argument(
@@ -38,7 +54,7 @@ def build_option_parser(parser):
         metavar='<preemption-api-version>',
         default=utils.env('OS_PREEMPTION_API_VERSION',
                           default=DEFAULT_API_VERSION),
-        help='Version of the Preemption API, default: '
+        help='Major version of the Preemption API, default: '
              f'{DEFAULT_API_VERSION} (Env: OS_PREEMPTION_API_VERSION)')
     parser.add_argument(
         '--os-preemption-endpoint',

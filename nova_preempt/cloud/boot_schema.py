@@ -25,10 +25,7 @@ import os
 import re
 import types
 
-from nova import exception
-
-from nova_preempt.core import masking
-from nova_preempt.core.backlog import bodies
+import jsonschema.exceptions
 
 #: The engine marks servers with a tag as it asks for them, which is newer
 #: than older versions.
@@ -39,7 +36,7 @@ DEFAULT = '2.94'
 MAX_TAGS = 49
 
 # Characters of a complaint.
-_MAX_SHOWN = 450
+_MAX_SHOWN = 300
 
 _API = 'nova.api.'
 _SERVERS = 'nova.api.openstack.compute.schemas.servers'
@@ -50,7 +47,17 @@ _VERSION = re.compile(r'([0-9])\.(0|[1-9][0-9]{0,3})')
 
 
 class InvalidBody(Exception):
-    """Nova would refuse it; says why as Nova does."""
+    """Nova would refuse the body.
+
+    :ivar path: of the field that is wrong, such as ".server.networks"; '' for
+        the body as a whole
+    :ivar text: what is wrong, without the field's value, which may be secret
+    """
+
+    def __init__(self, path, text):
+        super().__init__(f'{path}: {text}')
+        self.path = path
+        self.text = text
 
 
 def load():
@@ -85,23 +92,25 @@ def check(body, version):
     :raises InvalidBody:
     """
     validator = _leaf(_VALIDATORS)._SchemaValidator(_schema(_parsed(version)))
-    try:
-        validator.validate(body)
-    except exception.ValidationError as exc:
-        raise InvalidBody(_short(exc.format_message(),
-                                 body['server'])) from None
+    error = jsonschema.exceptions.best_match(
+        validator.validator.iter_errors(body))
+    if error is not None:
+        raise InvalidBody(
+            ''.join(f'.{part}' for part in error.absolute_path),
+            _complaint(error))
 
 
-def _short(text, server):
-    """The same without secrets, and without the middle of a long one.
-
-    Nova quotes all of a server that has a wrong member, then says which.
-    """
-    for name in bodies.SECRET:
-        if name in server:
-            text = text.replace(repr(server[name]), repr(masking.MASK))
-    return text if len(text) <= _MAX_SHOWN else (
-        f'{text[:_MAX_SHOWN // 3]}...{text[-2 * _MAX_SHOWN // 3:]}')
+def _complaint(error):
+    """The message of a jsonschema.ValidationError without the value."""
+    value = repr(error.instance)
+    if error.validator in ('additionalProperties', 'required'):
+        # These name members.
+        text = error.message
+    elif error.message.startswith(value):
+        text = f'it {error.message[len(value):].strip()}'
+    else:
+        text = f'it does not satisfy {error.validator}'
+    return text if len(text) <= _MAX_SHOWN else f'{text[:_MAX_SHOWN]}...'
 
 
 def _schema(version):

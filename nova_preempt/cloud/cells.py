@@ -164,6 +164,12 @@ class Readings:
             return {uuid for uuid, cell in self._cells.items()
                     if not cell.ok or self._is_late(cell)}
 
+    def hanging(self):
+        """The uuids of cells that do not answer."""
+        with self._changed:
+            return {uuid for uuid, cell in self._cells.items()
+                    if self._is_late(cell)}
+
     def _is_late(self, cell):
         return cell.running is not None and (
             cell.retries or self._is_over(cell))

@@ -85,7 +85,7 @@ def _events(context, action_ids):
 
 
 def _action(instance, row, events):
-    by_owner = row.project_id == instance.project_id
+    by_owner = records.is_by_owner(row.project_id, instance.project_id)
     asked_us = _us(row.start_time)
     if row.action not in records.RUN:
         return records.Action(row.action, row.id, asked_us, by_owner,

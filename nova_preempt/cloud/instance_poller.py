@@ -24,7 +24,9 @@ import time
 from nova import context as nova_context
 from nova import objects
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import servers
 from nova_preempt.cloud import shared_reading
 from nova_preempt.core import ending
 
@@ -42,7 +44,8 @@ class InstancePoller:
     """
 
     def __init__(self, interval_s, find=None, read=None,
-                 monotonic=time.monotonic, processor_time=time.thread_time):
+                 monotonic=time.monotonic,
+                 processor_time=cell_calls.processor_time):
         self._interval_s = interval_s
         self._find = find or find_cells
         self._read = read or read_cell
@@ -110,7 +113,8 @@ def _make_reading(cell, read, clocks):
     """The SharedReading of a cell; see InstancePoller."""
     def read_states(uuids, now):
         return {uuid: ending.Seen(instance.vm_state, instance.task_state,
-                                  instance.host, now)
+                                  instance.host, now,
+                                  servers.locked_by(instance))
                 for uuid, instance in read(cell, uuids).items()}
 
     return shared_reading.SharedReading(f'cell {cell.identity}', read_states,
@@ -127,9 +131,8 @@ def find_cells(uuids):
 
 def read_cell(cell, uuids):
     """{uuid: Instance} of those of these servers that are in a cell."""
-    context = nova_context.get_admin_context()
-    with nova_context.target_cell(context, cell) as cell_context:
-        instances = objects.InstanceList.get_by_filters(
-            cell_context, {'uuid': uuids, 'deleted': False,
-                           'soft_deleted': True}, expected_attrs=[])
+    instances = cell_calls.call(
+        cell, objects.InstanceList.get_by_filters,
+        {'uuid': uuids, 'deleted': False, 'soft_deleted': True},
+        expected_attrs=[])
     return {instance.uuid: instance for instance in instances}

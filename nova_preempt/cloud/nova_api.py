@@ -12,12 +12,15 @@
 """Nova's API, as far as ending servers needs it."""
 
 import dataclasses
+import datetime
 import json
 
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
+from nova import exception
 from novaclient import client as nova_client
 from novaclient import exceptions as nova_exc
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_preempt.conf import preemption
@@ -36,15 +39,20 @@ class NovaError(Exception):
     """Nova's API could not be reached, or refused."""
 
 
+class NotAllowed(NovaError):
+    """Nova's policy does not let the service user do that."""
+
+
 @dataclasses.dataclass(frozen=True)
 class ServerStatus:
-    """A server as Nova's API shows it."""
+    """A server as Nova's API shows it; times are naive, in UTC."""
 
     status: str
     task_state: str | None
     host: str | None
     vm_state: str = ''
     locked_reason: str | None = None
+    launched_at: datetime.datetime | None = None
 
     @property
     def seen(self):
@@ -52,9 +60,31 @@ class ServerStatus:
         return ending.Seen(self.vm_state, self.task_state, self.host)
 
 
+def _time(text):
+    """A time of Nova's API as a naive datetime in UTC."""
+    return text and datetime.datetime.fromisoformat(text).replace(tzinfo=None)
+
+
 def load_auth(conf):
     """The auth plugin of the credentials in [preemption]."""
     return ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
+
+
+def check(conf):
+    """Fail where Nova could not be asked for anything.
+
+    :raises InvalidConfiguration: there are no credentials, or not all of them
+    """
+    if not NovaAPI.is_configured(conf):
+        raise exception.InvalidConfiguration(
+            '[preemption]auth_type is not set: without credentials for Nova '
+            'no server can be ended')
+    try:
+        load_auth(conf)
+    except (ks_exc.ClientException, cfg.Error) as exc:
+        raise exception.InvalidConfiguration(
+            f'[preemption]auth_type is {conf[preemption.GROUP].auth_type}: '
+            f'{exc}') from None
 
 
 class NovaAPI:
@@ -65,6 +95,9 @@ class NovaAPI:
     """
 
     def __init__(self, conf):
+        #: Whether a server is in a cell that hangs, given its uuid: Nova's
+        #: API waits a minute for that cell each time.
+        self.is_away = lambda uuid: False
         self._conf = conf
         self._client = None
 
@@ -90,10 +123,15 @@ class NovaAPI:
         return self._client
 
     def _call(self, method, uuid, *args, **kwargs):
+        if self.is_away(uuid):
+            raise NovaError(
+                f'{method} of server {uuid}: its cell does not answer')
         try:
             return getattr(self._servers(), method)(uuid, *args, **kwargs)
         except nova_exc.NotFound:
             return None
+        except nova_exc.Forbidden as exc:
+            raise NotAllowed(f'{method} of server {uuid}: {exc}') from exc
         except (nova_exc.ClientException, ks_exc.ClientException) as exc:
             raise NovaError(f'{method} of server {uuid}: {exc}') from exc
 
@@ -105,6 +143,13 @@ class NovaAPI:
         :raises NovaError: it was not accepted
         """
         self._call('force_delete', uuid)
+
+    def delete(self, uuid):
+        """Delete the server, as its owner would. Fine if it is gone.
+
+        :raises NovaError: it was not accepted
+        """
+        self._call('delete', uuid)
 
     def get(self, uuid):
         """The ServerStatus, None if it is gone.
@@ -120,7 +165,8 @@ class NovaAPI:
             server.status, getattr(server, 'OS-EXT-STS:task_state', None),
             getattr(server, 'OS-EXT-SRV-ATTR:host', None),
             getattr(server, 'OS-EXT-STS:vm_state', ''),
-            getattr(server, 'locked_reason', None))
+            getattr(server, 'locked_reason', None),
+            _time(getattr(server, 'OS-SRV-USG:launched_at', None)))
 
     # All of these raise NovaError where Nova does not accept what is asked.
 

@@ -216,17 +216,18 @@ class Placement:
                         body.get('consumer_generation'),
                         body.get('project_id', ''), body.get('user_id', ''))
 
-    def get_room(self, resources):
+    def get_room(self, resources, most=_ROOMS):
         """What is free now on hosts that have room for this.
 
         On some of them, where there are very many. On none where a class is
         not in Placement any more, which then refuses the question.
 
         :param resources: {class: amount}
+        :param most: on how many
         :returns: {uuid of the root provider: {class: amount}}
         """
         url = '/allocation_candidates?' + urllib.parse.urlencode({
-            'limit': _ROOMS, 'resources': ','.join(
+            'limit': most, 'resources': ','.join(
                 f'{name}:{amount}'
                 for name, amount in sorted(resources.items()))})
         response = self._call('get', url, ok=(200, 400))

@@ -27,10 +27,19 @@ import dataclasses
 import threading
 import time
 
+from oslo_log import log as logging
+
+from nova_preempt.cloud import placement as placement_api
+
+LOG = logging.getLogger(__name__)
+
 # What was read of a provider so long ago is not trusted, in seconds; in the
 # background it is read again before.
 MAX_AGE_S = 300
 REREAD_S = 200
+
+# Where Placement fails for so many providers it is not the providers.
+MOST_FAILURES = 3
 
 # Listings that nobody has asked for so long are forgotten, in seconds, and
 # those asked for the longest ago if there are more.
@@ -154,6 +163,29 @@ class ProviderCache:
                                        now - max_age_s)
         return state if holds else self.read(provider.uuid)
 
+    def get_all(self, listed, max_age_s=MAX_AGE_S):
+        """{name: core Provider} of those just listed that are still there.
+
+        One that Placement fails for is as it was read last.
+
+        :raises PlacementError: it fails for too many: each question may take
+            as long as the time limit of a call
+        """
+        found, failures = {}, 0
+        for provider in listed:
+            try:
+                state = self.get(provider, max_age_s)
+            except placement_api.PlacementError as exc:
+                failures += 1
+                if failures >= MOST_FAILURES:
+                    raise
+                LOG.warning('Provider %(name)s counts as it was read last: '
+                            '%(exc)s', {'name': provider.name, 'exc': exc})
+                state = self.known(provider.uuid)
+            if state is not None:
+                found[provider.name] = state
+        return found
+
     def read(self, uuid):
         """The core Provider, read now; None if the provider is gone."""
         now = self._monotonic()
@@ -190,6 +222,22 @@ class ProviderCache:
         with self._lock:
             self._read_at.pop(uuid, None)
 
+    def note_room(self, rooms):
+        """Read those anew that have more room than what is known tells.
+
+        Whoever deletes allocations in Placement itself leaves no other trace.
+
+        :param rooms: see Placement.get_room()
+        """
+        with self._lock:
+            for uuid, free in rooms.items():
+                state = self._states.get(uuid)
+                if state is not None and any(
+                        free.get(name, 0) > inventory.capacity
+                        - state.used.get(name, 0)
+                        for name, inventory in state.inventories.items()):
+                    self._read_at.pop(uuid, None)
+
     def refresh(self, names):
         """Read the providers of these names that have changed, and listings.
 
@@ -199,8 +247,7 @@ class ProviderCache:
         """
         wanted = [provider for provider in self._placement.list_providers([])
                   if names is None or provider.name in names]
-        for provider in wanted:
-            self.get(provider, REREAD_S)
+        self.get_all(wanted, REREAD_S)
         uuids = {provider.uuid for provider in wanted}
         with self._lock:
             for uuid in set(self._states) - uuids:

@@ -15,9 +15,10 @@ import dataclasses
 import datetime
 import heapq
 
-from nova import context as nova_context
 from nova import objects
 from nova.scheduler import utils
+
+from nova_preempt.cloud import cell_calls
 
 _PAGE = 500
 
@@ -53,17 +54,15 @@ def servers(cells, page=_PAGE):
 
 
 def _of_cell(cell, page):
-    context = nova_context.get_admin_context(read_deleted='yes')
     marker = None
     while True:
-        with nova_context.target_cell(context, cell) as cell_context:
-            instances = list(objects.InstanceList.get_by_filters(
-                cell_context, {}, expected_attrs=['flavor'], limit=page,
-                marker=marker, sort_keys=['created_at', 'uuid'],
-                sort_dirs=['asc', 'asc']))
-            found = [_recorded(instance) for instance in instances
-                     if _is_known(instance)]
-        yield from found
+        instances = list(cell_calls.call(
+            cell, objects.InstanceList.get_by_filters, {},
+            expected_attrs=['flavor'], limit=page, marker=marker,
+            sort_keys=['created_at', 'uuid'], sort_dirs=['asc', 'asc'],
+            read_deleted='yes', limit_s=cell_calls.LONG_S))
+        yield from (_recorded(instance) for instance in instances
+                    if _is_known(instance))
         if len(instances) < page:
             return
         marker = instances[-1].uuid
@@ -99,10 +98,7 @@ def _naive(time):
 
 def node_names(cells):
     """The names of all compute nodes."""
-    context = nova_context.get_admin_context()
-    found = set()
-    for cell in cells.values():
-        with nova_context.target_cell(context, cell) as cell_context:
-            found.update(node.hypervisor_hostname for node
-                         in objects.ComputeNodeList.get_all(cell_context))
-    return found
+    return {node.hypervisor_hostname for cell in cells.values()
+            for node in cell_calls.call(
+                cell, objects.ComputeNodeList.get_all,
+                limit_s=cell_calls.LONG_S)}

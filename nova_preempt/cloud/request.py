@@ -13,13 +13,13 @@
 
 import urllib.parse
 
-from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import task_states
 from nova.compute import vm_states
 import nova.conf
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
 import nova_preempt.conf
 from nova_preempt.core import model
@@ -94,10 +94,9 @@ def get_operation(context, spec_obj, instance_uuid):
             context, instance_uuid)
         if mapping.cell_mapping is None:
             return 'create'
-        with nova_context.target_cell(context,
-                                      mapping.cell_mapping) as cell_context:
-            instance = objects.Instance.get_by_uuid(
-                cell_context, instance_uuid, expected_attrs=['flavor'])
+        instance = cell_calls.call(
+            mapping.cell_mapping, objects.Instance.get_by_uuid,
+            instance_uuid, expected_attrs=['flavor'])
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return 'create'
     if instance.vm_state == vm_states.SHELVED_OFFLOADED:

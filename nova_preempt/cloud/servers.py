@@ -22,13 +22,15 @@ import sys
 import threading
 import time
 
-from nova import context as nova_context
 from nova import objects
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import departures
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import since
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
@@ -55,10 +57,13 @@ class ServerCache:
     :param monotonic: the clock by which a reading is recent
     :param class_of: given the uuid of one and the name of the class of
         service that its flavor has, returns that of its own, '' if it has none
+    :param has_one_time: given the uuid, the host and the flavor's name of one
+        with PCI devices, returns whether one of them can be used once only
     """
 
     def __init__(self, cells, hinted, left=None, monotonic=time.monotonic,
-                 class_of=None):
+                 class_of=None, has_one_time=lambda *server: False):
+        self._has_one_time = has_one_time
         self._class_of = class_of or (lambda uuid, by_flavor: '')
         self._cells = cells
         self._readings = readings.Readings(cells, self._refresh_cell,
@@ -69,8 +74,9 @@ class ServerCache:
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
-        self._since = since.Since()
+        self._since = since.Since(monotonic)
         self._servers = {}        # uuid: Server
+        self._had_any = False
         self._by_flavor = {}      # uuid: Server as its flavor has it
         # node: {uuid: Server}, replaced and not changed: others keep it
         self._by_node = {}
@@ -78,6 +84,11 @@ class ServerCache:
     def __bool__(self):
         """Whether there may be preemptible servers, as far as is known."""
         return bool(self._servers) or not self._since
+
+    @property
+    def had_any(self):
+        """Whether there have been some since this process began."""
+        return self._had_any
 
     def by_node(self):
         """{name of a node: {uuid: Server}} of those that have some.
@@ -104,22 +115,45 @@ class ServerCache:
                  if server.cell_uuid not in unreadable),
                 key=lambda server: (server.launched_at, server.uuid))
 
+    def last_seen(self, project_id, cells):
+        """Those of a project in cells, also where a cell cannot be read."""
+        with self._lock:
+            return [server for server in self._servers.values()
+                    if server.project_id == project_id
+                    and server.cell_uuid in cells]
+
     def get(self, uuid):
         """The Server, None if it is none of them."""
         with self._lock:
             return self._servers.get(uuid)
 
     def find(self, uuid):
-        """The Instance of any server in any cell, None if there is none."""
-        context = nova_context.get_admin_context()
-        for cell in list(self._cells().values()):
-            with nova_context.target_cell(context, cell) as cell_context:
-                found = objects.InstanceList.get_by_filters(
-                    cell_context, {'uuid': [uuid], 'deleted': False,
-                                   'soft_deleted': True}, expected_attrs=[])
-            if found:
-                return found[0]
+        """The Instance of any server in any cell, None if there is none.
+
+        :raises CellAway: it may be in a cell that does not answer
+        """
+        answers = cell_calls.gather(
+            self._cells().values(), objects.InstanceList.get_by_filters,
+            {'uuid': [uuid], 'deleted': False, 'soft_deleted': True},
+            expected_attrs=[]).values()
+        for answer in answers:
+            if not isinstance(answer, Exception) and answer:
+                return answer[0]
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
         return None
+
+    def is_away(self, uuid):
+        """Whether any server is in a cell that hangs, as far as is known."""
+        hanging = self._readings.hanging()
+        if not hanging:
+            return False
+        try:
+            cell = instance_poller.find_cells([uuid]).get(uuid)
+        except db_exc.DBError:
+            return False
+        return cell is not None and cell.uuid in hanging
 
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
@@ -137,8 +171,8 @@ class ServerCache:
 
     def _refresh_cell(self, cell):
         reading = self._since.begin(cell.uuid)
-        found = self._read(cell, reading.changes)
-        if reading.whole and reading.last is not None:
+        found = self._read(cell, reading)
+        if reading.whole and not reading.is_first:
             found |= dict.fromkeys(self._gone(cell, found))
         with self._lock:
             if self._since.is_outdated(reading):
@@ -156,8 +190,7 @@ class ServerCache:
                      if server.cell_uuid == cell.uuid
                      and server.uuid not in found]
         gone = set(known)
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(context, cell) as cell_context:
+        with cell_calls.opened(cell) as cell_context:
             for start in range(0, len(known), _MANY):
                 gone -= {instance.uuid for instance
                          in objects.InstanceList.get_by_filters(
@@ -174,12 +207,12 @@ class ServerCache:
             self._left(nodes)
         return gone
 
-    def _read(self, cell, filters):
+    def _read(self, cell, reading):
         """{uuid: Server, or None if it is not (or no longer) one}."""
         found = {}
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(context, cell) as cell_context:
-            for instances in pieces(cell_context, filters, _ATTRS):
+        with cell_calls.opened(cell) as cell_context:
+            for instances in pieces(cell_context, reading.changes, _ATTRS):
+                reading.saw(instances)
                 nodes = self._departures.note(instances)
                 if nodes:
                     self._left(nodes)
@@ -188,7 +221,8 @@ class ServerCache:
                                         if not _is_marked(instance)])
                 found.update(
                     (instance.uuid, _server(instance, cell.uuid,
-                                            instance.uuid in by_hint))
+                                            instance.uuid in by_hint,
+                                            self._has_one_time))
                     for instance in instances)
         return found
 
@@ -209,6 +243,7 @@ class ServerCache:
                 if not self._by_node[old.node]:
                     del self._by_node[old.node]
             if server is not None:
+                self._had_any = True
                 self._by_flavor[uuid] = server
                 server = core_actions.of_class(server, _shared(self._class_of(
                     uuid, server.class_name)))
@@ -260,15 +295,19 @@ def _is_pinned(instance, extra_specs):
     NUMA cells (with pinned processors and huge pages), PCI devices, and what
     its flavor has of other resource classes, such as virtual GPUs.
     """
-    pci_requests = instance.pci_requests
     return bool(
         instance.numa_topology is not None
-        or (pci_requests is not None and pci_requests.requests)
+        or _has_pci_devices(instance)
         or instance.resources
         or not core_actions.is_plain(specs.resource_classes(extra_specs)))
 
 
-def _server(instance, cell_uuid, by_hint):
+def _has_pci_devices(instance):
+    pci_requests = instance.pci_requests
+    return bool(pci_requests is not None and pci_requests.requests)
+
+
+def _server(instance, cell_uuid, by_hint, has_one_time):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
     extra_specs = extra_specs_of(instance)
@@ -284,20 +323,22 @@ def _server(instance, cell_uuid, by_hint):
         user_id=_shared(instance.user_id), flavor=_shared(flavor.name),
         launched_at=instance.launched_at or instance.created_at,
         vm_state=_shared(instance.vm_state), task_state=instance.task_state,
-        locked_by=_locked_by(instance),
+        locked_by=locked_by(instance),
         minimum_runtime_s=specs.minimum_runtime_s(extra_specs),
         maximum_runtime_s=specs.maximum_runtime_s(extra_specs),
         notice_s=specs.notice_s(extra_specs),
         action=specs.action(extra_specs),
         restore=specs.restore(extra_specs),
         pinned=_is_pinned(instance, extra_specs),
+        one_time=_has_pci_devices(instance) and has_one_time(
+            instance.uuid, instance.host, flavor.name),
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         class_name=_shared(specs.class_name(extra_specs)),
         numa_topology=instance.numa_topology)
 
 
-def _locked_by(instance):
+def locked_by(instance):
     """'owner' or 'admin', '' if it is not locked."""
     if not instance.locked:
         return ''

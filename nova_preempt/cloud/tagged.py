@@ -24,6 +24,8 @@ from nova import context as nova_context
 from nova import objects
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
+
 LOG = logging.getLogger(__name__)
 
 # How long a cell is waited for, in seconds.
@@ -80,14 +82,14 @@ def find(tags=(), uuids=()):
         if server.uuid in uuids or tags.intersection(server.tags):
             found[server.uuid] = server
     cells, of_cell = _cells(context, tags, uuids)
-    answers = nova_context.scatter_gather_cells(
-        context, cells, TIMEOUT_S,
-        lambda cell_context: _read(
-            cell_context, tags, of_cell[cell_context.cell_uuid]))
+    answers = cell_calls.gather(
+        cells, lambda cell_context: _read(
+            cell_context, tags, of_cell[cell_context.cell_uuid]),
+        limit_s=TIMEOUT_S)
     unsure = set()
     is_whole = True
     for cell_uuid, answer in answers.items():
-        if nova_context.is_cell_failure_sentinel(answer):
+        if isinstance(answer, Exception):
             is_whole = False
             unsure.update(of_cell[cell_uuid])
         else:

@@ -16,7 +16,8 @@ read of a tree holds as long as no provider of it has changed, as
 nova_preempt.cloud.providers tells.
 
 Storage that hosts share is read once for all of them. Servers of any host
-free some of it, so that it holds until somebody has left some host.
+free some of it, so that it holds until somebody has left some host, and no
+longer than what is known of a host.
 """
 
 import dataclasses
@@ -24,6 +25,7 @@ import functools
 import threading
 import time
 
+from nova_preempt.cloud.providers import MAX_AGE_S
 from nova_preempt.core.nested import tree as core
 
 SHARES = 'MISC_SHARES_VIA_AGGREGATE'
@@ -160,7 +162,9 @@ class TreeCache:
         """What is shared, read if it may have changed, None if it is gone."""
         with self._lock:
             read_at, provider = self._shared.get(uuid, (None, None))
-        if provider is None or (read_at > self._providers.left_at and (
+        oldest = max(self._providers.left_at,
+                     self._monotonic() - MAX_AGE_S)
+        if provider is None or (read_at > oldest and (
                 read_at > listing.read_at
                 or provider.generation == listing.generations.get(uuid))):
             return provider

@@ -184,12 +184,8 @@ class Trusts:
         try:
             auth = ks_loading.load_auth_from_conf_options(
                 self._conf, preemption.GROUP, **values)
-            # The engine looks after all requests one after the other: who
-            # accepts and stays silent must not hold it up for ever.
             return ks_loading.load_session_from_conf_options(
-                self._conf, preemption.GROUP, auth=auth,
-                timeout=self._conf[preemption.GROUP].timeout
-                or self._conf.backlog.ask_timeout_s)
+                self._conf, preemption.GROUP, auth=auth)
         except (TypeError, ks_exc.ClientException) as exc:
             # Some kinds of credentials know nothing of trusts.
             raise _unknown('[preemption]auth_type cannot use trusts',

@@ -19,6 +19,7 @@ import dataclasses
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exc
 
+from nova_preempt import segments
 from nova_preempt.cloud import nova_api
 from nova_preempt.conf import preemption
 
@@ -124,7 +125,8 @@ class UserNova:
     def delete_group(self, name):
         """Delete it; fine if it is gone. Raises NovaError."""
         for found in self._groups(name):
-            self._ask('DELETE', f'/os-server-groups/{found["id"]}')
+            self._ask('DELETE', '/os-server-groups/'
+                      + segments.segment(found['id']))
 
     def _groups(self, name):
         """Those of this name; none where Nova knows nothing of groups."""
@@ -138,12 +140,22 @@ class UserNova:
             yield from (found for found in page if found['name'] == name)
             offset += len(page)
 
+    def has_flavor(self, flavor_id):
+        """Whether the user can have servers of it. Raises NovaError."""
+        return self._ask(
+            'GET', f'/flavors/{segments.segment(flavor_id)}') is not None
+
+    def limits(self):
+        """{name: number} of the absolute limits. Raises NovaError."""
+        answer = self._ask('GET', '/limits')
+        return answer.json()['limits']['absolute'] if answer else {}
+
     def delete(self, uuid):
         """Delete a server; fine if it is gone. Raises NovaError, as all."""
-        self._ask('DELETE', f'/servers/{uuid}')
+        self._ask('DELETE', f'/servers/{segments.segment(uuid)}')
 
     def _ask(self, method, url, **kwargs):
-        """The answer, None if there is no such server."""
+        """The answer, None if there is no such thing."""
         try:
             answer = self._call(method, url, VERSION, **kwargs)
         except ks_exc.ClientException as exc:

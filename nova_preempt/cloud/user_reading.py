@@ -13,13 +13,13 @@
 """What a user finds in Nova, with the user's own token."""
 
 import dataclasses
-import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 from nova import objects
 from nova.scheduler import utils as nova_utils
 
+from nova_preempt import segments
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import nova_api
 from nova_preempt.conf import preemption
@@ -87,8 +87,11 @@ class UserReading:
         self._get(token, _KEY_PAIRS, 'os-keypairs', name)
 
     def _get(self, token, version, kind, name):
-        return self._ask(token, version, kind, urllib.parse.quote(
-            str(name), safe=''))
+        try:
+            return self._ask(token, version, kind,
+                             segments.segment(str(name)))
+        except segments.NotASegment as exc:
+            raise NotFound(str(exc)) from None
 
     def _ask(self, token, version, kind, name, **query):
         path = f'/{kind}/{name}'

@@ -21,8 +21,8 @@ import signal
 import sys
 import threading
 
-from nova import config
 from nova import context as nova_context
+from nova import exception
 from nova import objects
 from nova import rpc as nova_rpc
 import nova.conf
@@ -35,9 +35,11 @@ from nova_preempt import garbage
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import service as backlog_service
-from nova_preempt.cloud import nova_api
+from nova_preempt.cmd import check_options
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
+from nova_preempt.conf import files
+from nova_preempt.conf import values
 from nova_preempt.engine import endpoint
 from nova_preempt.engine import service
 from nova_preempt.handover import parts
@@ -92,7 +94,7 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
             conf, process, clients, found.known, ends, inventory, sight),
         power=power, backlog=backlog_service.Backlog(
             conf, process, found.known, inventory, trusts,
-            classes=qos, **backlog),
+            classes=qos, nova=clients.nova, **backlog),
         works=(qos.works(process.db, cells, found.known.promised) if qos
                else ()),
         returning=qos and qos.returning(found))
@@ -111,16 +113,19 @@ def make_server(conf, engine):
         serializer=nova_rpc.RequestContextSerializer(None))
 
 
-def reload(conf):
+def reload(conf, good):
     """Read what may change while the engine runs.
 
     In a thread of its own: whatever the signal has interrupted may hold a
     lock that is needed here.
+
+    :param good: a nova_preempt.conf.values.GoodValues
     """
-    threading.Thread(target=_reload, args=(conf,), name='reload').start()
+    threading.Thread(target=_reload, args=(conf, good),
+                     name='reload').start()
 
 
-def _reload(conf):
+def _reload(conf, good):
     try:
         changed = conf.mutate_config_files()
     except cfg.Error:
@@ -128,25 +133,28 @@ def _reload(conf):
                       'with what it has.')
         return
     for (group, name), (old, new) in changed.items():
+        if (group, name) in good.kept:
+            continue
         LOG.info('[%(group)s]%(name)s is now %(new)r, no longer %(old)r.',
                  {'group': group, 'name': name, 'new': new, 'old': old})
 
 
 def main():
     nova_preempt.conf.register_opts(CONF)
-    config.parse_args(sys.argv)
-    logging.setup(CONF, 'nova')
-    objects.register_all()
-    if not nova_api.NovaAPI.is_configured(CONF):
-        print('nova-preempt-engine: [preemption]auth_type is not set: '
-              'without credentials for Nova no server can be ended.',
-              file=sys.stderr)
+    try:
+        files.read(CONF, sys.argv)
+        check_options.check(CONF, check_options.ENGINE)
+        good = values.GoodValues(CONF)
+        logging.setup(CONF, 'nova')
+        objects.register_all()
+        engine = make_engine(CONF, sight=sight.Sight(
+            rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
+    except exception.InvalidConfiguration as exc:
+        print(f'nova-preempt-engine: {exc}', file=sys.stderr)
         return 1
-    engine = make_engine(CONF, sight=sight.Sight(
-        rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_args: engine.stop())
-    signal.signal(signal.SIGHUP, lambda *_args: reload(CONF))
+    signal.signal(signal.SIGHUP, lambda *_args: reload(CONF, good))
     server = make_server(CONF, engine)
     server.start()
     metrics.serve(CONF.preemption.metrics_port,

@@ -21,7 +21,6 @@ import sys
 import traceback
 
 from keystoneauth1 import exceptions as ks_exc
-from nova import config
 from nova import exception
 from nova import objects
 import nova.conf
@@ -37,6 +36,9 @@ from nova_preempt.cmd import purge
 from nova_preempt.cmd import trace_export
 from nova_preempt.cmd import verify
 import nova_preempt.conf
+from nova_preempt.conf import files
+from nova_preempt.conf import values
+from nova_preempt.db import database
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import schema
 from nova_preempt.power import compute_hosts
@@ -51,9 +53,9 @@ CONF = nova.conf.CONF
 
 
 def _sync(args):
-    database = db.Database(CONF)
-    schema.sync(database)
-    print(f'The database is at revision {schema.get_revision(database)}.')
+    tables = db.Database(CONF)
+    schema.sync(tables)
+    print(f'The database is at revision {schema.get_revision(tables)}.')
     return 0
 
 
@@ -102,17 +104,18 @@ def _parser():
     parser.add_argument('--config-file', action='append', default=[],
                         help='nova.conf; may be given several times')
     parser.add_argument('--config-dir', action='append', default=[])
-    parser.set_defaults(needs_nova=False)
+    parser.set_defaults(needs_nova=False, needs_tables=True)
     groups = parser.add_subparsers(required=True, metavar='COMMAND')
 
     commands = groups.add_parser(
         'db', help='the database').add_subparsers(
             required=True, metavar='COMMAND')
     commands.add_parser(
-        'sync', help='make or upgrade the tables').set_defaults(run=_sync)
+        'sync', help='make or upgrade the tables').set_defaults(
+            run=_sync, needs_tables=False)
     commands.add_parser(
         'version', help='print the revision of the tables').set_defaults(
-            run=_version)
+            run=_version, needs_tables=False)
     purge.add_parsers(commands)
 
     commands = groups.add_parser(
@@ -149,13 +152,18 @@ def main(argv=None):
         arguments += ['--config-file', path]
     for path in args.config_dir:
         arguments += ['--config-dir', path]
-    # What Nova's cells are cannot be read without the options of its bus.
-    config.parse_args(arguments, init_rpc=args.needs_nova)
-    if not args.needs_nova:
-        return args.run(args)
-    objects.register_all()
     try:
+        # What Nova's cells are cannot be read without the options of its bus.
+        files.read(CONF, arguments, init_rpc=args.needs_nova)
+        values.check(CONF)
+        database.check_url(CONF)
+        if args.needs_tables:
+            schema.check(db.Database(CONF))
+        if args.needs_nova:
+            objects.register_all()
         return args.run(args)
+    except (exception.InvalidConfiguration, schema.WrongTables) as exc:
+        print(f'nova-preempt-manage: {exc}', file=sys.stderr)
     except _AWAY as exc:
         print(f'nova-preempt-manage: cannot tell: {_line(exc)}',
               file=sys.stderr)

@@ -22,6 +22,7 @@ import nova.conf
 from oslo_utils import timeutils
 
 from nova_preempt import db
+from nova_preempt.cloud import cell_calls
 from nova_preempt.db import chosen_hosts
 from nova_preempt.db import hints
 from nova_preempt.db import purge
@@ -173,10 +174,8 @@ def existing(uuids):
                 mapping.cell_mapping.uuid, (mapping.cell_mapping, []))
             here.append(mapping.instance_uuid)
     for cell, here in by_cell.values():
-        with nova_context.target_cell(context, cell) as cell_context:
-            found |= {instance.uuid for instance
-                      in objects.InstanceList.get_by_filters(
-                          cell_context, {'uuid': here, 'deleted': False,
-                                         'soft_deleted': True},
-                          expected_attrs=[])}
+        found |= {instance.uuid for instance in cell_calls.call(
+            cell, objects.InstanceList.get_by_filters,
+            {'uuid': here, 'deleted': False, 'soft_deleted': True},
+            expected_attrs=[], limit_s=cell_calls.LONG_S)}
     return found

@@ -17,16 +17,42 @@ table, the same RPC topic, the same nova.conf and arguments.
 
 # First, since it prepares the process for threads (or, up to 2025.2,
 # eventlet) before anything else is imported.
-from nova.cmd import scheduler  # isort: skip
-
 import sys
 
+try:
+    from nova.cmd import scheduler  # isort: skip
+except Exception as failure:
+    # Nova reads the configuration as it is imported, and has to be the first.
+    from nova_preempt.conf import files
+    if not isinstance(failure, files.BAD):
+        raise
+    sys.exit(f'nova-preempt-scheduler: {files.describe(failure)}')
+
+from nova import exception
 from nova import service
+import nova.conf
+
+from nova_preempt.cmd import check_options
+import nova_preempt.conf
+from nova_preempt.conf import files
+from nova_preempt.conf import values
+
+CONF = nova.conf.CONF
 
 MANAGER = 'nova_preempt.cmd.scheduler_manager.Manager'
 
 
 def main():
+    nova_preempt.conf.register_opts(CONF)
+    try:
+        files.read(CONF, sys.argv, configure_db=False, init_rpc=False)
+        check_options.check(CONF, check_options.SCHEDULER)
+        values.GoodValues(CONF)
+    except exception.InvalidConfiguration as exc:
+        print(f'nova-preempt-scheduler: {exc}', file=sys.stderr)
+        return 1
+    # Nova reads it again, with options for the command line.
+    CONF.clear()
     # Nova names its managers in a table; nova-scheduler creates its service
     # by the binary's name, which stays nova-scheduler.
     service.SERVICE_MANAGERS['nova-scheduler'] = MANAGER

@@ -29,7 +29,6 @@ from nova_preempt.conf import reservation
 from nova_preempt.core import actions
 from nova_preempt.core import headroom
 from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import waiting
 from nova_preempt.core.model import CostOptions
 from nova_preempt.core.reservation import limits
 from nova_preempt.core.scheduling import policy as policies
@@ -159,6 +158,9 @@ def _backlog(ours, promised):
     planner = None
     if placing is not None:
         placer = choice.make(placing)
+        # It imports numpy: choice.make() says so where that is missing.
+        from nova_preempt.core.batch import waiting
+
         # What goes to other processes has no lambda in it.
         planner = waiting.Planner(functools.partial(_always, placer))
     return setting.Backlog(

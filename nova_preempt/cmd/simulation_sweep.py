@@ -12,6 +12,7 @@
 """nova-preempt-simulate sweep: many seeds, policies and traces at once."""
 
 import argparse
+import dataclasses
 import itertools
 import json
 import os
@@ -19,6 +20,7 @@ import sys
 import time
 
 from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_kept
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import sweep
@@ -55,6 +57,10 @@ def add_parser(commands, add_trace, seconds):
                              'event')
     parser.add_argument('--json', action='store_true',
                         help='print a JSON line for each run')
+    parser.add_argument('--keep', metavar='DIR', default=argparse.SUPPRESS,
+                        help='where each run is kept once it has finished; '
+                             'the same command goes on with those that are '
+                             'missing')
     where = parser.add_mutually_exclusive_group()
     where.add_argument('--jobs', type=_count, metavar='N',
                        default=os.process_cpu_count() if hasattr(
@@ -89,10 +95,10 @@ def run(args, trace_format, scale):
     """Run all of them, and print what comes of it."""
     setup, workers = simulation_files.read_cloud(args.cloud)
     jobs = list(_jobs(args, setup, workers, trace_format, scale))
-    runs = (sweep.on_dask(jobs, args.dask) if hasattr(args, 'dask')
-            else sweep.in_processes(jobs, args.jobs))
+    runs = _kept(args, jobs, scale) if hasattr(args, 'keep') else (
+        _run(args, jobs))
     found = {}
-    for job, summary in _followed(runs, len(jobs)):
+    for job, summary in runs:
         if args.json:
             print(json.dumps({**job.names, **summary}), flush=True)
         else:
@@ -100,6 +106,41 @@ def run(args, trace_format, scale):
                   job.names['seed']] = summary
     if not args.json:
         print('\n'.join(_table(args, found)))
+
+
+def _run(args, jobs):
+    """Yield (job, summary) as runs are ready."""
+    return _followed(
+        sweep.on_dask(jobs, args.dask) if hasattr(args, 'dask')
+        else sweep.in_processes(jobs, args.jobs), len(jobs))
+
+
+def _kept(args, jobs, scale):
+    """Yield the same: of those that have finished before at once."""
+    files = {path: simulation_kept.digest(path)
+             for path in {*args.trace, *getattr(args, 'policy', ())}}
+    kept = simulation_kept.Kept(args.keep, {
+        'cloud': simulation_kept.digest(args.cloud), 'sort': args.sort,
+        'scale': dataclasses.asdict(scale)})
+
+    def described(job):
+        return {'trace': files[job.names['trace']],
+                'policy': files.get(job.names['policy'], ''),
+                'format': job.trace_format, 'until_us': job.until_us,
+                'seed': job.seed}
+
+    left = []
+    for job in jobs:
+        summary = kept.get(described(job))
+        if summary is None:
+            left.append(job)
+        else:
+            yield job, summary
+    print(f'{PROG}: {len(jobs) - len(left)} of {len(jobs)} runs are in '
+          f'{args.keep}', file=sys.stderr)
+    for job, summary in _run(args, left) if left else ():
+        kept.put(described(job), summary)
+        yield job, summary
 
 
 def _jobs(args, setup, workers, trace_format, scale):

@@ -33,29 +33,32 @@ import sqlalchemy.exc
 
 from nova_preempt import db
 from nova_preempt.api import policy
-from nova_preempt.cloud import nova_api
+from nova_preempt.backlog import sealing
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cmd import check_options
 from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
-from nova_preempt.core import headroom
+from nova_preempt.conf import files
+from nova_preempt.conf import values
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.handover import classes
-from nova_preempt.power import driver
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures_file
-from nova_preempt.power import forecasts
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import limits
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
-from nova_preempt.scheduler import quotas
 
 CONF = nova.conf.CONF
 
 FILTER = 'PreemptibleFilter'
 WEIGHERS = ('PreemptionWeigher', 'PreemptionCostWeigher')
+
+# Of what keeps a service from starting the check of options tells.
+_SEE = 'See "Options".'
 
 _DB_AWAY = (db_exc.DBError, db_exc.CantStartEngineError,
             sqlalchemy.exc.SQLAlchemyError, ImportError)
@@ -86,21 +89,26 @@ class Checks(upgradecheck.UpgradeCommands):
         super().__init__()
         self._conf = conf
 
+    def _check_options(self):
+        if not files.is_there(self._conf):
+            return _failure(files.MISSING)
+        faults = check_options.find_faults(
+            self._conf, (*check_options.SCHEDULER, *check_options.ENGINE))
+        return _failure('; '.join(faults)) if faults else _success()
+
     def _check_database(self):
         try:
             database = db.Database(self._conf)
             revision = schema.get_revision(database)
+            if revision is None and database.is_sqlite:
+                return _success('A scheduler that starts makes the tables.')
+            schema.check(database)
+        except schema.WrongTables as exc:
+            return _failure(str(exc))
         except _DB_AWAY as exc:
             return _failure('[preemption_database]connection cannot be '
                             f'opened: {_line(exc)}')
-        latest = schema.latest_revision()
-        if revision == latest:
-            return _success()
-        if database.is_sqlite:
-            return _success('A scheduler that starts makes the tables.')
-        return _failure(
-            f'The tables are at revision {revision}, not at {latest}: run '
-            '"nova-preempt-manage db sync".')
+        return _success()
 
     def _check_schedulers(self):
         if not self._conf.preemption_database.connection.startswith('sqlite'):
@@ -116,12 +124,6 @@ class Checks(upgradecheck.UpgradeCommands):
             f'{len(hosts)} hosts have a scheduler ({", ".join(sorted(hosts))})'
             ', but [preemption_database]connection is a SQLite file, which '
             'one host has: name a MariaDB, MySQL or PostgreSQL database.')
-
-    def _check_credentials(self):
-        if nova_api.NovaAPI.is_configured(self._conf):
-            return _success()
-        return _failure('[preemption]auth_type is not set: without '
-                        'credentials for Nova no server can be ended.')
 
     def _check_flavors(self):
         try:
@@ -139,8 +141,8 @@ class Checks(upgradecheck.UpgradeCommands):
     def _check_classes(self):
         try:
             found = classes.load(self._conf)
-        except exception.InvalidConfiguration as exc:
-            return _failure(_line(exc))
+        except exception.InvalidConfiguration:
+            return _success(_SEE)
         if found is None:
             return _success('[classes]enabled is false: nothing is promised '
                             'to anybody.')
@@ -158,11 +160,16 @@ class Checks(upgradecheck.UpgradeCommands):
             return _warning(status_flavors.some(faults))
         return _success()
 
-    def _check_quotas(self):
+    def _check_secrets(self):
+        if not self._conf.backlog.enabled:
+            return _success()
         try:
-            quotas.check(self._conf.preemption_quota)
-        except exception.InvalidConfiguration as exc:
-            return _failure(_line(exc))
+            sealing.Sealing(self._conf.backlog).check()
+        except sealing.NoKey as exc:
+            return _warning(f'{exc} Requests for servers with user data or '
+                            'a password are refused.')
+        except sealing.BadKeys as exc:
+            return _failure(str(exc))
         return _success()
 
     def _check_figures(self):
@@ -181,12 +188,6 @@ class Checks(upgradecheck.UpgradeCommands):
         if not options.enabled:
             return _success('[energy]enabled is false: no host is powered '
                             'off.')
-        try:
-            driver.Drivers(self._conf)
-            forecasts.Forecast(options, None)
-        except (exception.InvalidConfiguration,
-                power_errors.HostsFileError) as exc:
-            return _failure(_line(exc))
         if options.demand_wakes and (
                 options.demand_wait_s >= self._conf.long_rpc_timeout):
             return _warning(
@@ -248,19 +249,14 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'the conductors of this host have {threads} threads.')
         return _success()
 
-    def _check_headroom(self):
-        try:
-            headroom.parse(self._conf.preemption.headroom)
-        except ValueError as exc:
-            return _failure(f'[preemption]headroom: {exc}')
-        return _success()
-
     def _check_leases(self):
         if not leases.is_used(self._conf):
             return _success('ReservationFilter is not in [filter_scheduler]'
                             'enabled_filters: nothing is kept reserved.')
         try:
             leases.load_service(self._conf).fetch()
+        except exception.InvalidConfiguration:
+            return _success(_SEE)
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             return _warning('[reservation]lease_service does not answer: '
                             f'{_line(exc)}')
@@ -272,10 +268,11 @@ class Checks(upgradecheck.UpgradeCommands):
             return _success()
         try:
             database = db.Database(self._conf)
+            schema.check(database)
             found = reservations.Reservations(database).list(
                 statuses=rows.OPEN)
             settings = reservable.get_hosts(database)
-        except _DB_AWAY as exc:
+        except (schema.WrongTables, *_DB_AWAY) as exc:
             # The check of the database complains.
             return _success(f'What is reserved cannot be told: {_line(exc)}')
         if not options.enabled:
@@ -291,19 +288,25 @@ class Checks(upgradecheck.UpgradeCommands):
             self._conf, sum(item.reservable is True
                             for item in settings.values()))
 
-    _upgrade_checks = (
+    @property
+    def _upgrade_checks(self):
+        first = ('Options', Checks._check_options),
+        if not files.is_there(self._conf) or values.find_faults(self._conf):
+            # The others would stumble upon it.
+            return first
+        return first + self._others
+
+    _others = (
         ('Database', _check_database),
         ('Database of several schedulers', _check_schedulers),
-        ('Credentials', _check_credentials),
         ('Extra specs of flavors', _check_flavors),
         ('Classes', _check_classes),
-        ('Quotas', _check_quotas),
+        ('Secrets of requests', _check_secrets),
         ('Figures of hosts', _check_figures),
         ('Power of hosts', _check_power),
         ('Filter', _check_filter),
         ('Weighers', _check_weighers),
         ('Longest notice', _check_times),
-        ('Headroom', _check_headroom),
         ('Lease service', _check_leases),
         ('Reservations', _check_reservations),
     )
@@ -373,17 +376,19 @@ def _scheduler_hosts():
     context = _context()
     hosts = set()
     for cell in objects.CellMappingList.get_all(context):
-        with nova_context.target_cell(context, cell) as cell_context:
-            hosts |= {service.host for service
-                      in objects.ServiceList.get_by_binary(
-                          cell_context, 'nova-scheduler')}
+        hosts |= {service.host for service in cell_calls.call(
+            cell, objects.ServiceList.get_by_binary, 'nova-scheduler')}
     return hosts
 
 
 def main(argv=None):
     nova_preempt.conf.register_opts(CONF)
-    return upgradecheck.main(CONF, 'nova', Checks(CONF),
-                             sys.argv[1:] if argv is None else argv)
+    try:
+        return upgradecheck.main(CONF, 'nova', Checks(CONF),
+                                 sys.argv[1:] if argv is None else argv)
+    except files.BAD as exc:
+        print(f'nova-preempt-status: {files.describe(exc)}', file=sys.stderr)
+        return upgradecheck.Code.FAILURE
 
 
 if __name__ == '__main__':

@@ -15,6 +15,10 @@
 They live in nova.conf beside Nova's own: the scheduler reads one file.
 """
 
+import contextlib
+
+from oslo_config import cfg
+
 from nova_preempt.conf import api
 from nova_preempt.conf import backlog
 from nova_preempt.conf import benchmark
@@ -50,3 +54,8 @@ def _register_others(conf):
                    preemption, quota, reservation, reservation_blazar,
                    weights):
         module.register_opts(conf)
+    # Nova's own groups, where this process has them: keystoneauth waits for a
+    # silent server without end by default.
+    for group in ('placement', 'cyborg'):
+        with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
+            conf.set_default('timeout', preemption.TIMEOUT_S, group=group)

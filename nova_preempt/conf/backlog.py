@@ -169,6 +169,16 @@ for each request that has servers.
              'A hundred, the default, keeps that small with a hundred '
              'projects. -1 is no limit.'),
     cfg.IntOpt(
+        'max_created_per_day',
+        default=1000,
+        min=-1,
+        mutable=True,
+        help='How many requests a project may leave within 24 hours, those '
+             'that it has cancelled among them. It bounds the rows of the '
+             'database that one project can fill until they are deleted '
+             '(``[reservation]retention_days``). A thousand, the default, is '
+             'one in a minute and a half, all day. -1 is no limit.'),
+    cfg.IntOpt(
         'max_count',
         default=100,
         min=1,
@@ -185,6 +195,21 @@ for each request that has servers.
              'a server, the largest part, is 65,535 bytes of base64 at most. '
              'The default is that of ``[oslo_middleware]'
              'max_request_body_size``, which refuses what is larger anyway.'),
+    cfg.StrOpt(
+        'secret_key_file',
+        default='',
+        help="""
+File with the keys that encrypt the password, user data and files of servers
+(``adminPass``, ``user_data``, ``personality``) in the database while a request
+waits; they are deleted when it is closed. The API and the engine read the same
+keys, one a line: the first encrypts, all decrypt. A key is 32 random bytes as
+URL-safe base64; ``head -c 32 /dev/urandom | base64 | tr +/ -_`` prints one. A
+new key goes first; an old one may go when no open request is older than the
+new one. The file is read each time that a key is needed.
+
+Empty, the default, refuses requests that have any of these: nothing secret is
+written down in clear.
+"""),
     cfg.IntOpt(
         'starts_per_pass',
         default=100,
@@ -209,13 +234,17 @@ for each request that has servers.
         mutable=True,
         help='How long a request has waited, in seconds, before hosts are '
              'kept free for it: smaller ones would take what becomes free '
-             'there for ever. An hour, the default, lets most pass first.'),
+             'there for ever. At most a quarter of the hosts is kept, half of '
+             'that for one project, and for six hours at a time. When they '
+             'have been kept for a request for as long again, it comes first '
+             'in every order. An hour, the default, lets most pass first.'),
     cfg.IntOpt(
         'most_holds',
         default=10,
         min=0,
         mutable=True,
-        help='For how many requests hosts are kept free at the same time. '
+        help='For how many requests hosts are kept free at the same time, '
+             'half of them of one project. '
              'What is kept is idle until it is enough: ten, the default, are '
              'few beside the hosts of a cloud. 0 keeps none, and a large '
              'request may wait for ever.'),
@@ -232,7 +261,7 @@ the servers are looked for by their tag before the request is tried again. A
 minute, the default, is what load balancers usually wait for Nova; more than
 that must not pass there.
 
-Keystone is waited for as long, unless ``[preemption]timeout`` is set.
+Keystone is waited for by ``[preemption]timeout``.
 """),
     cfg.IntOpt(
         'build_timeout_s',

@@ -20,6 +20,8 @@ from nova_preempt.conf import multi_create
 
 GROUP = 'preemption'
 
+TIMEOUT_S = 60
+
 OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
               'evacuate')
 
@@ -335,7 +337,7 @@ waits for the scheduler.
         help="""
 The longest pause between two looks whether a victim is gone, in seconds. The
 first ones after Nova was asked for something come sooner, from 0.05 seconds
-on: each pause is a quarter of what was waited before. All who wait share what
+on: each pause is a tenth of what was waited before. All who wait share what
 is read. A longer one spares Nova's databases during long notices.
 """),
     cfg.IntOpt(
@@ -374,10 +376,25 @@ at once that they are dead.
 def list_opts():
     """Ours, and keystoneauth's for the credentials."""
     return (OPTS + budgets.OPTS + multi_create.OPTS +
-            ks_loading.get_session_conf_options() +
+            _session_opts() +
             ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
             _adapter_opts())
+
+
+def _session_opts():
+    opts = ks_loading.get_session_conf_options()
+    for opt in opts:
+        if opt.dest == 'timeout':
+            opt.default = TIMEOUT_S
+            opt.help = """
+How long Nova's API and Keystone are waited for, in seconds: to connect, and
+again for each piece of an answer. keystoneauth has no limit by default, and a
+server that accepts a connection and stays silent would hold a thread without
+end. What was not answered may have been done: it is looked at before it is
+asked for again. A minute, the default, is what load balancers usually wait.
+"""
+    return opts
 
 
 def _adapter_opts():
@@ -392,6 +409,6 @@ def _adapter_opts():
 
 def register_opts(conf):
     conf.register_opts(OPTS + budgets.OPTS + multi_create.OPTS, group=GROUP)
-    ks_loading.register_session_conf_options(conf, GROUP)
+    conf.register_opts(_session_opts(), group=GROUP)
     ks_loading.register_auth_conf_options(conf, GROUP)
     conf.register_opts(_adapter_opts(), group=GROUP)

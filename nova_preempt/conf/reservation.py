@@ -77,8 +77,9 @@ Preemptible servers are not concerned: they stay until their notice.
         ],
         help='What happens at the end of a reservation to the servers that '
              'run in it, unless the reservation says otherwise. ``shelve``, '
-             'the default, loses no work. There is no ``stop``: a stopped '
-             'server would keep its host.'),
+             'the default, loses no work; what is in error or still being '
+             'built cannot be shelved and is deleted. There is no ``stop``: '
+             'a stopped server would keep its host.'),
     cfg.StrOpt(
         'lease_service',
         default='native',
@@ -192,7 +193,8 @@ group ``nova_preempt.reservation_ranking``.
         mutable=True,
         default=90,
         min=0,
-        help='For how many days the engine keeps reservations that are over. '
+        help='For how many days the engine keeps reservations, and requests '
+             'of the backlog, that are over. '
              'Ninety, the default, cover a quarter of a year of bills; '
              '"nova-preempt-manage db archive" writes them to a file before. '
              '0 keeps them until "nova-preempt-manage db purge".'),
@@ -232,9 +234,12 @@ No reservation loses a host as long as more than this share of all hosts, in
 percent, and more than ``brake_hosts`` are down, disabled or gone at once, or
 half of them: that has one cause, such as a message bus that is away, and most
 of them will be back. All hosts count that are enabled or reserved; those that
-are powered off to save energy count as up. Afterwards each host has
-``host_grace_s`` again. A fifth, the default, is more than dies at once and
-less than what hangs on one switch in most clouds.
+are powered off to save energy count as up. Owners whose host is down are told.
+Where fewer than half are down, and there are as many free hosts as
+reservations would lose, that lasts for half an hour at most. Afterwards each
+host has ``host_grace_s`` again. 100 releases the brake at once. A fifth, the
+default, is more than dies at once and less than what hangs on one switch in
+most clouds.
 """),
     cfg.IntOpt(
         'brake_hosts',

@@ -138,6 +138,18 @@ def _following(action: str, actions: Sequence[str]) -> list[str]:
     return [*actions[place + 1:], *actions[:place]]
 
 
+def call(action: str, vm_state: str) -> str | None:
+    """Return the call of Nova's API that is next for a victim.
+
+    One that is shelved is offloaded, whatever its action: that frees as much
+    as to delete it, and leaves its owner the image. See
+    eligibility.next_call().
+    """
+    if vm_state == "shelved":
+        return "shelve_offload"
+    return eligibility.next_call(action, vm_state)
+
+
 def next_call(
     action: str, actions: Sequence[str], vm_state: str
 ) -> str | None:
@@ -145,16 +157,16 @@ def next_call(
 
     That of the action, or else of the next one in the operator's list for
     which there is one. Never ``stop`` in place of another: it would free less
-    than was counted on. See eligibility.next_call().
+    than was counted on. See call().
     """
-    call = eligibility.next_call(action, vm_state)
-    if call is not None:
-        return call
+    found = call(action, vm_state)
+    if found is not None:
+        return found
     for other in _following(action, actions):
         if other not in (MIGRATE, STOP):
-            call = eligibility.next_call(other, vm_state)
-            if call is not None:
-                return call
+            found = call(other, vm_state)
+            if found is not None:
+                return found
     return None
 
 

@@ -55,6 +55,17 @@ def less(
     return total((amounts, {key: -each for key, each in taken.items()}))
 
 
+def most_used(inventory: Inventory) -> int:
+    """Return how much of an inventory may be in use.
+
+    What is reserved since it is in use, as a device that can be used once
+    only, is not given away a second time.
+    """
+    if inventory.reserved >= inventory.total:
+        return inventory.total
+    return inventory.capacity
+
+
 def least(
     one: Mapping[Key, int], other: Mapping[Key, int]
 ) -> dict[Key, int]:

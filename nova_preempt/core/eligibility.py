@@ -120,6 +120,23 @@ class Server(Protocol):
     def minimum_runtime_s(self) -> int:
         """What its flavor promises."""
 
+    @property
+    def one_time(self) -> bool:
+        """Whether it has a device that can be used once only."""
+
+
+def why_not_by(server: Server, action: str) -> str:
+    """Why a server must not end by an action, '' if it may.
+
+    Its device would not be free once it is shelved, and its return would take
+    another one.
+    """
+    return (
+        "it has a device that can be used once only, which shelve would waste"
+        if server.one_time and action == "shelve"
+        else ""
+    )
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
@@ -154,7 +171,7 @@ class Rules:
             next_call(action, server.vm_state) is None
         ):
             return f"it is {server.vm_state}"
-        return ""
+        return why_not_by(server, action)
 
     def may_give_way(
         self,

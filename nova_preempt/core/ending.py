@@ -62,6 +62,7 @@ MOVING = frozenset(
 _LEAVING = DELETING | SHELVING | MOVING
 
 _OFFLOADED = "shelved_offloaded"
+_ADMINISTRATORS = eligibility.Rules()
 
 #: How often an action that Nova accepted but that did not happen is asked
 #: for again, and what Nova forgets to free or to finish is looked at.
@@ -71,23 +72,32 @@ BEGUN_S = 1.0
 #: For how long a start that Nova accepted before a lock may not show.
 LOCKED_S = 1.0
 
-#: The shortest pause between two looks at a victim.
-SHORTEST_S = 0.05
-#: A pause is this share of what was waited already.
-_SHARE = 0.25
-
+#: Calls of Nova's API after which a victim ends, or moves. What comes before
+#: them leaves it where it is.
+_LAST_CALLS = frozenset(
+    (
+        "force_delete",
+        "shelve",
+        "shelve_offload",
+        "stop",
+        "live_migrate",
+        "abort_migration",
+    )
+)
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
     """A server as Nova's record of it says.
 
     ``read_at``: when it was read, by the clock of whoever waits.
+    ``locked_by``: "" if it is not locked, else "owner" or "admin".
     """
 
     vm_state: str
     task_state: str | None
     host: str | None
     read_at: float = dataclasses.field(default=0.0, compare=False)
+    locked_by: str = dataclasses.field(default="", compare=False)
 
 
 class What(enum.Enum):
@@ -96,6 +106,8 @@ class What(enum.Enum):
     WAIT = "wait"
     #: look whether it holds anything on its host, and ask anew
     LOOK = "look"
+    #: look whether its host's compute service is up, and ask anew
+    LOOK_AT_HOST = "look_at_host"
     #: ask Nova for ``Step.detail``
     ASK = "ask"
     #: free what Nova has forgotten to; then it is done
@@ -110,6 +122,8 @@ class What(enum.Enum):
     NEXT = "next"
     #: it has not given way in time
     GIVE_UP = "give_up"
+    #: it must not end any more; ``Step.detail`` says why
+    KEEP = "keep"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,6 +136,7 @@ class Step:
 
 WAIT = Step(What.WAIT)
 _LOOK = Step(What.LOOK)
+_LOOK_AT_HOST = Step(What.LOOK_AT_HOST)
 _NEXT = Step(What.NEXT)
 
 # How a victim has given way: the words of the records.
@@ -137,7 +152,9 @@ class Terms:
 
     ``host``: where it has to give way; ``action``: delete, shelve or stop;
     ``allowed``: what else the operator allows; ``migrate``: whether it is
-    moved if it can be; ``for_good``: whether it ends wherever it is.
+    moved if it can be; ``for_good``: whether it ends wherever it is;
+    ``rules``: whose locks leave it alone. ``pinned``: whether its host lets
+    go of something of it, a device or a NUMA cell, only after its deletion.
     """
 
     host: str
@@ -147,14 +164,17 @@ class Terms:
     for_good: bool = False
     timeout_s: float = 0.0
     migrate_timeout_s: float = 0.0
+    rules: eligibility.Rules = _ADMINISTRATORS
+    pinned: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
     """How far the end of a victim is; times are of one clock.
 
-    ``acting_since``: when its notice was over. ``asked``, ``asked_at``: what
-    Nova was asked for last. ``migration_over``: whether it cannot be moved.
+    ``acting_since``: when the notice of all was over. ``asked``,
+    ``asked_at``: what Nova was asked for last. ``migration_over``: whether it
+    cannot be moved.
     ``gone_at``: when Nova was first seen to know it no more.
     ``offloaded_at``: when it was first seen offloaded, and held by its host.
     ``locked_at``: when it was locked, as it was stopped.
@@ -170,22 +190,6 @@ class Progress:
     locked_at: float | None = None
 
 
-def notice_is_over(
-    progress: Progress, seen: Seen | None, known: bool, now: float
-) -> bool:
-    """Tell whether it is late enough, or nobody needs more time."""
-    if progress.acting_since is not None or now >= progress.notice_until:
-        return True
-    # With a task it may be on its way back.
-    return known and (
-        seen is None
-        or (
-            seen.vm_state not in eligibility.RUNNING
-            and seen.task_state is None
-        )
-    )
-
-
 def next_step(
     seen: Seen | None,
     terms: Terms,
@@ -194,21 +198,50 @@ def next_step(
     *,
     known: bool = True,
     holds: bool | None = None,
+    host_up: bool | None = None,
 ) -> Step:
     """Return the next step with a victim.
 
     ``seen``: None if Nova knows it no more. ``known``: False if nobody can
     tell. ``holds``: whether it has anything on its host (or anywhere, where
-    it is gone), in Placement; None if nobody has looked.
+    it is gone), in Placement; None if nobody has looked. ``host_up``: whether
+    the compute service of its host is up; None if nobody has looked.
     """
+    step = _next_step(seen, terms, progress, now, known=known, holds=holds)
+    asks = step.what is What.ASK and step.detail in _LAST_CALLS
+    if terms.for_good or not (asks or step == WAIT):
+        return step
+    if host_up is False:
+        # Nova would delete it from its records alone, and the space would go
+        # to a server that nobody can build.
+        return Step(What.KEEP, host_is_down(terms.host))
+    return _LOOK_AT_HOST if asks and host_up is None else step
+
+
+def host_is_down(host: str) -> str:
+    """Return why no victim of a host ends."""
+    return f"host {host} is down"
+
+
+def _next_step(
+    seen: Seen | None,
+    terms: Terms,
+    progress: Progress,
+    now: float,
+    *,
+    known: bool,
+    holds: bool | None,
+) -> Step:
     if known:
         step = (
             _gone(progress, now, holds)
-            if seen is None
+            if seen is None or is_gone(seen, terms)
             else _away(seen, terms, progress, now, holds)
         )
-        if step != WAIT or seen is None:
+        if step != WAIT or seen is None or is_gone(seen, terms):
             return step
+        if _is_kept_by_lock(seen, terms, progress):
+            return Step(What.KEEP, "it is locked")
     if progress.acting_since is None:
         return WAIT
     patience = terms.timeout_s
@@ -219,6 +252,33 @@ def next_step(
     if not known or seen is None or is_away(seen, terms):
         return WAIT
     return _act(seen, terms, progress, now)
+
+
+def _is_kept_by_lock(seen: Seen, terms: Terms, progress: Progress) -> bool:
+    """Tell whether a lock that was set during the notice leaves it alone.
+
+    Our own locks do not, nor what comes once it was asked to end.
+    """
+    return (
+        terms.rules.counts(seen.locked_by)
+        and progress.asked not in _LAST_CALLS
+        and progress.locked_at is None
+        and seen.task_state not in _LEAVING
+        and not is_away(seen, terms)
+    )
+
+
+def is_gone(seen: Seen | None, terms: Terms) -> bool:
+    """Tell whether a server is deleted.
+
+    Nova says so once its guest and its disks are gone from the host. It takes
+    the record away after it has updated what the host and Placement have.
+    """
+    return seen is None or (
+        not terms.pinned
+        and seen.vm_state == "deleted"
+        and seen.task_state is None
+    )
 
 
 def is_away(seen: Seen, terms: Terms) -> bool:
@@ -337,14 +397,3 @@ def _end(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
     if seen.read_at - progress.locked_at < LOCKED_S:
         return WAIT
     return Step(What.LEAVE_STOPPED, STOPPED)
-
-
-def pause_s(waited_s: float, interval_s: float) -> float:
-    """Return how long to wait until victims are looked at again.
-
-    Short at first, when much happens, then ever longer.
-
-    ``waited_s``: since something was asked for last; ``interval_s``: the
-    longest.
-    """
-    return min(interval_s, max(SHORTEST_S, waited_s * _SHARE))

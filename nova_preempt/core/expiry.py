@@ -14,10 +14,12 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Protocol
 
 from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import ending
 
 
 class Server(eligibility.Server, actions.ClassTerms, Protocol):
@@ -62,6 +64,39 @@ def is_over(
     See left_s().
     """
     return left_s(server, limit_s, action, uptime_us) == 0
+
+
+class Stopped(enum.Enum):
+    """What is to be done about a victim that was stopped to give way."""
+
+    NOTHING = "nothing"
+    DELETE = "delete"
+    #: it runs again: it needs what was taken from it
+    GIVE_BACK = "give back"
+    #: Nova knows it no more
+    GONE = "gone"
+    #: it was shelved since, and has nothing on its host
+    SHELVED = "shelved"
+
+
+def of_stopped(seen: ending.Seen | None, *, kept: bool) -> Stopped:
+    """Return what is to be done about a victim that was stopped.
+
+    An administrator may have unlocked and started it. One that runs is never
+    deleted, however long ago it was stopped.
+
+    :param seen: None if Nova knows it no more
+    :param kept: see is_kept()
+    """
+    if seen is None:
+        return Stopped.GONE
+    if seen.task_state is not None:
+        return Stopped.NOTHING
+    if seen.vm_state in eligibility.RUNNING:
+        return Stopped.GIVE_BACK
+    if ending.is_offloaded(seen):
+        return Stopped.SHELVED
+    return Stopped.NOTHING if kept else Stopped.DELETE
 
 
 def is_kept(stopped_s: float, retention_s: int) -> bool:

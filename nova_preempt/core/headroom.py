@@ -174,6 +174,12 @@ class Ledger:
                    for name, amount in resources.items()
                    if amount and name in spare)
 
+    def is_short(self, uuids: Iterable[str]) -> bool:
+        """Whether less is free around one of these providers than wanted."""
+        return any(
+            amount < 0 for uuid in uuids for members, spare in self._spares
+            if uuid in members for amount in spare.values())
+
     def has_room(self, resources: Resources) -> bool:
         """Whether there is space to spare on some host of a group.
 

@@ -352,6 +352,8 @@ class Server:
     locked_by: str = ""
     #: whether it holds parts of its host that a stopped server keeps
     pinned: bool = False
+    #: whether it has a device that can be used once only
+    one_time: bool = False
     #: of its class of service, '' if it has none
     class_name: str = ""
     #: Nova's, which nobody here looks into

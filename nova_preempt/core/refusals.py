@@ -26,23 +26,31 @@ class Why(enum.Enum):
 
     REQUEST = "request"    # it is of a kind that preemption does not serve
     NO_HOST = "no_host"    # whoever would end
+    NOBODY = "nobody"      # there is no preemptible server at all
     RACES = "races"        # others were faster, each time
     STUCK = "stuck"        # who had to give way did not in time
     TIME = "time"          # who asked gives up before it could be done
     BUSY = "busy"          # too many wait already
     SERVICE = "service"    # a service did not do what it should
+    FREE = "free"          # it takes free space only
 
 
 _TEXTS = {
     Why.NO_HOST: "no host can take the server, not even without the "
                  "preemptible servers that may end now.",
+    Why.NOBODY: "there is no preemptible server that could end.",
     Why.RACES: "other requests were faster; try again.",
     Why.STUCK: "room was not made in time; try again later.",
     Why.TIME: "there was not enough time left to make room; try again later.",
     Why.BUSY: "too many requests wait for room already; try again later.",
     Why.SERVICE: "a service that it needs did not answer as it should; try "
                  "again later.",
+    Why.FREE: "a preemptible server takes only space that is free.",
 }
+
+#: Of a request that an error keeps from being looked at.
+UNSERVED = ("The request could not be scheduled: a service that it needs did "
+            "not answer as it should; try again later.")
 
 
 def tell(why: Why, detail: str = "") -> str:

@@ -52,7 +52,7 @@ class Wait:
 
 #: No more than this share of a processor is spent on reading, so that those
 #: who wait do not hold up others; but it is looked this often in any case.
-_SHARE = 0.05
+_SHARE = 0.1
 _LONGEST_S = 5.0
 
 

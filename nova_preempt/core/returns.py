@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 import dataclasses
+import datetime
 import enum
 
 from nova_preempt.core import capacity
@@ -104,16 +105,39 @@ def is_held(
     )
 
 
+def has_run_since(
+    launched_at: datetime.datetime | None,
+    launched_before: datetime.datetime | None,
+    ended_at: datetime.datetime,
+) -> bool:
+    """Whether it has been started anew since it gave way.
+
+    The clocks of computes and ours need not agree, so that a launch that was
+    known before counts as none.
+
+    :param launched_at: when it was launched last, by Nova's record
+    :param launched_before: the same as it was chosen to give way
+    """
+    return (
+        launched_at is not None
+        and launched_at != launched_before
+        and launched_at > ended_at
+    )
+
+
 def seen(
     status: str | None,
     task_state: str | None,
     host: str | None,
     held_s: float,
+    *,
+    has_run: bool = False,
 ) -> Sight:
     """Say what Nova shows.
 
     :param status: None if there is no such server
     :param held_s: for how long it was seen to be is_held()
+    :param has_run: see has_run_since()
     """
     if status is None:
         return Sight.GONE
@@ -123,6 +147,9 @@ def seen(
         return Sight.BUSY
     if status in _DELETED:
         return Sight.GONE
+    if has_run:
+        # It was back, and its owner has shelved it again.
+        return Sight.BACK
     return Sight.SHELVED if status in _SHELVED else Sight.BACK
 
 

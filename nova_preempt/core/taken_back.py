@@ -18,6 +18,8 @@ deleting or shelving are looked at until it is known what they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nova_preempt.core import ending
 from nova_preempt.core import victim_status
 
@@ -101,6 +103,16 @@ def last_status(seen: ending.Seen | None, asked: str) -> str | None:
     if ending.is_offloaded(seen) or _was_shelved(seen, asked):
         return victim_status.SHELVED
     return victim_status.KEPT
+
+
+def have_left(statuses: Iterable[str]) -> bool:
+    """Tell whether all victims with these statuses have left their place.
+
+    Not those that a roll-back has kept: their space was never given away.
+    """
+    return not any(
+        status in victim_status.STAYING for status in statuses
+    )
 
 
 def _was_shelved(seen: ending.Seen, asked: str) -> bool:

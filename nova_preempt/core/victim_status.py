@@ -29,6 +29,9 @@ SURVIVED = (SHELVED, STOPPED, MIGRATED, RESTORED, LEFT)
 # Of victims that have left where they were, for a while at least.
 LEFT_PLACE = (GONE, SHELVED, STOPPED, RESTORED, LEFT)
 
+# Of victims that may still be where they were.
+STAYING = (PENDING, NOTICED, ENDING, KEPT)
+
 # Of victims that need nothing more for their decision.
 ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
 

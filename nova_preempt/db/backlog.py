@@ -17,7 +17,6 @@ who want to make one the second finds that it came too late.
 
 import dataclasses
 import datetime
-import functools
 import json
 
 import sqlalchemy as sa
@@ -28,6 +27,7 @@ from nova_preempt.core.backlog import servers as servers_core
 from nova_preempt.db import backlog_begun
 from nova_preempt.db import backlog_history
 from nova_preempt.db import backlog_models
+from nova_preempt.db import backlog_rows as rows
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
 
@@ -36,30 +36,25 @@ _BOOT = backlog_models.BacklogBoot
 _SERVER = backlog_models.BacklogServer
 _CHANGE = backlog_models.BacklogChange
 
-# States in which a pass has something to say of a request.
-_WAITING = (model.WAITING, model.PARTLY_ACTIVE, model.EVICTED)
-
-_APART = ('boots', 'servers')
-
 #: Why one is cancelled that could not be forgotten.
 NOT_TAKEN = 'It was not taken after all.'
 
 
 @retries.retried
-def create(database, request, begun=False):
+def create(database, request, begun=False, sealed=None):
     """Write a new request down.
 
     :param request: a core.backlog.model.Request
     :param begun: whether it was written down that a trust is made for it
+    :param sealed: its secrets, encrypted
     :returns: False: it was given up meanwhile, nothing was written
     """
     with database.writer() as session:
         if begun and not backlog_begun.end(session, request.uuid):
             # Unless that was this call, and the answer was lost.
-            return session.execute(sa.select(_REQUEST.uuid).where(
-                _REQUEST.uuid == request.uuid,
-                _REQUEST.trust_id == request.trust_id)).first() is not None
-        session.execute(sa.insert(_REQUEST).values(**_values(request)))
+            return _has_trust(session, request.uuid, request.trust_id)
+        session.execute(sa.insert(_REQUEST).values(
+            {'sealed': sealed, **rows.values(request)}))
         serial = backlog_history.note(
             session, request.uuid, request.created_at, request.state,
             request.reason)
@@ -68,20 +63,27 @@ def create(database, request, begun=False):
     return True
 
 
+def _has_trust(session, uuid, trust_id):
+    return session.execute(sa.select(_REQUEST.uuid).where(
+        _REQUEST.uuid == uuid,
+        _REQUEST.trust_id == trust_id)).first() is not None
+
+
 def get(database, uuid, project_id=None):
     """The Request, None if there is none (of this project)."""
     query = sa.select(_REQUEST).where(_REQUEST.uuid == uuid)
     if project_id is not None:
         query = query.where(_REQUEST.project_id == project_id)
     with database.reader() as session:
-        return next(iter(_fetch(session, query)), None)
+        return next(iter(rows.fetch(session, query)), None)
 
 
 def find(database, states=None, project_id=None, user_id=None, marker=None,
-         limit=None, newest_first=False, with_trust=False):
+         limit=None, newest_first=False, with_trust=False, with_bodies=True):
     """The Requests of which all this is true, in the order they came in.
 
     :param with_trust: only those whose trust has not been deleted
+    :param with_bodies: False: their bodies, which are large, are {}
     :param marker: a Request; those after it in the order
     """
     query = sa.select(_REQUEST)
@@ -101,7 +103,26 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
     query = query.order_by(*(column.desc() if newest_first else column
                              for column in key)).limit(limit)
     with database.reader() as session:
-        return _fetch(session, query)
+        return rows.fetch(session, query, with_bodies)
+
+
+def bodies(database, uuids):
+    """{uuid: body} of these requests."""
+    found = {}
+    with database.reader() as session:
+        for some in reservation_rows.batches(sorted(uuids)):
+            for uuid, body in session.execute(
+                    sa.select(_REQUEST.uuid, _REQUEST.body)
+                    .where(_REQUEST.uuid.in_(some))):
+                found[uuid] = json.loads(body)
+    return found
+
+
+def sealed(database, uuid):
+    """The encrypted secrets of a request, None if it has none."""
+    with database.reader() as session:
+        return session.execute(sa.select(_REQUEST.sealed).where(
+            _REQUEST.uuid == uuid)).scalar()
 
 
 def trusts(database):
@@ -111,30 +132,56 @@ def trusts(database):
             _REQUEST.trust_id > '')).scalars())
 
 
-def count(database, project_id, states=model.OPEN):
-    """How many requests of a project are in these states."""
+def count(database, project_id, states=model.OPEN, since=None):
+    """How many requests of a project are in these states.
+
+    :param since: only those that were made after this time
+    """
+    query = sa.select(sa.func.count()).select_from(_REQUEST).where(
+        _REQUEST.project_id == project_id, _REQUEST.state.in_(states))
+    if since is not None:
+        query = query.where(_REQUEST.created_at > since)
     with database.reader() as session:
-        return session.execute(
-            sa.select(sa.func.count()).select_from(_REQUEST).where(
-                _REQUEST.project_id == project_id,
-                _REQUEST.state.in_(states))).scalar()
+        return session.execute(query).scalar()
+
+
+@dataclasses.dataclass(frozen=True)
+class Renewal:
+    """A new trust in place of the one that a request has.
+
+    :ivar begun: a Begun of the new one, which was written down
+    :ivar replaced: the id of the other one
+    :ivar left: a Begun of that, which is deleted when nobody can be using it
+    """
+
+    begun: backlog_begun.Begun
+    replaced: str
+    left: backlog_begun.Begun
 
 
 @retries.retried
-def change(database, uuid, of, now, **values):
+def change(database, uuid, of, now, renewal=None, **values):
     """Change a request that is in one of these states.
 
     A new state, or a reason with one, is noted in its history.
 
     :param of: the states that it may be in
+    :param renewal: a Renewal, where its trust is among the values
     :param values: by the names of model.Request
-    :returns: whether it was in one of them
+    :returns: whether it was in one of them, with the trust that is replaced
     """
+    which = [_REQUEST.uuid == uuid, _REQUEST.state.in_(of)]
     with database.writer() as session:
-        found = session.execute(
-            sa.update(_REQUEST).where(
-                _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
-                **_columns(values), updated_at=now)).rowcount == 1
+        if renewal is not None:
+            if not backlog_begun.end(session, renewal.begun.uuid):
+                # Unless that was this call, and the answer was lost.
+                return _has_trust(session, uuid, values['trust_id'])
+            which.append(_REQUEST.trust_id == renewal.replaced)
+        found = session.execute(sa.update(_REQUEST).where(*which).values(
+            **rows.columns(values), updated_at=now)).rowcount == 1
+        if renewal is not None:
+            backlog_begun.begin_again(
+                session, renewal.left if found else renewal.begun)
         if found and 'state' in values:
             backlog_history.note(session, uuid, now, values['state'],
                                  values.get('reason', ''))
@@ -170,8 +217,8 @@ def remove(database, begun, now):
         # First, so that nobody begins anything for it from now on.
         was_open = session.execute(sa.update(_REQUEST).where(
             _REQUEST.uuid == uuid, _REQUEST.state.in_(model.OPEN)).values(
-            state=model.CANCELLED, reason=NOT_TAKEN, ends_servers=True,
-            updated_at=now)).rowcount
+            **rows.columns({'state': model.CANCELLED}), reason=NOT_TAKEN,
+            ends_servers=True, updated_at=now)).rowcount
         if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
                 _REQUEST.uuid == uuid)).first():
             return Removal(is_gone=False)
@@ -203,8 +250,8 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=()):
         found = session.execute(
             sa.update(_REQUEST).where(
                 _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
-                state=model.PLACING, reason=reason,
-                updated_at=boot.asked_at)).rowcount == 1
+                state=model.PLACING, reason=reason, position=None,
+                estimate_s=None, updated_at=boot.asked_at)).rowcount == 1
         if found:
             session.execute(sa.insert(_BOOT).values(
                 request_uuid=uuid, **dataclasses.asdict(boot)))
@@ -239,6 +286,16 @@ def _forget(session, uuid, numbers, now):
         session.execute(sa.delete(_CHANGE).where(_CHANGE.id.in_(some)))
 
 
+def _write_servers(session, uuid, servers):
+    for server in sorted(servers, key=lambda item: item.uuid):
+        values = {'boot': server.boot, 'state': server.state,
+                  'since': server.since}
+        if not session.execute(sa.update(_SERVER).where(
+                _SERVER.uuid == server.uuid).values(**values)).rowcount:
+            session.execute(sa.insert(_SERVER).values(
+                uuid=server.uuid, request_uuid=uuid, **values))
+
+
 class _Outdated(Exception):
     """A boot was ended by somebody else."""
 
@@ -262,7 +319,7 @@ def _record(database, uuid, of, now, verdict):
     with database.writer() as session:
         if not session.execute(sa.update(_REQUEST).where(
                 _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
-                **_columns(verdict.values), state=verdict.state,
+                **rows.columns({**verdict.values, 'state': verdict.state}),
                 updated_at=now)).rowcount:
             return False
         for boot in verdict.boots:
@@ -292,7 +349,7 @@ def note(database, notes):
     statement = sa.update(_REQUEST.__table__).where(
         _REQUEST.uuid == sa.bindparam('of'),
         # Not IN, whose parameters are not for many statements at once.
-        sa.or_(*(_REQUEST.state == state for state in _WAITING))).values(
+        sa.or_(*(_REQUEST.state == state for state in model.IN_ORDER))).values(
         position=sa.bindparam('place'), waits_for=sa.bindparam('why'),
         estimate_s=sa.bindparam('wait_s'))
     rows = [{'of': uuid, 'place': item.position,
@@ -310,10 +367,10 @@ def placed(database, since):
              .join(_REQUEST, _REQUEST.uuid == _BOOT.request_uuid)
              .where(_BOOT.asked_at >= since, _BOOT.state == model.SETTLED))
     with database.reader() as session:
-        rows = session.execute(query).all()
+        placed = session.execute(query).all()
     return [{name: amount * row.count for name, amount
              in item.resources.items()}
-            for row in rows for item in _alternatives(row.alternatives)
+            for row in placed for item in rows.alternatives(row.alternatives)
             if item.flavor_id == row.flavor_id]
 
 
@@ -321,89 +378,3 @@ def history(database, uuid):
     """[model.Change] of a request, the oldest first."""
     with database.reader() as session:
         return list(backlog_history.changes(session, uuid).values())
-
-
-# -- rows ------------------------------------------------------------------
-
-
-def _write_servers(session, uuid, servers):
-    for server in sorted(servers, key=lambda item: item.uuid):
-        values = {'boot': server.boot, 'state': server.state,
-                  'since': server.since}
-        if not session.execute(sa.update(_SERVER).where(
-                _SERVER.uuid == server.uuid).values(**values)).rowcount:
-            session.execute(sa.insert(_SERVER).values(
-                uuid=server.uuid, request_uuid=uuid, **values))
-
-
-def _values(request):
-    return _columns({
-        field.name: getattr(request, field.name)
-        for field in dataclasses.fields(request) if field.name not in _APART})
-
-
-def _columns(values):
-    """The same as the columns have them."""
-    found = dict(values)
-    if 'alternatives' in found:
-        found['alternatives'] = json.dumps(
-            [_alternative(item) for item in found['alternatives']])
-    if found.get('priorities') is not None:
-        found['priorities'] = json.dumps(
-            dataclasses.asdict(found['priorities']))
-    for name in ('body', 'waits_for'):
-        if name in found:
-            found[name] = json.dumps(dict(found[name]))
-    return found
-
-
-def _fetch(session, query):
-    rows = session.execute(query.with_only_columns(
-        *_REQUEST.__table__.c, maintain_column_froms=True)).all()
-    boots = {row.uuid: [] for row in rows}
-    servers = {row.uuid: [] for row in rows}
-    for uuids in reservation_rows.batches(boots):
-        for row in session.execute(
-                sa.select(*_BOOT.__table__.c)
-                .where(_BOOT.request_uuid.in_(uuids)).order_by(_BOOT.number)):
-            boots[row.request_uuid].append(model.Boot(*row[1:]))
-        for row in session.execute(
-                sa.select(_SERVER.request_uuid, _SERVER.uuid, _SERVER.boot,
-                          _SERVER.state, _SERVER.since)
-                .where(_SERVER.request_uuid.in_(uuids))
-                .order_by(_SERVER.boot, _SERVER.uuid)):
-            servers[row.request_uuid].append(model.OwnServer(*row[1:]))
-    return [_request(row, boots[row.uuid], servers[row.uuid])
-            for row in rows]
-
-
-def _alternative(item):
-    # Where reservations lead is known in a pass alone.
-    return {**{name: value for name, value
-               in dataclasses.asdict(item).items()
-               if name not in ('hosts', 'own_hosts')},
-            'resources': dict(item.resources)}
-
-
-@functools.lru_cache(maxsize=1024)
-def _alternatives(text):
-    """Most requests have those of others, as the same object."""
-    return tuple(
-        model.Alternative(**{
-            **item, **{name: tuple(item.get(name, ()))
-                       for name in ('required', 'forbidden')}})
-        for item in json.loads(text))
-
-
-def _request(row, boots, servers):
-    values = {field.name: getattr(row, field.name)
-              for field in dataclasses.fields(model.Request)
-              if field.name not in _APART}
-    for name in ('body', 'waits_for'):
-        values[name] = json.loads(values[name])
-    values['alternatives'] = _alternatives(values['alternatives'])
-    if values['priorities'] is not None:
-        values['priorities'] = model.Priorities(
-            **json.loads(values['priorities']))
-    return model.Request(**values, boots=tuple(boots),
-                         servers=tuple(servers))

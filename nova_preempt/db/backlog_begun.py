@@ -27,12 +27,16 @@ _BEGUN = backlog_models.BacklogBegun
 
 @dataclasses.dataclass(frozen=True)
 class Begun:
-    """One of them; begun_at is naive and in UTC."""
+    """One of them; times are naive and in UTC.
+
+    :ivar expires_at: when its trust does, by which that is known
+    """
 
     uuid: str
     project_id: str
     user_id: str
     begun_at: datetime.datetime
+    expires_at: datetime.datetime
 
 
 @retries.retried
@@ -59,7 +63,8 @@ def older(database, before, limit=None):
     query = (sa.select(_BEGUN).where(_BEGUN.begun_at < before)
              .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))
     with database.reader() as session:
-        return [Begun(row.uuid, row.project_id, row.user_id, row.begun_at)
+        return [Begun(row.uuid, row.project_id, row.user_id, row.begun_at,
+                      row.expires_at)
                 for row in session.execute(query).scalars()]
 
 

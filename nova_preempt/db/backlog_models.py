@@ -34,9 +34,13 @@ class BacklogRequest(models.Base):
     user_id = sa.Column(sa.String(255), nullable=False)
     # In whose name it is started; '' once the trust was deleted.
     trust_id = sa.Column(sa.String(64), nullable=False, default='')
+    # When it expires; NULL: so late that it does not matter.
+    trust_until = sa.Column(sa.DateTime)
     name = sa.Column(sa.String(255), nullable=False, default='')
-    # JSON: the body of POST /servers.
+    # JSON: the body of POST /servers, with stars for its secrets.
     body = sa.Column(models.JSON_TEXT, nullable=False)
+    # These, encrypted; NULL where it has none, or is closed.
+    sealed = sa.Column(models.JSON_TEXT)
     compute_version = sa.Column(sa.String(10), nullable=False)
     count = sa.Column(sa.Integer, nullable=False)
     least_count = sa.Column(sa.Integer, nullable=False)
@@ -44,10 +48,8 @@ class BacklogRequest(models.Base):
     alternatives = sa.Column(models.JSON_TEXT, nullable=False)
     created_at = sa.Column(sa.DateTime, nullable=False)
     updated_at = sa.Column(sa.DateTime, nullable=False)
-    # The id of its first change: those of one second are told apart by it. 0
-    # where an older version wrote it.
-    serial = sa.Column(sa.BigInteger, nullable=False, default=0,
-                       server_default='0')
+    # The id of its first change: those of one second are told apart by it.
+    serial = sa.Column(sa.BigInteger, nullable=False, default=0)
     class_name = sa.Column(sa.String(64), nullable=False, default='')
     # JSON: {time, reputation, cores, redundancy}; NULL where it has none.
     priorities = sa.Column(sa.Text)
@@ -81,6 +83,8 @@ class BacklogBegun(models.Base):
     project_id = sa.Column(sa.String(255), nullable=False)
     user_id = sa.Column(sa.String(255), nullable=False)
     begun_at = sa.Column(sa.DateTime, nullable=False)
+    # By this the trust is known.
+    expires_at = sa.Column(sa.DateTime, nullable=False)
     # Whether the engine looks for its trust, to delete it.
     given_up = sa.Column(sa.Boolean, nullable=False, default=False)
 

@@ -17,7 +17,11 @@ by the module beside this one that is called after it, each of whose functions
 is given the Database.
 """
 
+import os
+
+from nova import exception
 from oslo_db.sqlalchemy import enginefacade
+import sqlalchemy as sa
 
 _FACADE_OPTIONS = (
     'connection', 'connection_debug', 'connection_parameters',
@@ -26,9 +30,35 @@ _FACADE_OPTIONS = (
     'pool_timeout', 'retry_interval', 'slave_connection', 'sqlite_synchronous')
 
 
+def check_url(conf):
+    """Fail where [preemption_database]connection cannot be a database.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :raises InvalidConfiguration: without the URL, which has a password
+    """
+    option = '[preemption_database]connection'
+    try:
+        url = sa.engine.make_url(conf.preemption_database.connection)
+    except sa.exc.ArgumentError:
+        raise exception.InvalidConfiguration(
+            f'{option} is no URL of a database, such as '
+            'mysql+pymysql://USER:PASSWORD@HOST/NAME') from None
+    try:
+        url.get_dialect().import_dbapi()
+    except (sa.exc.NoSuchModuleError, ImportError) as exc:
+        raise exception.InvalidConfiguration(
+            f'{option} begins with {url.drivername}://, which cannot be '
+            f'loaded: {exc}') from None
+
+
 @enginefacade.transaction_context_provider
 class _Context:
     """What enginefacade hangs a session on."""
+
+
+def _hide_parameters(engine):
+    """Keep values out of SQLAlchemy's errors: requests hold passwords."""
+    engine.hide_parameters = True
 
 
 class Database:
@@ -40,6 +70,7 @@ class Database:
     def __init__(self, conf):
         self._conf = conf.preemption_database
         self._facade = enginefacade.transaction_context()
+        self._facade.append_on_engine_create(_hide_parameters)
         options = dict(self._conf.items())
         self._facade.configure(**{
             key: value for key, value in options.items()
@@ -48,6 +79,16 @@ class Database:
     @property
     def is_sqlite(self):
         return self._conf.connection.startswith('sqlite')
+
+    @property
+    def is_there(self):
+        """False where it is a file that nobody has made yet.
+
+        To open one makes it.
+        """
+        path = sa.engine.make_url(self._conf.connection).database
+        return (not self.is_sqlite or not path or path.startswith(
+            ('file:', ':memory:')) or os.path.exists(path))
 
     @property
     def engine(self):

@@ -269,8 +269,12 @@ class Decisions:
     @retries.retried
     def get_decisions(self, *, statuses=None, server_uuid=None,
                       request_id=None, provider_uuid=None,
-                      victim_uuid=None):
-        """Decisions, oldest first."""
+                      victim_uuid=None, stand_in=None):
+        """Decisions, oldest first.
+
+        :param stand_in: the uuid of a consumer that the record names; finding
+            it reads the whole table
+        """
         query = sa.select(models.Decision).order_by(
             models.Decision.created_at, models.Decision.uuid)
         for column, value in (('server_uuid', server_uuid),
@@ -281,6 +285,8 @@ class Decisions:
         if victim_uuid is not None:
             query = query.where(models.Decision.victims.any(
                 models.Victim.server_uuid == victim_uuid))
+        if stand_in is not None:
+            query = query.where(models.Decision.record.contains(stand_in))
         if statuses is not None:
             query = query.where(models.Decision.status.in_(statuses))
         with self._database.reader() as session:

@@ -89,9 +89,8 @@ class Victim(Base):
     # Under whom they stand there, which may be another project than its own;
     # empty if that is not known.
     consumer_project_id = sa.Column(sa.String(255), nullable=False,
-                                    default='', server_default='')
-    consumer_user_id = sa.Column(sa.String(255), nullable=False,
-                                 default='', server_default='')
+                                    default='')
+    consumer_user_id = sa.Column(sa.String(255), nullable=False, default='')
     launched_at = sa.Column(sa.DateTime)
     action = sa.Column(sa.String(20), nullable=False, default='delete')
     notice_s = sa.Column(sa.Integer, nullable=False, default=0)
@@ -321,8 +320,7 @@ class HostPower(Base):
     # How long its last boot has taken.
     boot_s = sa.Column(DOUBLE)
     # How many boots beyond the first were begun to wake it.
-    boots = sa.Column(sa.Integer, nullable=False, default=0,
-                      server_default='0')
+    boots = sa.Column(sa.Integer, nullable=False, default=0)
 
 
 class PowerPromise(Base):

@@ -32,12 +32,15 @@ def get(database, since):
 
 
 @retries.retried
-def make(database, request, choose, now, lifetime_s):
+def make(database, request, choose, now, lifetime_s, is_on):
     """Promise hosts to a request, in place of what was promised to it.
+
+    But for hosts that are on, see core.energy.demand.kept().
 
     :param request: what tells it from others
     :param choose: given the Promises to others, returns those to this one
     :param lifetime_s: older ones are forgotten
+    :param is_on: returns whether a host is
     :returns: what choose() did
     """
     since = now - datetime.timedelta(seconds=lifetime_s)
@@ -45,13 +48,14 @@ def make(database, request, choose, now, lifetime_s):
     with database.writer() as session:
         session.execute(sa.update(models.Lock).where(
             models.Lock.name == _LOCK).values(name=_LOCK))
+        promised = _read(session, since)
         session.execute(sa.delete(table).where(
             (table.promised_at < since) | (table.request == request)))
-        found = choose(_read(session, since))
+        found = choose(promised)
         session.add_all(
             table(request=item.request, host=item.host,
                   servers=item.servers, room=item.room, promised_at=now)
-            for item in found)
+            for item in (*found, *demand.kept(request, promised, is_on)))
     return found
 
 

@@ -18,11 +18,9 @@ over the table, however much of it goes.
 
 import collections
 import datetime
-import json
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model as backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import decisions
@@ -87,12 +85,7 @@ def find_reservations(database, before):
     Not of those whose servers the engine has still to clear away.
     """
     reservation, host = models.Reservation, models.ReservationHost
-    query = (sa.select(reservation)
-             .where(reservation.status.not_in(reservation_rows.OPEN))
-             .where(reservation.updated_at < before)
-             .where((reservation.status != reservation_rows.ENDED)
-                    | reservation.released_at.is_not(None))
-             .order_by(reservation.uuid).limit(BATCH))
+    query = _of_reservations(sa.select(reservation), before)
     for rows in _pages(database, query, reservation.uuid):
         hosts = collections.defaultdict(list)
         with database.reader() as session:
@@ -102,6 +95,22 @@ def find_reservations(database, before):
                     .order_by(host.host)).scalars():
                 hosts[item.reservation_uuid].append(_values(item))
         yield [{**_values(row), 'hosts': hosts[row.uuid]} for row in rows]
+
+
+def _of_reservations(query, before):
+    """The first batch of a query of these."""
+    reservation = models.Reservation
+    return (query.where(reservation.status.not_in(reservation_rows.OPEN))
+            .where(reservation.updated_at < before)
+            .where((reservation.status != reservation_rows.ENDED)
+                   | reservation.released_at.is_not(None))
+            .order_by(reservation.uuid).limit(BATCH))
+
+
+def delete_old_reservations(database, before):
+    """Delete what find_reservations() finds; how many they were."""
+    return _delete_old(database, delete_reservations, _of_reservations(
+        sa.select(models.Reservation.uuid), before))
 
 
 def delete_reservations(database, uuids):
@@ -116,14 +125,10 @@ def delete_reservations(database, uuids):
 def find_requests(database, before):
     """Lists of rows, as dicts, of requests that were closed before then.
 
-    Not of those for which the engine has still to clear up, and without what
-    is secret in their bodies.
+    Not of those for which the engine has still to clear up.
     """
     request = backlog_models.BacklogRequest
-    query = (sa.select(request)
-             .where(request.state.in_(backlog.CLOSED), request.trust_id == '')
-             .where(request.updated_at < before)
-             .order_by(request.uuid).limit(BATCH))
+    query = _of_requests(sa.select(request), before)
     for rows in _pages(database, query, request.uuid):
         parts = {}
         with database.reader() as session:
@@ -133,10 +138,23 @@ def find_requests(database, before):
                         table.request_uuid.in_([row.uuid for row in rows]))
                         .order_by(*sa.inspect(table).primary_key)).scalars():
                     parts[name][item.request_uuid].append(_values(item))
-        yield [{**_values(row), 'body': json.dumps(
-                    bodies.without_secrets(json.loads(row.body))),
+        yield [{**_values(row),
                 **{name: found[row.uuid] for name, found in parts.items()}}
                for row in rows]
+
+
+def _of_requests(query, before):
+    """The first batch of a query of these."""
+    request = backlog_models.BacklogRequest
+    return (query.where(request.state.in_(backlog.CLOSED))
+            .where(request.trust_id == '', request.updated_at < before)
+            .order_by(request.uuid).limit(BATCH))
+
+
+def delete_old_requests(database, before):
+    """Delete what find_requests() finds; how many they were."""
+    return _delete_old(database, delete_requests, _of_requests(
+        sa.select(backlog_models.BacklogRequest.uuid), before))
 
 
 def delete_requests(database, uuids):
@@ -148,6 +166,17 @@ def delete_requests(database, uuids):
         request = backlog_models.BacklogRequest
         return session.execute(sa.delete(request).where(
             request.uuid.in_(uuids))).rowcount
+
+
+def _delete_old(database, delete, query):
+    """Delete in batches, without reading more than ids."""
+    count = 0
+    while True:
+        with database.reader() as session:
+            uuids = session.execute(query).scalars().all()
+        if not uuids:
+            return count
+        count += delete(database, uuids)
 
 
 def _pages(database, query, key):

@@ -21,29 +21,68 @@ import alembic.script
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
 
-def sync(database, revision='head'):
-    """Make or upgrade the tables."""
+class WrongTables(Exception):
+    """The tables are not those of this version; says what helps."""
+
+
+def sync(database):
+    """Make or upgrade the tables.
+
+    :raises WrongTables: if there is no way from those that are there
+    """
+    found = get_revision(database)
+    if found is not None and not _is_known(found):
+        raise WrongTables(_describe(found))
     config = _config()
-    with _engine(database).begin() as connection:
+    with database.engine.begin() as connection:
         config.attributes['connection'] = connection
-        alembic.command.upgrade(config, revision)
+        alembic.command.upgrade(config, 'head')
+
+
+def check(database):
+    """Fail where sync() has something to do.
+
+    :raises WrongTables: if the tables are not those of this version
+    """
+    found = get_revision(database)
+    if found != latest_revision():
+        raise WrongTables(_describe(found))
 
 
 def get_revision(database):
     """The revision of the tables, None if there are none."""
-    with _engine(database).connect() as connection:
+    if not database.is_there:
+        return None
+    with database.engine.connect() as connection:
         context = alembic.migration.MigrationContext.configure(connection)
         return context.get_current_revision()
 
 
 def latest_revision():
     """The revision of this version's tables."""
-    script = alembic.script.ScriptDirectory.from_config(_config())
-    return script.get_current_head()
+    return _scripts().get_current_head()
 
 
-def _engine(database):
-    return database.engine
+def _is_known(revision):
+    return any(item.revision == revision
+               for item in _scripts().walk_revisions())
+
+
+def _describe(revision):
+    where = 'The database of [preemption_database]connection'
+    if revision is None:
+        return f'{where} has no tables: run "nova-preempt-manage db sync".'
+    if _is_known(revision):
+        return (f'{where} is at revision {revision}, not at '
+                f'{latest_revision()}: run "nova-preempt-manage db sync".')
+    return (f'{where} is at revision {revision}, which this version does not '
+            'know: a later version made its tables, or one before the first '
+            'release, from which there is no upgrade (drop the tables and '
+            'run "nova-preempt-manage db sync").')
+
+
+def _scripts():
+    return alembic.script.ScriptDirectory.from_config(_config())
 
 
 def _config():

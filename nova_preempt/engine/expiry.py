@@ -15,10 +15,13 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import eligibility
 from nova_preempt.core import expiry as core
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import stopped
 
 LOG = logging.getLogger(__name__)
 
@@ -30,15 +33,16 @@ class Expiry:
 
     :param process: a nova_preempt.handover.process.Process
     :param servers: a nova_preempt.cloud.servers.ServerCache
-    :param nova: a NovaAPI
+    :param clients: a nova_preempt.cloud.clients.Clients
     :param ends: a nova_preempt.engine.evictions.Evictions
     """
 
-    def __init__(self, process, servers, nova, ends):
+    def __init__(self, process, servers, clients, ends):
         self._process = process
         self._servers = servers
-        self._nova = nova
+        self._clients = clients
         self._ends = ends
+        self._told = set()        # uuids of those that run without their space
 
     def end_old_servers(self):
         """Give notice to servers that have reached their maximum run time."""
@@ -66,26 +70,70 @@ class Expiry:
             LOG.debug('Server %s ends already.', server.uuid)
 
     def delete_stopped(self):
-        """Delete victims that were stopped long enough ago."""
+        """Delete victims that were stopped long enough ago.
+
+        Those that somebody has started are given back what they had.
+        """
         if self._process.pauses.why(pauses.PREEMPTION):
             return
         retention_s = self._process.options.stop_retention_s
-        for decision_uuid, victim in self._process.decisions.get_victims(
-                decisions.STOPPED):
-            stopped = timeutils.utcnow() - victim.ended_at
-            if core.is_kept(stopped.total_seconds(), retention_s):
+        victims = self._process.decisions.get_victims(decisions.STOPPED)
+        self._told &= {victim.server_uuid for _decision, victim in victims}
+        for decision_uuid, victim in victims:
+            since = timeutils.utcnow() - victim.ended_at
+            kept = core.is_kept(since.total_seconds(), retention_s)
+            if kept and not self._runs(victim.server_uuid):
                 continue
             try:
-                self._delete(decision_uuid, victim.server_uuid)
-            except nova_api.NovaError as exc:
+                self._look_after(decision_uuid, victim, kept)
+            except (nova_api.NovaError, placement_api.PlacementError,
+                    placement_api.Conflict) as exc:
                 LOG.warning('Server %(uuid)s, which was stopped to give way, '
-                            'cannot be deleted yet: %(exc)s',
+                            'cannot be deleted or given its space back yet: '
+                            '%(exc)s',
                             {'uuid': victim.server_uuid, 'exc': exc})
 
-    def _delete(self, decision_uuid, uuid):
-        if self._nova.get(uuid) is None:
-            self._process.decisions.update_victim(decision_uuid, uuid,
-                                                  decisions.GONE)
+    def _runs(self, uuid):
+        """Whether a server runs, as far as is known without asking Nova."""
+        server = self._servers.get(uuid)
+        return server is not None and server.vm_state in eligibility.RUNNING
+
+    def _look_after(self, decision_uuid, victim, kept):
+        nova, uuid = self._clients.nova, victim.server_uuid
+        server = nova.get(uuid)
+        found = core.of_stopped(server and server.seen, kept=kept)
+        if found is core.Stopped.GIVE_BACK:
+            self._give_back(decision_uuid, victim, server)
+        elif found is core.Stopped.DELETE:
+            if self._servers.get(uuid) is None:
+                return            # it is preemptible no more
+            LOG.info('Deleting server %s, which was stopped to give way.',
+                     uuid)
+            nova.force_delete(uuid)
+        elif found is not core.Stopped.NOTHING:
+            self._process.decisions.update_victim(
+                decision_uuid, uuid, decisions.GONE
+                if found is core.Stopped.GONE else decisions.SHELVED)
+
+    def _give_back(self, decision_uuid, victim, server):
+        nova, uuid = self._clients.nova, victim.server_uuid
+        try:
+            stopped.give_back(self._clients.placement, victim)
+        except placement_api.Conflict as exc:
+            if not exc.is_for_want_of_room:
+                raise
+            if uuid not in self._told:
+                self._told.add(uuid)
+                LOG.warning('Server %(uuid)s, which was stopped to give way, '
+                            'was started, and host %(host)s has no room for '
+                            'it: it runs without its allocation.',
+                            {'uuid': uuid, 'host': server.host})
             return
-        LOG.info('Deleting server %s, which was stopped to give way.', uuid)
-        self._nova.force_delete(uuid)
+        if server.locked_reason == stopped.LOCKED:
+            nova.unlock(uuid)
+        if victim.notice_s:
+            nova.clear_notice(uuid)
+        self._process.decisions.update_victim(
+            decision_uuid, uuid, decisions.KEPT, ended_at=timeutils.utcnow())
+        LOG.info('Server %s, which was stopped to give way, was started: it '
+                 'has its space back.', uuid)

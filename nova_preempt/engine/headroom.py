@@ -17,13 +17,14 @@ has its notice meanwhile.
 
 from oslo_log import log as logging
 
+from nova_preempt.core import wanted
 from nova_preempt.core.scheduling import ahead as core
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 
 LOG = logging.getLogger(__name__)
 
-HEADROOM = 'headroom'
+HEADROOM = wanted.HEADROOM
 
 
 class HeadroomKeeper:
@@ -47,7 +48,7 @@ class HeadroomKeeper:
             return
         # Before the groups: who has gone since may be in them.
         before = self._ends.ending()
-        for group in self._known.headroom.groups():
+        for group in self._known.headroom.look():
             self._keep(group, before)
 
     def _keep(self, group, before):

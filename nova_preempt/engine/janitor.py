@@ -16,6 +16,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
 from nova_preempt.handover import audit
@@ -42,6 +43,7 @@ class Janitor:
         self._ends = ends
         self._audit = audits
         self._suspects = set()
+        self._told = set()        # problems that cannot be put right
 
     def repair_decisions(self):
         """Roll back what dead schedulers and engines have left."""
@@ -54,18 +56,24 @@ class Janitor:
             if problem in self._suspects:
                 self._repair(problem)
         self._suspects = set(problems)
+        self._told &= self._suspects
 
     def _repair(self, problem):
         if problem.kind in (audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION):
             repaired = self._allocate(problem.uuid)
         elif problem.kind == audit.NO_SERVER:
             repaired = self._free(problem.uuid)
+        elif problem.kind == audit.ENDED_MIGRATION:
+            # Its server is gone: nobody can finish it or take it back.
+            self._clients.placement.delete_allocations(problem.uuid)
+            repaired = True
         else:
             repaired = False
         if repaired:
             LOG.warning('Put right: %s.', problem.text)
             metrics.REPAIRED.labels(problem.kind).inc()
-        else:
+        elif problem not in self._told:
+            self._told.add(problem)
             LOG.warning('Cannot put right: %s.', problem.text)
 
     def _allocate(self, uuid):
@@ -79,8 +87,8 @@ class Janitor:
         try:
             resources, node_uuid = audit.expected_allocation(
                 self._clients.get_cells(), server)
-        except exception.NotFound:
-            return False          # it is gone, or has moved
+        except (exception.NotFound, cell_calls.CellAway):
+            return False          # it is gone, has moved, or nobody knows
         placement = self._clients.placement
         state = placement.get_provider_state(node_uuid)
         if state is None or not resources.keys() <= state.inventories.keys():
@@ -95,7 +103,8 @@ class Janitor:
                 consumer.user_id or server.user_id)])
         except placement_api.Conflict as exc:
             # Where a generation has moved, the next audit sees it again.
-            if not exc.is_for_want_of_room or self._ends.why_kept(server):
+            if (not exc.is_for_want_of_room or self._was_started(uuid)
+                    or self._ends.why_not(server)):
                 return False
             try:
                 self._ends.begin(server, 'repair',
@@ -105,10 +114,18 @@ class Janitor:
                 return False
         return True
 
+    def _was_started(self, uuid):
+        """Whether an administrator has started it that we have stopped."""
+        return any(victim.server_uuid == uuid for _decision, victim
+                   in self._decisions.get_victims(decisions.STOPPED))
+
     def _free(self, uuid):
-        """Free what we have allocated, or taken; the rest is not ours."""
-        if not (self._decisions.get_decisions(server_uuid=uuid)
-                or self._decisions.get_decisions(victim_uuid=uuid)):
+        """Free what we have allocated, or taken; the rest is not ours.
+
+        The audit names no stand-ins of open decisions.
+        """
+        if not any(self._decisions.get_decisions(**{name: uuid}) for name in (
+                'server_uuid', 'victim_uuid', 'stand_in')):
             return False
         self._clients.placement.delete_allocations(uuid)
         return True

@@ -44,10 +44,14 @@ class Restorer:
     :param options: [preemption_engine] of the configuration
     :param returning: a nova_preempt.classes.returning.Returning, None where
         there are no classes
+    :param wanted: returns the uuids of servers that come back whatever their
+        flavors say
     """
 
     def __init__(self, decisions, clients, headroom, events, options,
-                 monotonic=time.monotonic, returning=None):
+                 monotonic=time.monotonic, returning=None,
+                 wanted=frozenset):
+        self._wanted = wanted
         self._returning = returning
         self._promised = set()    # uuids of those of a class
         self._decisions = decisions
@@ -62,11 +66,12 @@ class Restorer:
 
     def restore(self):
         """Look after those that come back; ask for the next ones."""
-        now = timeutils.utcnow()
+        now, wanted = timeutils.utcnow(), self._wanted()
         victims = {
             victim.server_uuid: (decision_uuid, victim)
             for decision_uuid, victim in self._decisions.get_victims(
-                decisions.SHELVED) if victim.restore}
+                decisions.SHELVED)
+            if victim.restore or victim.server_uuid in wanted}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
         self._held_since = {uuid: since for uuid, since
@@ -127,21 +132,26 @@ class Restorer:
             LOG.warning('Cannot tell whether server %(uuid)s comes back: '
                         '%(exc)s', {'uuid': victim.server_uuid, 'exc': exc})
             return None
-        seen = self._sight(victim.server_uuid, server)
+        seen = self._sight(victim, server)
         if seen is core.Sight.GONE:
             self._close(decision_uuid, victim, decisions.GONE)
         elif seen is core.Sight.BACK:
             self._is_back(decision_uuid, victim)
         return seen
 
-    def _sight(self, uuid, server):
-        shown = (None, None, None) if server is None else (
-            server.status, server.task_state, server.host)
-        if not core.is_held(*shown):
+    def _sight(self, victim, server):
+        if server is None:
+            return core.seen(None, None, None, 0)
+        uuid = victim.server_uuid
+        shown = server.status, server.task_state, server.host
+        held_s = 0
+        if core.is_held(*shown):
+            now = self._monotonic()
+            held_s = now - self._held_since.setdefault(uuid, now)
+        else:
             self._held_since.pop(uuid, None)
-            return core.seen(*shown, 0)
-        now = self._monotonic()
-        return core.seen(*shown, now - self._held_since.setdefault(uuid, now))
+        return core.seen(*shown, held_s, has_run=core.has_run_since(
+            server.launched_at, victim.launched_at, victim.ended_at))
 
     def _pause_s(self, victim, tries):
         """How long after a try the next one is."""

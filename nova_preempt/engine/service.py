@@ -203,8 +203,7 @@ class Engine:
               for more in (*(part.works for part in (power, backlog) if part),
                            works)
               for name, work in more))
-        old = expiry.Expiry(process, known.servers, clients.nova,
-                            self.evictions)
+        old = expiry.Expiry(process, known.servers, clients, self.evictions)
         cleaner = janitor.Janitor(
             handover, clients, known.servers, process.decisions,
             self.evictions,
@@ -214,7 +213,9 @@ class Engine:
                                          self.evictions)
         returns = restorer.Restorer(process.decisions, clients, known.headroom,
                                     handover.events, options,
-                                    returning=returning)
+                                    returning=returning,
+                                    wanted=backlog.coming_back if backlog
+                                    else frozenset)
         # Those with a pause of their own have it here, in seconds.
         self.rounds = rounds.Rounds((
             (cleaner.repair_decisions, process.options.recovery_interval_s),

@@ -21,13 +21,17 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.scheduler import utils
+from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
 from nova_preempt.core.nested import tree
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
+
+LOG = logging.getLogger(__name__)
 
 # Kinds of problems.
 OPEN_DECISION = 'open_decision'
@@ -81,9 +85,13 @@ class Audit:
         excused = {victim.server_uuid for decision in open_ones
                    for victim in decision.victims}
         stand_ins = {uuid for decision in open_ones
-                     for uuid in claim.stand_ins(decision).values()}
+                     for uuid in claim.all_stand_ins(decision)}
+        # What was stopped to give way needs nothing, until somebody starts it.
+        running = {server.uuid for server in self._view.servers()
+                   if server.vm_state in eligibility.RUNNING}
         excused |= {victim.server_uuid for _decision, victim
-                    in self._decisions.get_victims(decisions.STOPPED)}
+                    in self._decisions.get_victims(decisions.STOPPED)
+                    } - running
         states, parts = self._read()
         return sorted([*self._open_decisions(),
                        *self._without_allocation(states, excused),
@@ -141,8 +149,8 @@ class Audit:
                 continue
             try:
                 needs, _node, more = _needs(self._cells(), server)
-            except exception.NotFound:
-                continue          # it is gone, or has moved
+            except (exception.NotFound, cell_calls.CellAway):
+                continue          # it is gone, has moved, or nobody knows
             if is_nested:
                 needs = {**needs, **more}
                 has = everywhere[server.uuid]
@@ -158,10 +166,18 @@ class Audit:
         known, migrations = self._known(consumers)
         for uuid in sorted(consumers.keys() - known - migrations.keys()
                            - stand_ins):
+            # A decision may have been made, or closed, since the others were
+            # read.
+            of = self._decisions.get_decisions(stand_in=uuid)
+            if any(decision.status in decisions.OPEN for decision in of):
+                continue
             yield Problem(
                 NO_SERVER, uuid,
-                f'consumer {uuid} has allocations on {consumers[uuid]}; Nova '
-                'knows neither a server nor a migration of that uuid')
+                f'consumer {uuid} has allocations on {consumers[uuid]}; '
+                + (f'it held space for preemption {of[0].uuid}, which is '
+                   f'{of[0].status}' if of else
+                   'Nova knows neither a server nor a migration of that '
+                   'uuid'))
         # What has moved is a server where it went, and a migration where it
         # was: without the server nobody ends that.
         there, _ = self._known({item.instance_uuid
@@ -179,7 +195,8 @@ class Audit:
         for name, state in sorted(states.items()):
             for resource_class, amount in sorted(state.used.items()):
                 inventory = state.inventories.get(resource_class)
-                if inventory is None or amount > inventory.capacity:
+                if inventory is None or (
+                        amount > capacity.most_used(inventory)):
                     yield Problem(
                         OVER_CAPACITY, state.uuid,
                         f'{kind} {name} has {amount} of {resource_class} '
@@ -190,24 +207,34 @@ class Audit:
         """(those that are servers, {uuid: Migration} of the others)."""
         context = nova_context.get_admin_context()
         uuids = sorted(uuids)
-        known = set()
+        found, is_whole = self._of_cells(_servers, uuids)
+        known = set(found)
         migrations = {}
-        for cell in list(self._cells().values()):
-            with nova_context.target_cell(context, cell) as cell_context:
-                for start in range(0, len(uuids), _CHUNK):
-                    known |= {instance.uuid for instance
-                              in objects.InstanceList.get_by_filters(
-                                  cell_context,
-                                  {'uuid': uuids[start:start + _CHUNK],
-                                   'deleted': False, 'soft_deleted': True},
-                                  expected_attrs=[])}
-                if with_migrations:
-                    migrations |= _migrations(
-                        cell_context, set(uuids) - known)
+        if with_migrations:
+            found, as_well = self._of_cells(
+                _migrations, [uuid for uuid in uuids if uuid not in known])
+            is_whole = is_whole and as_well
+            migrations = {item.uuid: item for item in found}
         return known | {
             uuid for uuid in uuids if uuid not in known
-            and uuid not in migrations and _is_building(context, uuid)
+            and uuid not in migrations and (
+                # It may be of a cell that cannot be read.
+                not is_whole or _is_building(context, uuid))
         }, migrations
+
+    def _of_cells(self, read, uuids):
+        """(what is read in all cells, whether all could be read)."""
+        found, is_whole = [], True
+        for answer in cell_calls.gather(
+                self._cells().values(), read, uuids,
+                limit_s=cell_calls.LONG_S).values():
+            if isinstance(answer, Exception):
+                LOG.warning('Allocations without a server are not looked '
+                            'for: %s', answer)
+                is_whole = False
+            else:
+                found += answer
+        return found, is_whole
 
 
 def expected_allocation(cells, server):
@@ -223,22 +250,23 @@ def expected_allocation(cells, server):
 
 def _needs(cells, server):
     """The same, and {class: amount} of what hosts have in their parts."""
-    context = nova_context.get_admin_context()
-    with nova_context.target_cell(
-            context, cells[server.cell_uuid]) as cell_context:
-        instance = objects.Instance.get_by_uuid(
-            cell_context, server.uuid, expected_attrs=['flavor'])
-        # What is known of it may be from before it moved or began to.
-        if (instance.host, instance.node) != (server.host, server.node) or (
-                not eligibility.needs_space(instance.vm_state,
-                                            instance.task_state)):
-            raise exception.InstanceNotFound(instance_id=server.uuid)
-        node = objects.ComputeNode.get_by_host_and_nodename(
-            cell_context, server.host, server.node)
-        more = specs.resource_amounts(instance.flavor.extra_specs or {})
-        return (utils.resources_from_flavor(instance, instance.flavor),
-                node.uuid, {name: amount for name, amount in more.items()
-                            if name not in tree.COMMON})
+    return cell_calls.call(cells[server.cell_uuid], _read_needs, server)
+
+
+def _read_needs(context, server):
+    instance = objects.Instance.get_by_uuid(
+        context, server.uuid, expected_attrs=['flavor'])
+    # What is known of it may be from before it moved or began to.
+    if (instance.host, instance.node) != (server.host, server.node) or (
+            not eligibility.needs_space(instance.vm_state,
+                                        instance.task_state)):
+        raise exception.InstanceNotFound(instance_id=server.uuid)
+    node = objects.ComputeNode.get_by_host_and_nodename(
+        context, server.host, server.node)
+    more = specs.resource_amounts(instance.flavor.extra_specs or {})
+    return (utils.resources_from_flavor(instance, instance.flavor),
+            node.uuid, {name: amount for name, amount in more.items()
+                        if name not in tree.COMMON})
 
 
 def _totals(states):
@@ -273,12 +301,21 @@ def _sorted(resources):
                      for name, amount in sorted(resources.items()))
 
 
+def _servers(context, uuids):
+    """The uuids of the servers of a cell among these."""
+    return [instance.uuid for start in range(0, len(uuids), _CHUNK)
+            for instance in objects.InstanceList.get_by_filters(
+                context, {'uuid': uuids[start:start + _CHUNK],
+                          'deleted': False, 'soft_deleted': True},
+                expected_attrs=[])]
+
+
 def _migrations(context, uuids):
-    """{uuid: Migration} of those that are migrations of this cell."""
-    found = {}
+    """The Migrations of a cell among these uuids."""
+    found = []
     for uuid in uuids:
         try:
-            found[uuid] = objects.Migration.get_by_uuid(context, uuid)
+            found.append(objects.Migration.get_by_uuid(context, uuid))
         except exception.MigrationNotFound:
             continue
     return found

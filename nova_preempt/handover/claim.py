@@ -9,18 +9,53 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Taking the victims' space for a server, in one transaction of Placement.
+"""Moves the space of victims to a server, in two transactions of Placement.
 
-The intent is written to the database first. Whatever happens afterwards, and
-wherever the process dies, it says what to finish or to take back.
+1. Claims.claim() takes it from the victims and gives it to a stand-in: a
+   consumer of ours that Nova does not know. The intent is in the database
+   before.
+2. Claims.hand_over() moves it from the stand-in to the server once the victims
+   have ended.
+
+In between the server's own allocations are as they were. Nova frees those of a
+server that its user deletes, or whose move it takes back: the space that
+victims still use is not among them.
+
+Each stand-in exists once, for one decision, so whoever changes its allocations
+excludes everybody else: a hand-over that arrives late is refused once a
+roll-back has emptied the stand-in, and the other way round. Wherever a process
+dies, and whichever answer of Placement is lost, the allocations of the
+stand-in and of the server tell how far it has come.
 """
 
 import dataclasses
+import time
 import uuid as uuids
+
+from oslo_log import log as logging
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
+from nova_preempt.core import retrying
 from nova_preempt.db import decisions
+
+LOG = logging.getLogger(__name__)
+
+# The generation of a consumer after its first allocation.
+_FIRST_GENERATION = 1
+
+# For how long Placement is asked to move the space to a server: its victims
+# have ended, so a restart of Placement is worth waiting for.
+_HAND_OVER_S = 30.0
+_HAND_OVER_INTERVAL_S = 0.5
+
+
+class OutcomeUnknown(placement_api.PlacementError):
+    """Nobody knows whether Placement has made a claim, or will make it."""
+
+
+class ClaimLost(Exception):
+    """The space that was cleared for a server is not held for it any more."""
 
 
 class Claims:
@@ -32,25 +67,28 @@ class Claims:
     :param budgets: a nova_preempt.handover.budgets.Budgets
     """
 
-    def __init__(self, placement, decisions, owner, budgets):
+    def __init__(self, placement, decisions, owner, budgets,
+                 monotonic=time.monotonic, sleep=time.sleep):
         self._placement = placement
         self._decisions = decisions
         self._owner = owner
         self._budgets = budgets
+        self._monotonic = monotonic
+        self._sleep = sleep
         # Decisions that a thread of this process works on.
         self.active = set()
 
     def claim(self, plan, decision, allocations):
-        """Swap the allocations of the plan's victims for the server's.
+        """Move what the plan takes from its victims to a stand-in.
 
         :param plan: a nova_preempt.core.scheduling.plan.Plan
         :param decision: the db.Decision to write, victims without allocations
         :param allocations: {provider uuid: {'resources': {class: amount}}}
-            of the server, on the providers of the plan's host
+            that the server is to get, on the providers of the plan's host
         :returns: the db.Decision as it now stands in the database, CLAIMED
         :raises placement.Conflict: somebody was faster; nothing happened
-        :raises placement.PlacementError: nothing is known to have happened;
-            the intent stays for the recovery to look at
+        :raises OutcomeUnknown: take it back
+        :raises placement.PlacementError: nothing happened
         """
         consumers, victims = self._read_victims(plan, decision)
         target = self._read_target(decision)
@@ -59,17 +97,14 @@ class Claims:
             raise placement_api.Conflict(
                 f'server {decision.server_uuid} has allocations on provider '
                 f'{uuid} already')
-        # In an evacuation the server keeps its allocations on the failed
-        # host until the compute service there is back, as in Nova's claim.
-        target = placement_api.Consumer(
-            target.uuid,
-            _added(target.allocations, allocations),
-            target.generation, decision.project_id, decision.user_id)
         retained = plan.retained()
         changes = [_reduced(consumer, plan.host, retained[consumer.uuid])
                    for consumer in consumers]
         changes, holders = _replaced(changes, plan, decision.uuid)
-        changes.append(target)
+        stand_in = placement_api.Consumer(
+            _stand_in(decision.uuid, decision.server_uuid), allocations, None,
+            decision.project_id, decision.user_id)
+        changes.append(stand_in)
 
         decision = dataclasses.replace(
             decision, owner=self._owner.acquire(), victims=victims,
@@ -79,10 +114,11 @@ class Claims:
                         for slots in retained.values()),
                     'allocations': {uuid: dict(item['resources']) for
                                     uuid, item in allocations.items()},
+                    'stand_in': stand_in.uuid,
                     # Who holds the rest of victims that have none of it.
                     **({'stand_ins': holders} if holders else {}),
-                    # By which the recovery knows our claim again.
-                    'consumer_generation': (target.generation or 0) + 1})
+                    # By which it is known whether the server's have changed.
+                    'consumer_generation': target.generation})
         self.active.add(decision.uuid)
         try:
             # After the victims' space was read: another scheduler writes its
@@ -91,23 +127,121 @@ class Claims:
                 decision, **self._budgets.guard(victims))
         except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
             raise placement_api.Conflict(str(exc)) from exc
-        try:
-            self._placement.post_allocations(changes)
-        except placement_api.Conflict as exc:
-            self._decisions.update_decision(decision.uuid, decision.owner,
-                                            decisions.ABORTED, reason=str(exc))
-            raise
-        except placement_api.PlacementError as exc:
-            # It may still arrive: leave it to the recovery to look later.
-            self._decisions.update_decision(decision.uuid, decision.owner,
-                                            decisions.INTENT, new_owner='',
-                                            reason=str(exc))
-            raise
+        self._take(decision, changes)
         if not self._decisions.update_decision(
                 decision.uuid, decision.owner, decisions.CLAIMED,
                 from_status=decisions.INTENT):
             raise decisions.LostDecision(decision.uuid)
         return dataclasses.replace(decision, status=decisions.CLAIMED)
+
+    def _take(self, decision, changes):
+        """Make the first change, or find that it is made."""
+        try:
+            self._placement.post_allocations(changes)
+        except (placement_api.Conflict, placement_api.PlacementError) as exc:
+            # The answer may be lost. The client may have asked twice, too:
+            # then the second answer is a conflict with the first change.
+            try:
+                is_made = self._holds(decision)
+            except placement_api.PlacementError as error:
+                raise OutcomeUnknown(str(exc)) from error
+            if is_made:
+                return
+            if isinstance(exc, placement_api.Conflict):
+                self._decisions.update_decision(
+                    decision.uuid, decision.owner, decisions.ABORTED,
+                    reason=str(exc))
+                raise
+            raise OutcomeUnknown(str(exc)) from exc
+
+    def _holds(self, decision):
+        """Whether the stand-in for the server holds its space."""
+        return bool(self._placement.get_consumer(
+            stand_in(decision)).allocations)
+
+    def hand_over(self, decisions, left_s=lambda: _HAND_OVER_S):
+        """Move what stand-ins hold to the servers, all of it or nothing.
+
+        :param decisions: CLAIMED db.Decisions for servers, whose victims have
+            ended
+        :param left_s: returns for how long whoever asked still waits
+        :raises ClaimLost: somebody has changed the allocations of a stand-in
+            or of a server meanwhile
+        :raises PlacementError: nobody knows whether it is done
+        """
+        wait = retrying.Wait(self._monotonic(), _HAND_OVER_S,
+                             _HAND_OVER_INTERVAL_S)
+        while decisions:
+            try:
+                self._placement.post_allocations([
+                    change for decision in decisions
+                    for change in self._moved(decision)])
+                return
+            except (placement_api.Conflict,
+                    placement_api.PlacementError) as exc:
+                failure = exc
+            # The answer may be lost, or a provider may just be busy.
+            try:
+                if self._is_handed_over(decisions):
+                    return
+            except placement_api.PlacementError as exc:
+                failure = exc
+            pause_s = wait.pause_s(self._monotonic(), left_s())
+            if isinstance(failure, placement_api.Conflict) and (
+                    failure.is_for_want_of_room or not pause_s):
+                raise ClaimLost(str(failure)) from failure
+            if not pause_s:
+                raise failure
+            LOG.info('Trying again to give servers their space: %s', failure)
+            self._sleep(pause_s)
+
+    def _moved(self, decision):
+        """The Consumers after the hand-over of a decision."""
+        target = self._unchanged(decision, self._read_target(decision))
+        who = decision.project_id, decision.user_id
+        # In an evacuation the server keeps its allocations on the failed
+        # host until the compute service there is back, as in Nova's claim.
+        return [
+            placement_api.Consumer(stand_in(decision), {}, _FIRST_GENERATION,
+                                   *who),
+            placement_api.Consumer(
+                target.uuid,
+                _added(target.allocations, decision.record['allocations']),
+                target.generation, *who)]
+
+    def _is_handed_over(self, decisions):
+        """Whether it is done; else it can be tried again.
+
+        :raises ClaimLost: it cannot
+        """
+        # Each is looked at: one that has lost its space ends the waiting.
+        have = [self._has_space(decision) for decision in decisions]
+        return all(have)
+
+    def _has_space(self, decision):
+        # In this order: the space moves from the one to the other.
+        is_held = self._holds(decision)
+        server = self._placement.get_consumer(decision.server_uuid)
+        if is_held:
+            self._unchanged(decision, server)
+            return False
+        if not decision.record['allocations'].keys() <= (
+                server.allocations.keys()):
+            raise ClaimLost(
+                f'consumer {stand_in(decision)}, which held the space for '
+                f'server {decision.server_uuid}, has none any more')
+        return True
+
+    @staticmethod
+    def _unchanged(decision, target):
+        """The same Consumer of a server.
+
+        :raises ClaimLost: somebody has changed what it has since the claim
+        """
+        if target.generation != decision.record['consumer_generation']:
+            raise ClaimLost(f'the allocations of server {target.uuid} have '
+                            'changed while its victims ended')
+        return target
 
     def _read_target(self, decision):
         """The Consumer of the server that the host is taken for."""
@@ -139,12 +273,14 @@ class Claims:
 
 
 def _added(allocations, more):
-    """Both together: on a provider that hosts share there may be some."""
+    """Both together: on a provider that hosts share there may be some.
+
+    :param more: {provider uuid: {class: amount}}
+    """
     return allocations | {
         uuid: {'resources': capacity.total((
-            allocations.get(uuid, {}).get('resources', {}),
-            item['resources']))}
-        for uuid, item in more.items()}
+            allocations.get(uuid, {}).get('resources', {}), resources))}
+        for uuid, resources in more.items()}
 
 
 def _reduced(consumer, host, retained):
@@ -162,9 +298,8 @@ def _replaced(consumers, plan, decision_uuid):
     """([Consumer], {uuid of a victim: that of who holds what it retains}).
 
     For the victims that must have nothing on the host, see Plan.displaced().
-    The stand-in is a consumer that Nova does not know, so that no service of
-    Nova touches it, as the other half of a migration's allocations. It lives
-    until its victim has ended, or has got its allocations back.
+    Such a stand-in lives until its victim has ended, or has got its
+    allocations back.
     """
     displaced = plan.displaced()
     own = {provider.uuid for provider in plan.host.providers}
@@ -175,8 +310,8 @@ def _replaced(consumers, plan, decision_uuid):
         if consumer.uuid not in displaced or not held:
             found.append(consumer)
             continue
-        stand_in = holders[consumer.uuid] = str(uuids.uuid5(
-            uuids.NAMESPACE_OID, f'{decision_uuid} {consumer.uuid}'))
+        stand_in = holders[consumer.uuid] = _stand_in(decision_uuid,
+                                                      consumer.uuid)
         found.append(consumer.with_allocations(
             {uuid: item for uuid, item in consumer.allocations.items()
              if uuid not in own}))
@@ -185,6 +320,46 @@ def _replaced(consumers, plan, decision_uuid):
     return found, holders
 
 
+def _stand_in(decision_uuid, uuid):
+    return str(uuids.uuid5(uuids.NAMESPACE_OID, f'{decision_uuid} {uuid}'))
+
+
+def stand_in(decision):
+    """The uuid of who holds the space for the server of a decision.
+
+    None where there is no server.
+    """
+    return decision.record.get('stand_in')
+
+
 def stand_ins(decision):
     """{uuid of a victim: that of who holds what it retains, if not it}."""
     return decision.record.get('stand_ins', {})
+
+
+def all_stand_ins(decision):
+    """The uuids of all of them, that for the server first."""
+    return [*filter(None, [stand_in(decision)]),
+            *stand_ins(decision).values()]
+
+
+def claimants(database):
+    """{uuid of a stand-in: that of the server that it holds space for}.
+
+    :param database: a nova_preempt.db.Decisions
+    """
+    return {stand_in(decision): decision.server_uuid for decision
+            in database.get_decisions(statuses=decisions.OPEN)
+            if stand_in(decision)}
+
+
+def on_behalf(provider, claimants):
+    """The same core Provider, with servers instead of their stand-ins.
+
+    :param claimants: see claimants()
+    """
+    if provider.allocations.keys().isdisjoint(claimants):
+        return provider
+    return dataclasses.replace(provider, allocations={
+        claimants.get(uuid, uuid): resources
+        for uuid, resources in provider.allocations.items()})

@@ -19,6 +19,7 @@ from nova import exception
 import stevedore
 
 from nova_preempt.conf import classes as conf_classes
+from nova_preempt.core import actions
 
 GROUP = 'nova_preempt.classes'
 NAME = 'qos'
@@ -33,6 +34,8 @@ def load(conf):
     """
     if not conf[conf_classes.GROUP].enabled:
         return None
+    if why := actions.why_no_classes(conf.preemption.actions):
+        raise exception.InvalidConfiguration(why)
     try:
         return stevedore.DriverManager(
             GROUP, NAME, on_load_failure_callback=_cannot_load,

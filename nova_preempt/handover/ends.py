@@ -14,19 +14,27 @@
 import dataclasses
 
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core import terms
 from nova_preempt.db import decisions
+from nova_preempt.handover import eviction_policy
 
 
 @dataclasses.dataclass
 class End:
-    """The end of one victim."""
+    """The end of one victim.
+
+    :ivar seen: the ending.Seen that the next step goes by, None if it is gone
+    :ivar looked_at: when it was asked for
+    """
 
     decision: decisions.Decision
     victim: decisions.Victim
     terms: ending.Terms
     progress: ending.Progress
+    seen: ending.Seen | None = None
+    looked_at: float = 0.0
 
     @property
     def uuid(self):
@@ -37,8 +45,22 @@ class End:
         """The action where it is not migrated."""
         return self.terms.action
 
+    @property
+    def is_gone(self):
+        return ending.is_gone(self.seen, self.terms)
+
     def note(self, **values):
         self.progress = dataclasses.replace(self.progress, **values)
+
+    def note_seen(self, now):
+        """Remember since when it is as it was just seen."""
+        self._note_since('gone_at', self.is_gone, now)
+        self._note_since('offloaded_at', self.seen is not None
+                         and ending.is_held(self.seen), now)
+
+    def _note_since(self, name, is_so, now):
+        if is_so != (getattr(self.progress, name) is not None):
+            self.note(**{name: now if is_so else None})
 
 
 def begin(decision, victim, options, now):
@@ -58,5 +80,9 @@ def begin(decision, victim, options, now):
             migrate=not for_good and terms.is_migrated_first(
                 victim.action, options.actions),
             for_good=for_good, timeout_s=options.termination_timeout_s,
-            migrate_timeout_s=options.migrate_timeout_s),
+            migrate_timeout_s=options.migrate_timeout_s,
+            # No lock of its owner lengthens a maximum run time.
+            rules=eligibility.Rules() if for_good
+            else eviction_policy.get_rules(options),
+            pinned=decision.record.get('pinned', True)),
         ending.Progress(now + victim.notice_s))

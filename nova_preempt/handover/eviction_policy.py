@@ -96,7 +96,8 @@ def why_stays(server, options):
     if get_rules(options).counts(server.locked_by):
         return 'it is locked'
     return core_actions.why_stays(
-        server, get_action(server, options.actions), server.vm_state)
+        server, get_action(server, options.actions), server.vm_state
+    ) or eligibility.why_not_by(server, vacating_action(server, options))
 
 
 def why_not_allowed(options, get_operation):

@@ -22,6 +22,7 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
+from nova_preempt.handover import stopped
 
 # How often a step is taken before it is left: Nova may be at work.
 _TRIES = 3
@@ -94,21 +95,14 @@ class HandBack:
         if self._nova.get(uuid) is None:
             self._decisions.update_victim(decision_uuid, uuid, decisions.GONE)
             return
-        consumer = self._placement.get_consumer(uuid)
-        # What has allocations elsewhere was moved since, and has its space.
-        if consumer.allocations.keys() <= victim.allocations.keys():
-            try:
-                self._placement.post_allocations([placement_api.Consumer(
-                    uuid, victim.allocations, consumer.generation,
-                    victim.consumer_project_id or victim.project_id,
-                    victim.consumer_user_id or victim.user_id)])
-            except placement_api.Conflict as exc:
-                if not exc.is_for_want_of_room:
-                    raise
-                raise Left(
-                    'its host has no room for it any more; make room, or '
-                    'migrate it with "openstack server migrate", and try '
-                    'again') from None
+        try:
+            stopped.give_back(self._placement, victim)
+        except placement_api.Conflict as exc:
+            if not exc.is_for_want_of_room:
+                raise
+            raise Left(
+                'its host has no room for it any more; make room, or migrate '
+                'it with "openstack server migrate", and try again') from None
         self._nova.unlock(uuid)
         if self._start:
             self._nova.start(uuid)

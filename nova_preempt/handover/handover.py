@@ -19,7 +19,10 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt import pauses
 from nova_preempt.cloud import instance_poller
+from nova_preempt.core import wanted
+from nova_preempt.db import backlog_rows
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.db import reservations
 from nova_preempt.handover import claim
 from nova_preempt.handover import notifications
 from nova_preempt.handover import outcomes
@@ -31,22 +34,22 @@ LOG = logging.getLogger(__name__)
 
 # How long a victim that did not end is left alone afterwards.
 STUCK_S = 600
-
-NOT_WANTED = 'the server was deleted while its victims had their notice'
+# The same of one that must not end: what is known of servers shows why soon.
+KEPT_S = 60
 
 
 class NotWanted(Exception):
     """The servers that the space is for were deleted meanwhile."""
 
     def __init__(self):
-        super().__init__(NOT_WANTED)
+        super().__init__(wanted.SERVER_GONE)
 
 
 class VictimsStuck(Exception):
-    """Victims that did not end in time."""
+    """Victims that did not end in time, or must not end any more."""
 
-    def __init__(self, uuids):
-        super().__init__('preemptible servers did not end in time: '
+    def __init__(self, uuids, why='did not end in time'):
+        super().__init__(f'preemptible servers {why}: '
                          + ', '.join(sorted(uuids)))
 
 
@@ -58,10 +61,21 @@ class Handover:
     :param process: a nova_preempt.handover.process.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param budgets: a nova_preempt.handover.budgets.Budgets
+    :param headroom: a nova_preempt.headroom.Headroom
     """
 
-    def __init__(self, conf, host, process, clients, budgets):
+    def __init__(self, conf, host, process, clients, budgets, headroom):
         options = process.options
+
+        def clock():
+            return process.clock().replace(tzinfo=None)
+
+        def find_unwanted(uuids):
+            found = request_poller.find_unwanted(uuids)
+            if conf.backlog.enabled:
+                found |= backlog_rows.given_up(process.db, uuids)
+            return found
+
         self._process = process
         self.events = notifications.Notifications(conf, host)
         self.claims = claim.Claims(clients.placement, process.decisions,
@@ -71,11 +85,15 @@ class Handover:
             process.owner, options, self.claims.active)
         self.terminator = terminator.Terminator(
             clients, instance_poller.InstancePoller(options.poll_interval_s),
-            request_poller.RequestPoller(options.poll_interval_s),
+            request_poller.RequestPoller(
+                options.poll_interval_s, find_unwanted,
+                headroom=headroom, clock=clock,
+                are_hosts_emptied=lambda: conf.reservation.enabled,
+                reservations=reservations.Reservations(process.db, clock)),
             process.decisions, process.owner, options, self.events,
             halt=self._halt)
         self.outcomes = outcomes.Outcomes(process.db, clients)
-        self._stuck = {}          # server uuid: monotonic time
+        self._stuck = {}          # server uuid: until when
 
     def _halt(self, operation):
         self._process.pauses.check(pauses.of_operation(operation))
@@ -83,8 +101,8 @@ class Handover:
     def stuck(self):
         """The uuids of victims that lately did not end."""
         now = time.monotonic()
-        self._stuck = {uuid: since for uuid, since in self._stuck.items()
-                       if now - since < STUCK_S}
+        self._stuck = {uuid: until for uuid, until in self._stuck.items()
+                       if now < until}
         return set(self._stuck)
 
     def finish(self, decisions, limit=None):
@@ -98,30 +116,49 @@ class Handover:
         :raises VictimsStuck: some did not end; everything is taken back, as
             far as victims still live
         :raises LostDecision: another scheduler took this for dead
+        :raises ClaimLost: somebody has freed or given away the space
+        :raises PlacementError: the space cannot be given to the servers
         """
         with metrics.PHASES.labels('end').time():
             ended = self.terminator.end(decisions, limit and limit.check)
-        return self.settle(decisions, ended)
+        return self.settle(decisions, ended, limit)
 
-    def settle(self, decisions, ended):
-        """Close these claims, whose victims have ended.
+    def settle(self, decisions, ended, limit=None):
+        """Give these claims to their servers, and close them.
 
-        :param ended: what became of them, a
+        :param ended: what became of their victims, a
             nova_preempt.handover.terminator.Ended
         :returns, raises: see finish()
         """
         if ended.stuck:
             self._note_stuck(decisions, ended.stuck)
             raise VictimsStuck(ended.stuck)
+        if ended.refusals:
+            self._leave_alone(ended.refusals, KEPT_S)
+            raise VictimsStuck(
+                [f'{uuid} ({why})' for uuid, why in ended.refusals.items()],
+                'must not end')
         for decision in decisions:
             if decision.uuid in ended.unwanted:
-                self.recovery.roll_back(decision.uuid, NOT_WANTED)
-            elif not self._close(decision):
+                self.recovery.roll_back(decision.uuid,
+                                        ended.unwanted[decision.uuid])
+        wanted = [decision for decision in decisions
+                  if decision.uuid not in ended.unwanted]
+        placed = [decision for decision in wanted if decision.server_uuid]
+        if placed and limit:
+            limit.check('give the server its space')
+        self.claims.hand_over(placed, *([limit.left_s] if limit else []))
+        for decision in wanted:
+            if not self._close(decision):
                 raise db_decisions.LostDecision(decision.uuid)
         return len(ended.unwanted)
 
+    def _leave_alone(self, uuids, for_s):
+        until = time.monotonic() + for_s
+        self._stuck.update(dict.fromkeys(uuids, until))
+
     def _note_stuck(self, decisions, stuck):
-        self._stuck.update(dict.fromkeys(stuck, time.monotonic()))
+        self._leave_alone(stuck, STUCK_S)
         LOG.error('Preemptible servers %(servers)s did not end within '
                   '%(time)s s; looking for other victims.',
                   {'servers': ', '.join(sorted(stuck)),
@@ -136,9 +173,14 @@ class Handover:
         """Tries for as long as nobody else may do it: its victims are gone."""
         while True:
             try:
-                return self._process.decisions.update_decision(
+                db = self._process.decisions
+                # That it was closed may not have been told the first time;
+                # nobody else closes it so.
+                return db.update_decision(
                     decision.uuid, decision.owner, db_decisions.DONE,
-                    new_owner='')
+                    new_owner='') or (
+                        db.get_decision(decision.uuid).status
+                        == db_decisions.DONE)
             except db_exc.DBError:
                 if not self._process.owner.keeps([decision]):
                     raise

@@ -11,13 +11,11 @@
 # under the License.
 """What is known of the cloud and kept fresh in the background."""
 
-from nova import exception
-
 from nova_preempt import headroom
+from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import providers
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import trees
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import hints
@@ -41,14 +39,15 @@ class Knowledge:
         self._db = process.db
         self.providers = providers.ProviderCache(clients.placement)
         self.trees = trees.TreeCache(clients.placement, self.providers)
-        self.headroom = _make_headroom(process.options, clients.placement,
-                                       self.providers, self.trees)
+        self.headroom = headroom.Headroom(
+            process.options, clients.placement, self.providers,
+            trees=self.trees)
         self.promised = promised
-        if promised:
-            _check_actions(process.options.actions)
         self.servers = servers.ServerCache(
             clients.get_cells, self._hinted, self.providers.left,
-            class_of=promised.class_of if promised else None)
+            class_of=promised.class_of if promised else None,
+            has_one_time=one_time_devices.OneTimeDevices(
+                clients.placement).has)
         self.budgets = budgets.Budgets(process.options, process.decisions,
                                        self.servers)
         self._policies = policies.Policies(
@@ -78,17 +77,3 @@ class Knowledge:
             self.providers.refresh(None)
         elif nodes:
             self.providers.refresh(nodes)
-
-
-def _check_actions(actions):
-    if why := core_actions.why_no_classes(actions):
-        raise exception.InvalidConfiguration(why)
-
-
-def _make_headroom(options, placement, provider_cache, tree_cache):
-    try:
-        return headroom.Headroom(options, placement, provider_cache,
-                                 trees=tree_cache)
-    except ValueError as exc:
-        raise exception.InvalidConfiguration(
-            f'[preemption]headroom: {exc}') from exc

@@ -17,7 +17,33 @@ preemption is taken back, would be its own until it is deleted, beside what it
 claims when it returns.
 """
 
+from oslo_log import log as logging
+
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import taken_back
+
+LOG = logging.getLogger(__name__)
+
+
+def holds(placement, end):
+    """Whether a victim that has left has anything on its host still.
+
+    :param end: a nova_preempt.handover.ends.End
+    :raises PlacementError: nobody knows
+    """
+    seen = end.seen
+    try:
+        allocations = placement.get_consumer(end.uuid).allocations
+    except placement_api.PlacementError as exc:
+        if not end.is_gone:
+            raise
+        # It does not live any more; that is what the others wait for.
+        LOG.warning('Cannot see whether victim %(uuid)s has freed its '
+                    'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
+        return False
+    if end.is_gone or taken_back.is_at_rest(seen):
+        return bool(allocations)
+    return end.decision.provider_uuid in allocations
 
 
 def free(placement, victim, look):

@@ -18,12 +18,12 @@ record of a preemption says what became of it, and a metric counts it.
 
 import collections
 
-from nova import context as nova_context
 from nova import objects
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
@@ -166,10 +166,9 @@ def read_servers(cell, uuids):
 
     Those that were deleted, too.
     """
-    context = nova_context.get_admin_context(read_deleted='yes')
-    with nova_context.target_cell(context, cell) as cell_context:
-        instances = objects.InstanceList.get_by_filters(
-            cell_context, {'uuid': uuids}, expected_attrs=['flavor'])
+    instances = cell_calls.call(
+        cell, objects.InstanceList.get_by_filters, {'uuid': uuids},
+        expected_attrs=['flavor'], read_deleted='yes')
     return {instance.uuid: outcome.Server(
         instance.vm_state, instance.task_state, instance.host,
         bool(instance.deleted), instance.launched_at is not None,

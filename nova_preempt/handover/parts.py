@@ -47,8 +47,10 @@ class Parts:
         self.known = knowledge.Knowledge(
             self.process, self.clients, notice_limit_s,
             self.qos and self.qos.promised(self.process.db, clock))
+        self.clients.nova.is_away = self.known.servers.is_away
         self.handover = handover.Handover(
-            conf, host, self.process, self.clients, self.known.budgets)
+            conf, host, self.process, self.clients, self.known.budgets,
+            self.known.headroom)
 
 
 def utcnow():

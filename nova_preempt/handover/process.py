@@ -47,16 +47,15 @@ class Process:
 
     def _sync_database(self, conf):
         """Make the tables of a SQLite file; check those of a server."""
-        if self.db.is_sqlite:
-            with lockutils.external_lock('nova-preempt-db',
-                                         lock_path=conf.state_path):
-                schema.sync(self.db)
-        elif schema.get_revision(self.db) != schema.latest_revision():
-            raise exception.InvalidConfiguration(
-                'The database of [preemption_database]connection is at '
-                f'revision {schema.get_revision(self.db)}, not at '
-                f'{schema.latest_revision()}; run "nova-preempt-manage db '
-                'sync".')
+        try:
+            if self.db.is_sqlite:
+                with lockutils.external_lock('nova-preempt-db',
+                                             lock_path=conf.state_path):
+                    schema.sync(self.db)
+            else:
+                schema.check(self.db)
+        except schema.WrongTables as exc:
+            raise exception.InvalidConfiguration(str(exc)) from None
 
     def start(self):
         """Tell others that it is alive, from now on."""

@@ -44,8 +44,8 @@ class Records:
         """The db.Decision to end the plan's victims for a server.
 
         Its record is JSON: {operation, asked_by, flavor, resources, consider,
-        cost, missing, devices, surplus, optimal, steps, considered: [{host,
-        node, victims, cost_us}], runner_up, why}.
+        cost, missing, devices, pinned, surplus, optimal, steps, considered:
+        [{host, node, victims, cost_us}], runner_up, why}.
         """
         told_us = cycle.decision.told_us
         costs = {victim.uuid: told_us(victim.cost)
@@ -113,6 +113,7 @@ class Records:
             **self._basics(cycle),
             'missing': capacity.by_class(plan.missing),
             'devices': plan.devices(),
+            'pinned': any(server.pinned for server in plan.victims),
             'optimal': plan.victim_set.optimal,
             'steps': plan.victim_set.steps,
             'considered': considered[:MAX_CONSIDERED],

@@ -28,7 +28,6 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
-from nova_preempt.core import eligibility
 from nova_preempt.core import liveness
 from nova_preempt.core import taken_back
 from nova_preempt.db import decisions
@@ -152,11 +151,11 @@ class Recovery:
         forced = {}
         for _ in range(_TRIES):
             there = self._there(decision)
-            changes = [*self._release(decision), *self._restored(there),
-                       *self._relieved(decision)]
+            changes = [*self._released(decision), *self._restored(there)]
+            writes = changes or self._fence(decision)
             try:
-                if changes:
-                    self._placement.post_allocations(changes)
+                if writes:
+                    self._placement.post_allocations(writes)
                 break
             except placement_api.Conflict as exc:
                 conflict = exc
@@ -232,17 +231,44 @@ class Recovery:
                      'need not.', uuid)
             self._nova.start(uuid)
 
-    def _release(self, decision):
-        """What takes the space back from the server."""
-        if not decision.server_uuid:
-            return []
+    def _fence(self, decision):
+        """What refuses a claim that is on its way and may still arrive.
+
+        It carries the generations of its victims: one of them is written
+        anew as it is. Nobody needs that of victims without allocations, nor
+        where the claim was seen.
+        """
+        for victim in decision.victims if claim.stand_in(decision) else ():
+            consumer = self._placement.get_consumer(victim.server_uuid)
+            if consumer.allocations:
+                return [consumer]
+        return []
+
+    def _released(self, decision):
+        """What takes the space back from stand-ins, or from the server.
+
+        The server has it only after all victims have left. Stand-ins are read
+        first: whoever moves their space to the server meanwhile is seen, or
+        changes what is written here.
+        """
+        uuids = claim.all_stand_ins(decision)
+        consumers = [self._placement.get_consumer(uuid) for uuid in uuids]
+        emptied = [consumer.with_allocations({}) for consumer in consumers
+                   if consumer.allocations]
+        if not uuids or uuids[0] != claim.stand_in(decision) or (
+                consumers[0].allocations) or not taken_back.have_left(
+                    victim.status for victim in decision.victims):
+            return emptied
+        return [*emptied, *self._released_by_server(decision)]
+
+    def _released_by_server(self, decision):
         target = self._placement.get_consumer(decision.server_uuid)
         # Where nothing was claimed, or it is given back already, it has none
         # of the host. What it has of providers that hosts share is its own.
         if decision.provider_uuid not in target.allocations or (
                 self._is_used(decision, target)):
             return []
-        given = _given(decision, target)
+        given = decision.record['allocations']
         left = {}
         for uuid, item in target.allocations.items():
             resources = {name: amount for name, amount in capacity.less(
@@ -269,25 +295,22 @@ class Recovery:
                     victim.consumer_user_id or victim.user_id))
         return restored
 
-    def _relieved(self, decision):
-        """What takes from stand-ins what they hold for victims."""
-        consumers = [self._placement.get_consumer(uuid) for uuid in
-                     claim.stand_ins(decision).values()]
-        return [consumer.with_allocations({}) for consumer in consumers
-                if consumer.allocations]
-
     def _is_used(self, decision, target):
         """Whether the server has come to that host in another way since.
 
-        As long as nobody has changed its allocations since our claim, it has
-        not; that it is there says nothing where it was there before.
+        In a resize that it is there says nothing: it may have been there
+        before. But then nobody has changed its allocations since we moved the
+        space to it.
         """
+        # Retries that were aborted or taken back hold nothing.
         later = self._decisions.get_decisions(
             server_uuid=decision.server_uuid,
-            provider_uuid=decision.provider_uuid)
+            provider_uuid=decision.provider_uuid,
+            statuses=(*decisions.OPEN, decisions.DONE))
         if later[-1].uuid != decision.uuid:
             return True
-        if target.generation == decision.record.get('consumer_generation', -1):
+        if decision.operation == 'resize' and target.generation == 1 + (
+                decision.record['consumer_generation'] or 0):
             return False
         server = self._nova.get(decision.server_uuid)
         return (server is not None and server.host == decision.host
@@ -300,7 +323,7 @@ class Recovery:
         :raises NovaError, Conflict: not yet; it can be done again
         """
         forced = {}
-        release = [*self._release(decision), *self._relieved(decision)]
+        release = self._released(decision)
         if release:
             self._placement.post_allocations(release)
         failure = None
@@ -344,7 +367,7 @@ class Recovery:
             return decisions.STOPPED
         action = victim.last_resort or core_actions.last_resort(
             victim.action, self._options.actions)
-        call = eligibility.next_call(
+        call = core_actions.call(
             core_actions.leaving(action, seen.vm_state), seen.vm_state)
         if not victim.asked:
             self._decisions.update_victim(decision.uuid, uuid,
@@ -353,15 +376,6 @@ class Recovery:
         if call not in _LAST_CALLS:
             raise nova_api.NovaError(f'server {uuid} is still to be ended')
         return decisions.ENDING
-
-
-def _given(decision, target):
-    """What a claim gave its server, {provider uuid: {class: amount}}.
-
-    Older decisions say on which provider only: all that it has there.
-    """
-    return decision.record.get('allocations') or {
-        decision.provider_uuid: target.resources_on(decision.provider_uuid)}
 
 
 def _resources(allocations):

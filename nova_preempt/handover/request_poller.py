@@ -17,6 +17,9 @@ tells it in its API database, in one query for all who wait and whatever the
 cells are like: a server that is being deleted is marked so where its cell is
 named, and one that Nova has given up is in cell 0. Where a deletion fails the
 mark stays, so that the cells of those that have it are asked, too.
+
+Our own database tells it of reservations, and what is known of headroom says
+whether that is still short.
 """
 
 import collections
@@ -25,7 +28,10 @@ import time
 
 from nova import context as nova_context
 from nova import objects
+from oslo_utils import timeutils
 
+from nova_preempt import exceptions
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import shared_reading
 from nova_preempt.core import outcome
 
@@ -40,12 +46,22 @@ class RequestPoller:
     :param interval_s: how old what is told may be
     :param find: given uuids, returns those that are not wanted as a set
     :param monotonic, processor_time: the clocks to measure by
+    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param are_hosts_emptied: returns whether hosts are, for reservations
+    :param headroom: a nova_preempt.headroom.Headroom
+    :param clock: returns now, naive and in UTC
     """
 
     def __init__(self, interval_s, find=None, monotonic=time.monotonic,
-                 processor_time=time.thread_time):
+                 processor_time=time.thread_time, reservations=None,
+                 headroom=None, clock=timeutils.utcnow,
+                 are_hosts_emptied=lambda: True):
         find = find or find_unwanted
         self._interval_s = interval_s
+        self._reservations = reservations
+        self._headroom = headroom
+        self._are_hosts_emptied = are_hosts_emptied
+        self._clock = clock
         self._lock = threading.Lock()
         self._watched = shared_reading.Watched()
         self._reading = shared_reading.SharedReading(
@@ -70,6 +86,26 @@ class RequestPoller:
         return {uuid for uuid in uuids
                 if self._reading.get(uuid, self._interval_s)}
 
+    def now(self):
+        return self._clock()
+
+    # -- nova_preempt.core.wanted.Port -------------------------------------
+
+    def is_gone(self, server_uuid):
+        return bool(self.unwanted([server_uuid]))
+
+    def are_hosts_emptied(self):
+        return self._are_hosts_emptied()
+
+    def reservation(self, uuid):
+        try:
+            return self._reservations.get(uuid)
+        except exceptions.ReservationNotFound:
+            return None
+
+    def lacks_headroom(self, providers):
+        return self._headroom.is_short(providers)
+
 
 def find_unwanted(uuids):
     """The set of those of these servers that are to be nowhere."""
@@ -85,22 +121,21 @@ def find_unwanted(uuids):
             if cell is not None:
                 cells[cell.uuid] = cell
                 marked[cell.uuid].append(mapping.instance_uuid)
-    return unwanted - _not_deleted(context, cells, marked)
+    return unwanted - _not_deleted(cells, marked)
 
 
-def _not_deleted(context, cells, marked):
+def _not_deleted(cells, marked):
     """Those that are marked as deleted and are not, as a set.
 
     :param marked: {uuid of a cell: uuids of servers}
     """
     if not cells:
         return set()
-    answers = nova_context.scatter_gather_cells(
-        context, list(cells.values()), TIMEOUT_S,
-        lambda cell_context: _read(cell_context,
-                                   marked[cell_context.cell_uuid]))
+    answers = cell_calls.gather(
+        cells.values(), lambda cell_context: _read(
+            cell_context, marked[cell_context.cell_uuid]), limit_s=TIMEOUT_S)
     return {uuid for answer in answers.values()
-            if not nova_context.is_cell_failure_sentinel(answer)
+            if not isinstance(answer, Exception)
             for uuid, server in answer.items()
             if not outcome.is_deleted(server)}
 

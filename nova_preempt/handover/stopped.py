@@ -11,6 +11,7 @@
 # under the License.
 """A victim that is stopped to give way, and deleted later."""
 
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 
 # Why it is locked.
@@ -27,3 +28,17 @@ def leave(placement, uuid):
             left[provider_uuid] = {**item, 'resources': resources}
     if left != consumer.allocations:
         placement.post_allocations([consumer.with_allocations(left)])
+
+
+def give_back(placement, victim):
+    """Give a victim what was taken from it as it was stopped.
+
+    :raises Conflict: its host has no room for it, or somebody was faster
+    """
+    consumer = placement.get_consumer(victim.server_uuid)
+    # What has allocations elsewhere was moved since, and has its space.
+    if consumer.allocations.keys() <= victim.allocations.keys():
+        placement.post_allocations([placement_api.Consumer(
+            victim.server_uuid, victim.allocations, consumer.generation,
+            victim.consumer_project_id or victim.project_id,
+            victim.consumer_user_id or victim.user_id)])

@@ -19,20 +19,23 @@ act, with what Nova's records show then; no step is taken for granted.
 """
 
 import dataclasses
-import datetime
 import time
 
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import ending
+from nova_preempt.core import ending_times
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import ends
+from nova_preempt.handover import hosts
+from nova_preempt.handover import notices
+from nova_preempt.handover import offloaded
 from nova_preempt.handover import stopped
 from nova_preempt.handover import wanted
 
@@ -45,12 +48,15 @@ class Ended:
 
     :ivar stuck: the uuids of victims whose space is not free
         [preemption]termination_timeout_s after their notice
-    :ivar unwanted: the uuids of decisions whose server nobody wants any more;
+    :ivar unwanted: {uuid of a decision: why nobody needs the space any more};
         of their victims no more were asked to end
+    :ivar refusals: {uuid of a victim, or of a decision: why it comes to
+        nothing}; no more victims were asked to end
     """
 
-    stuck: set
-    unwanted: set
+    stuck: set = dataclasses.field(default_factory=set)
+    unwanted: dict = dataclasses.field(default_factory=dict)
+    refusals: dict = dataclasses.field(default_factory=dict)
 
 
 class Terminator:
@@ -66,17 +72,20 @@ class Terminator:
     :param monotonic, sleep: the clock to wait by
     :param halt: given an operation, raises where nobody may end for it now;
         asked for as long as nobody has been asked to end
+    :param host_is_up: see nova_preempt.cloud.host_services
     """
 
     def __init__(self, clients, watch, requests, decisions, owner, options,
                  events, monotonic=time.monotonic, sleep=time.sleep,
-                 halt=lambda operation: None):
+                 halt=lambda operation: None,
+                 host_is_up=host_services.host_is_up):
         self.clients = clients
         self.watch = watch
         self.requests = requests
         self.decisions = decisions
         self.owner = owner
         self.halt = halt
+        self.host_is_up = host_is_up
         self.options = options
         self.events = events
         self.monotonic = monotonic
@@ -119,9 +128,12 @@ class Work:
         self._watched = [victim.server_uuid for decision in decisions
                          for victim in decision.victims]
         self._acted_at = self._monotonic()
-        self.ended = Ended(set(), set())
+        self.ended = Ended()
         self._pending = {}
         self._ends = []           # also those that are done
+        self._hosts = hosts.Hosts(
+            terminator.host_is_up, self._monotonic,
+            [each.host for each in decisions if each.server_uuid])
         self._wanted = wanted.Wanted(terminator.requests, decisions)
         terminator.watch.add(self._watched)
         try:
@@ -131,7 +143,10 @@ class Work:
                                      self._acted_at)
                     self._pending[victim.server_uuid] = end
                     self._ends.append(end)
-            self._give_notice()
+            notices.give(
+                [end for end in self._ends if not self._hosts.is_in_vain(end)],
+                terminator.clients.nova, terminator.decisions,
+                terminator.events, self._monotonic)
         except BaseException:
             self.close()
             raise
@@ -148,19 +163,33 @@ class Work:
         :raises LostDecision: somebody has taken a decision over
         """
         self._drop_unwanted()
+        if self._is_notice_over():
+            # Whoever must not end spares all of them, so all are looked at
+            # once more before the first is asked.
+            self._step_all()
+            for end in self._pending.values():
+                end.note(acting_since=self._acted_at)
+        if not self.ended.refusals:
+            self._step_all()
+        if not self._pending and not self.ended.refusals:
+            self._look_at_hosts()
+        return not self._pending or bool(self.ended.refusals)
+
+    def _step_all(self):
         for end in list(self._pending.values()):
-            self._check()
-            self._check_ours()
+            self._check_all()
             if self._step(end):
                 del self._pending[end.uuid]
-        return not self._pending
+            if self.ended.refusals:
+                return
 
-    def _check_ours(self):
+    def _check_all(self):
         """Nobody ends for what others may have taken over, or is halted.
 
-        What has begun is finished: those who were asked to end would have
-        ended in vain.
+        Nor too late. What has begun is finished: those who were asked to end
+        would have ended in vain.
         """
+        self._check()
         if not self._terminator.owner.keeps(self._decisions):
             raise db_decisions.LostDecision(', '.join(
                 decision.uuid for decision in self._decisions))
@@ -171,48 +200,38 @@ class Work:
         """How long to wait until the next step()."""
         now = self._monotonic()
         pause_s = self._age_s(now)
-        for end in self._pending.values():
-            if end.progress.acting_since is None:
-                pause_s = min(pause_s, max(
-                    0.0, end.progress.notice_until - now))
+        notices_until = [end.progress.notice_until
+                         for end in self._pending.values()
+                         if end.progress.acting_since is None]
+        if notices_until:
+            pause_s = min(pause_s, max(
+                0.0, ending_times.begin_at(notices_until) - now))
         return pause_s
 
     def _age_s(self, now):
-        return ending.pause_s(now - self._acted_at,
+        return ending_times.pause_s(now - self._acted_at,
                               self._terminator.options.poll_interval_s)
 
-    # -- notice ------------------------------------------------------------
+    def _is_notice_over(self):
+        """Whether all of them may be asked to end from now on."""
+        waiting = [end for end in self._pending.values()
+                   if end.progress.acting_since is None]
+        if not waiting or not ending_times.may_begin(
+                [(end.progress, *self._look(end)) for end in waiting],
+                self._monotonic()):
+            return False
+        for end in waiting:
+            self._hosts.is_in_vain(end)  # the next step knows it, then
+        self._acted_at = self._monotonic()
+        return True
 
-    def _give_notice(self):
-        """Tell those that have a time of notice, all at once."""
-        told = [end for end in self._ends if end.victim.notice_s]
-        deadlines = [self._note_notice(end) for end in told]
-        parallel.call(lambda item: self._tell(*item),
-                      list(zip(told, deadlines, strict=True)))
-
-    def _note_notice(self, end):
-        decision, victim = end.decision, end.victim
-        deadline = timeutils.utcnow() + datetime.timedelta(
-            seconds=victim.notice_s)
-        # The others are written down first: no guest ends before the time
-        # that it is told.
-        end.note(notice_until=self._monotonic() + victim.notice_s)
-        self._terminator.decisions.update_victim(
-            decision.uuid, victim.server_uuid, db_decisions.NOTICED,
-            deadline=deadline)
-        self._terminator.events.notice(decision, dataclasses.replace(
-            victim, deadline=deadline, status=db_decisions.NOTICED))
-        return deadline
-
-    def _tell(self, end, deadline):
-        """Tell the guest; it ends all the same if that cannot be done."""
-        try:
-            self._terminator.clients.nova.set_notice(
-                end.uuid, end.victim.action, end.resort, deadline,
-                end.decision.operation, end.decision.uuid)
-        except nova_api.NovaError as exc:
-            LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
-                        {'uuid': end.uuid, 'exc': exc})
+    def _look_at_hosts(self):
+        """All victims have ended: see whether that was of any use."""
+        for decision in self._decisions:
+            if decision.uuid not in self.ended.unwanted and (
+                    self._hosts.is_lost(decision)):
+                self.ended.refusals[decision.uuid] = ending.host_is_down(
+                    decision.host)
 
     # -- whether it is wanted ----------------------------------------------
 
@@ -220,35 +239,32 @@ class Work:
         """Leave the victims alone of whom nobody needs the space any more."""
         gone = self._wanted.look()
         for end in list(self._pending.values()):
-            decision = end.decision
-            if decision.server_uuid in gone:
-                if decision.uuid not in self.ended.unwanted:
-                    LOG.info('Server %(server)s is not wanted any more: the '
-                             'victims of preemption %(uuid)s stay.',
-                             {'server': decision.server_uuid,
-                              'uuid': decision.uuid})
-                    self.ended.unwanted.add(decision.uuid)
+            uuid = end.decision.uuid
+            if uuid in gone:
+                if uuid not in self.ended.unwanted:
+                    LOG.info('The victims of preemption %(uuid)s stay: '
+                             '%(why)s.', {'uuid': uuid, 'why': gone[uuid]})
+                    self.ended.unwanted[uuid] = gone[uuid]
                 del self._pending[end.uuid]
 
     # -- one step of one victim; True once nothing more is to be done ------
 
     def _step(self, end):
-        known, seen = self._look(end)
+        end.seen, known = self._look(end)
         now = self._monotonic()
-        if end.progress.acting_since is None and ending.notice_is_over(
-                end.progress, seen, known, now):
-            end.note(acting_since=now)
         if known:
-            _note_since(end, 'gone_at', seen is None, now)
-            _note_since(end, 'offloaded_at',
-                        seen is not None and ending.is_held(seen), now)
+            end.note_seen(now)
+        facts = {'known': known,
+                 'host_up': self._hosts.known(end.terms.host)}
         try:
-            step = ending.next_step(seen, end.terms, end.progress, now,
-                                    known=known)
+            step = self._next_step(end, now, facts)
             if step.what is ending.What.LOOK:
-                step = ending.next_step(
-                    seen, end.terms, end.progress, now, known=known,
-                    holds=self._holds(end, seen))
+                facts['holds'] = offloaded.holds(
+                    self._terminator.clients.placement, end)
+                step = self._next_step(end, now, facts)
+            elif step.what is ending.What.LOOK_AT_HOST:
+                facts['host_up'] = self._hosts.look(end.terms.host, end.uuid)
+                step = self._next_step(end, now, facts)
             return _ACTS[step.what](self, end, step.detail)
         except nova_api.NovaError as exc:
             LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
@@ -261,47 +277,46 @@ class Work:
                         '%(exc)s', {'uuid': end.uuid, 'exc': exc})
         return False
 
+    @staticmethod
+    def _next_step(end, now, facts):
+        return ending.next_step(end.seen, end.terms, end.progress, now,
+                                **facts)
+
     def _look(self, end):
-        """(whether that is known, the ending.Seen of a victim)."""
+        """(the ending.Seen of a victim, whether that is known)."""
+        end.looked_at = self._monotonic()
         try:
-            return True, self._terminator.watch.get(
-                end.uuid, self._age_s(self._monotonic()))
+            return self._terminator.watch.get(
+                end.uuid, self._age_s(end.looked_at)), True
         except nova_api.NovaError as exc:
             LOG.warning('Cannot see how victim %(uuid)s is: %(exc)s',
                         {'uuid': end.uuid, 'exc': exc})
-            return False, None
+            return None, False
 
-    def _holds(self, end, seen):
-        """Whether a victim that has left has anything on its host still."""
-        try:
-            allocations = self._terminator.clients.placement.get_consumer(
-                end.uuid).allocations
-        except placement_api.PlacementError as exc:
-            if seen is not None:
-                raise
-            # It does not live any more; that is what the others wait for.
-            LOG.warning('Cannot see whether victim %(uuid)s has freed its '
-                        'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
-            return False
-        if seen is None or (ending.is_offloaded(seen)
-                            and seen.task_state is None):
-            return bool(allocations)
-        return end.decision.provider_uuid in allocations
+    def _may_act(self, end):
+        """Whether something may be done to a victim; asked just before.
 
-    def _wait(self, end, detail):
-        return False
+        Whatever comes in between may have taken long: by then the request may
+        have been given up, or the victim be another's, or elsewhere.
+
+        :raises TimeIsUp, LostDecision, Paused: nobody ends any more
+        """
+        self._check_all()
+        self._acted_at = self._monotonic()
+        return self._wanted.is_certain(end.decision) and ending_times.is_fresh(
+            end.looked_at, self._acted_at)
 
     def _ask(self, end, method):
         """Ask Nova for something."""
         if not self._wanted.is_certain(end.decision):
             return False
-        now = self._monotonic()
         if end.progress.asked != method and (
                 not end.progress.asked or method == 'stop'):
             self._terminator.decisions.update_victim(
                 end.decision.uuid, end.uuid, db_decisions.ENDING, asked=method)
-        end.note(asked=method, asked_at=now)
-        self._acted_at = now
+        if not self._may_act(end):
+            return False
+        end.note(asked=method, asked_at=self._acted_at)
         try:
             getattr(self._terminator.clients.nova, method)(end.uuid)
         except nova_api.NovaError as exc:
@@ -326,20 +341,27 @@ class Work:
         return self._done(end, status)
 
     def _lock(self, end, detail):
-        if self._wanted.is_certain(end.decision):
+        if self._may_act(end):
             self._terminator.clients.nova.lock(end.uuid, stopped.LOCKED)
             self._acted_at = self._monotonic()
             end.note(locked_at=self._acted_at)
         return False
 
     def _leave_stopped(self, end, status):
-        if not self._wanted.is_certain(end.decision):
+        if not self._may_act(end):
             return False
         stopped.leave(self._terminator.clients.placement, end.uuid)
         return self._done(end, status)
 
     def _give_up(self, end, detail):
         self.ended.stuck.add(end.uuid)
+        return True
+
+    def _keep(self, end, why):
+        LOG.info('Victim %(uuid)s of preemption %(decision)s must not end: '
+                 '%(why)s.', {'uuid': end.uuid,
+                              'decision': end.decision.uuid, 'why': why})
+        self.ended.refusals[end.uuid] = why
         return True
 
     def _done(self, end, status):
@@ -363,7 +385,7 @@ class Work:
 
 
 _ACTS = {
-    ending.What.WAIT: Work._wait,
+    ending.What.WAIT: lambda work, end, detail: False,
     ending.What.ASK: Work._ask,
     ending.What.NEXT: Work._next,
     ending.What.FREE: Work._free,
@@ -371,11 +393,6 @@ _ACTS = {
     ending.What.LEAVE_STOPPED: Work._leave_stopped,
     ending.What.DONE: Work._done,
     ending.What.GIVE_UP: Work._give_up,
+    ending.What.KEEP: Work._keep,
+    ending.What.LOOK_AT_HOST: lambda work, end, detail: False,
 }
-
-
-def _note_since(end, name, is_so, now):
-    """Remember since when something is so."""
-    since = getattr(end.progress, name)
-    if is_so != (since is not None):
-        end.note(**{name: now if is_so else None})

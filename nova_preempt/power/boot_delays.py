@@ -15,10 +15,10 @@ The delay that saving energy causes is told in parts of how long a server ran,
 so its end has to be seen.
 """
 
-from nova import context as nova_context
 from nova import exception
 from nova import objects
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.db import energy as db_energy
 
 
@@ -44,14 +44,13 @@ class BootDelays:
 
     def _duration_s(self, uuid):
         """None while it is there, 0 if nothing is known of it any more."""
-        context = nova_context.get_admin_context(read_deleted='yes')
         for cell in list(self._get_cells().values()):
-            with nova_context.target_cell(context, cell) as cell_context:
-                try:
-                    server = objects.Instance.get_by_uuid(
-                        cell_context, uuid, expected_attrs=[])
-                except exception.InstanceNotFound:
-                    continue
+            try:
+                server = cell_calls.call(
+                    cell, objects.Instance.get_by_uuid, uuid,
+                    expected_attrs=[], read_deleted='yes')
+            except exception.InstanceNotFound:
+                continue
             if not server.deleted:
                 return None
             if server.launched_at and server.terminated_at:

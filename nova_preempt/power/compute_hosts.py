@@ -20,6 +20,7 @@ from nova import objects
 from nova import servicegroup
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import occupancy
@@ -151,8 +152,7 @@ class ComputeHosts:
         return found
 
     def _read_cell(self, cell):
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(context, cell) as cell_context:
+        with cell_calls.opened(cell) as cell_context:
             services = objects.ServiceList.get_by_binary(
                 cell_context, 'nova-compute', include_disabled=True)
             nodes = {}
@@ -180,10 +180,8 @@ class ComputeHosts:
     def reread(self, host):
         """A ComputeHost with its service as it is now."""
         cell = self._get_cells()[host.cell_uuid]
-        with nova_context.target_cell(nova_context.get_admin_context(),
-                                      cell) as cell_context:
-            service = objects.Service.get_by_uuid(cell_context,
-                                                  host.service_uuid)
+        service = cell_calls.call(cell, objects.Service.get_by_uuid,
+                                  host.service_uuid)
         return dataclasses.replace(host, **self._service(service))
 
     def tokens(self):
@@ -204,13 +202,11 @@ class ComputeHosts:
         """The occupancy.Occupants of a ComputeHost, asked now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
         cell = self._get_cells()[host.cell_uuid]
-        with nova_context.target_cell(nova_context.get_admin_context(),
-                                      cell) as cell_context:
-            servers = objects.InstanceList.get_uuids_by_host(cell_context,
-                                                             host.host)
-            migrations = (
-                objects.MigrationList.get_in_progress_by_host_and_node(
-                    cell_context, host.host, host.name))
+        servers = cell_calls.call(
+            cell, objects.InstanceList.get_uuids_by_host, host.host)
+        migrations = cell_calls.call(
+            cell, objects.MigrationList.get_in_progress_by_host_and_node,
+            host.host, host.name)
         return occupancy.Occupants(
             frozenset(consumers), frozenset(servers),
             frozenset(item.instance_uuid for item in migrations))

@@ -17,6 +17,7 @@ import fnmatch
 from oslo_log import log as logging
 
 from nova_preempt import metrics
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import power as core
@@ -37,6 +38,7 @@ _HOSTS_MAX_AGE_S = 30
 # That are not on their way yet.
 _TO_WAKE = frozenset(steps.COMING) - {steps.WAKING}
 _DEMAND = 'a request finds no other host'
+_EXCLUDED = 'an operator has it left alone, see [energy]excluded_hosts'
 
 
 class Control:
@@ -65,6 +67,7 @@ class Control:
         self._done_at = {}
         self._failed = set()
         self._promised = frozenset()
+        self._needed_queue_s = 0.0
 
     def step(self):
         """Do everything whose time has come."""
@@ -74,6 +77,7 @@ class Control:
             max(self._options.reserved_horizon_s,
                 self._options.boot_timeout_s)
             + self._queue_s(states, states)))
+        self._needed_queue_s = self._queue_s(states, needed)
         note = self._is_time('note', self._options.note_interval_s)
         failed = {(name, state.since) for name, state in states.items()
                   if state.state == db_energy.FAILED}
@@ -136,9 +140,18 @@ class Control:
         idle = {
             name for name, host in hosts.items()
             if is_usable(states, host) and not host.servers
-            and self._fleet.is_empty(host)}
+            and self._is_empty(host)}
         db_energy.note_idle(self._db, idle, now, core.max_gap_s(
             self._options.note_interval_s, self._interval_s))
+
+    def _is_empty(self, host):
+        """One of which nobody can tell does not count as idle."""
+        try:
+            return self._fleet.is_empty(host)
+        except placement_api.PlacementError as exc:
+            LOG.warning('Host %(host)s is not noted as idle: %(exc)s',
+                        {'host': host.name, 'exc': exc})
+            return False
 
     # -- deciding --------------------------------------------------------
 
@@ -202,6 +215,26 @@ class Control:
         return any(fnmatch.fnmatchcase(name, pattern)
                    for pattern in self._options.excluded_hosts)
 
+    def off(self, states, stopped):
+        """{name: core.energy.candidates.Off} of those that can be woken.
+
+        :param states: {host: db.energy.HostPower}
+        :param stopped: why no host is switched now, '' if hosts are
+        """
+        now = self._switcher.now()
+        limits = policies.limits(self._options)
+        return {
+            name: candidates.off(
+                state.state, (now - state.since).total_seconds(),
+                state.boots, lead_s=self._lead_s(state),
+                queue_s=self._needed_queue_s, limits=limits,
+                stopped=stopped or (_EXCLUDED if self.is_excluded(name)
+                                    else ''))
+            for name, state in states.items() if state.state in steps.COMING}
+
+    def _lead_s(self, state):
+        return candidates.lead_s(self.boot_s([state]), self._interval_s)
+
     def boot_s(self, states):
         """How long the slowest of these hosts may take to boot."""
         return candidates.boot_s(
@@ -211,7 +244,7 @@ class Control:
     def _start(self, name, state, start_at):
         return core.Start(
             name, (start_at - self._switcher.now()).total_seconds(),
-            candidates.lead_s(self.boot_s([state]), self._interval_s))
+            self._lead_s(state))
 
     def _due(self, *starts):
         return core.due(starts, self._options.max_wakes_per_minute,

@@ -14,7 +14,6 @@
 import oslo_messaging as messaging
 
 from nova_preempt.core.energy import demand
-from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.rpc import ENERGY
@@ -50,7 +49,9 @@ class PowerEndpoint:
         found = promises.make(
             self._db, request,
             lambda others: demand.promise(request, servers, sleepers, others),
-            self._switcher.now(), self._control.promised_s)
+            self._switcher.now(), self._control.promised_s,
+            lambda name: name not in states
+            or states[name].state == db_energy.ON)
         names = [item.host for item in found]
         self._control.wake_promised(states, names)
         return {'hosts': names,
@@ -58,9 +59,12 @@ class PowerEndpoint:
 
     def _sleepers(self, states, hosts):
         efficiencies = self._control.efficiencies()
+        off = self._control.off(states, '')
+        # One that neither goes off nor on would be waited for in vain.
         names = self._control.switchable(
-            name for name in hosts if name in states
-            and states[name].state in steps.COMING)
+            name for name in hosts if name in off
+            and (states[name].state == db_energy.WAKING
+                 or not off[name].why_late))
         return [demand.Sleeper(name, hosts[name],
                                states[name].state == db_energy.WAKING,
                                efficiencies.get(name)) for name in names]

@@ -17,6 +17,7 @@ import shlex
 import jsonschema
 import yaml
 
+from nova_preempt.core import masking
 from nova_preempt.power import errors
 from nova_preempt.power import yaml12
 
@@ -59,10 +60,21 @@ _SCHEMA = {
 }
 
 
+def _known(schema):
+    """The names of all properties in a schema."""
+    if isinstance(schema, dict):
+        return {*schema.get('properties', ()), *(
+            name for part in schema.values() for name in _known(part))}
+    return set()
+
+
+_KNOWN = _known(_SCHEMA)
+
+
 class HostsFile:
     """What the file says, by node name; that of no file if path is empty.
 
-    :raises HostsFileError: naming the file, the host, the key and the value
+    :raises HostsFileError: naming the file, the host, the key and the rule
     """
 
     def __init__(self, path=''):
@@ -101,6 +113,11 @@ def load_yaml(path, schema):
     except (OSError, UnicodeDecodeError) as exc:
         raise errors.HostsFileError(f'{path}: {exc}') from exc
     content = {} if content is None else content
+    if isinstance(content, dict) and content.keys() & _SECRET:
+        # What follows is no host: any of it may be the password.
+        raise errors.HostsFileError(
+            f'{path}: a password is at the top level, where only names of '
+            'hosts are')
     wrong = [_describe(error) for error in
              jsonschema.Draft202012Validator(schema).iter_errors(content)]
     if not wrong and not all(isinstance(host, str) for host in content):
@@ -112,33 +129,26 @@ def load_yaml(path, schema):
 
 
 def _describe(error):
-    """Where and what, without the passwords."""
+    """Where and what, without any value, or key that the schema has not.
+
+    Each may be a password, where a line is indented wrongly or a colon is
+    missing.
+    """
     path = [str(key) for key in error.absolute_path]
     place = [f'host {path[0]}'] if path else []
     if path[1:]:
-        place.append('.'.join(path[1:]))
-    what = error.message
-    if _SECRET.intersection(path):
-        what = f'is not a {error.validator_value}'
-    elif _may_be_secret(path, error.instance):
-        what = f'what is there breaks the rule "{error.validator}"'
-        if error.validator == 'additionalProperties':
-            what = error.message
-    elif error.validator == 'anyOf':
-        what = f'{error.instance!r} is of the wrong kind'
+        place.append('.'.join(key if key in _KNOWN or key.isdecimal() else
+                              masking.MASK for key in path[1:]))
+    rule = error.validator_value
+    what = {
+        'type': f'is not of type {rule!r}',
+        'pattern': f'does not match {rule!r}',
+        'minLength': 'is empty', 'anyOf': 'is of the wrong kind',
+    }.get(error.validator, f'breaks the rule {error.validator!r}')
+    if error.validator == 'additionalProperties':
+        names = ', '.join(sorted(error.schema['properties']))
+        what = f'a key is unknown; known are {names}'
     return ': '.join((*place, what))
-
-
-def _may_be_secret(path, value):
-    """Whether a password may be in it: in arguments of a command, in the
-    user's part of an address, or where a line is indented wrongly.
-    """
-    if isinstance(value, str):
-        return '@' in value or (len(path) == 2 and path[1] != 'driver')
-    if isinstance(value, dict):
-        return bool(value)
-    return isinstance(value, list) and bool(value) and (
-        bool(path) or not all(isinstance(item, str) for item in value))
 
 
 def expand(text, host):

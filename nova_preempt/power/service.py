@@ -13,6 +13,7 @@
 
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses
 from nova_preempt.power import boot_delays
@@ -79,14 +80,14 @@ class Power:
                 if item.flops_per_watt is not None}
 
     def asleep(self):
-        """The names of hosts that are off, or on their way, and will be on
-        for whoever needs them.
+        """{host: core.energy.candidates.Off} of those that are off, or on
+        their way, and will be on for whoever needs them.
         """
         if self.switcher is None or not self._options.enabled:
-            return frozenset()
-        return frozenset(db_energy.get_power(self._db, (
-            db_energy.EMPTYING, db_energy.SLEEPING, db_energy.ASLEEP,
-            db_energy.WAKING)))
+            return {}
+        return self.control.off(
+            db_energy.get_power(self._db, steps.COMING),
+            self._pauses.why(pauses.POWER))
 
     def _idle_watts(self):
         """{host: watts}, see observer.Observer."""

@@ -50,7 +50,15 @@ def load(stream):
 
     :raises yaml.YAMLError: it is none
     """
-    return yaml.load(stream, _Loader)
+    try:
+        return yaml.load(stream, _Loader)
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError,
+            TypeError, ValueError):
+        # Of a value that is none of its tag, or nested too deeply; some quote
+        # the value.
+        raise yaml.YAMLError from None
 
 
 def why(exc):

@@ -82,15 +82,15 @@ class Cleanup:
         coming = not left and not dark and self._is_coming(reservation, hosts)
         since = (now if dark or coming
                  else self._since.setdefault(reservation.uuid, now))
-        step = core.step(
-            core.State(bool(left), coming, dark,
-                       (now - since).total_seconds()),
-            self._options.end_timeout_s)
+        state = core.State(bool(left), coming, dark,
+                           (now - since).total_seconds())
+        step = core.step(state, self._options.end_timeout_s)
         if step is core.Step.RELEASE:
             return self._release(reservation, left, now)
         if step is core.Step.END:
+            late = core.is_late(state, self._options.end_timeout_s)
             for resident in left:
-                self._end(reservation, resident, now)
+                self._end(reservation, resident, now, late)
         return False
 
     def _left(self, reservation, running):
@@ -129,11 +129,11 @@ class Cleanup:
                          'uuid': reservation.uuid})
         self._warned.add(resident.uuid)
 
-    def _end(self, reservation, resident, now):
+    def _end(self, reservation, resident, now, late=False):
         asked_at = self._asked.get(resident.uuid)
         call = core.call(
             reservation.end_action, resident.vm_state, resident.task_state,
-            asked_at and (now - asked_at).total_seconds())
+            asked_at and (now - asked_at).total_seconds(), late=late)
         if not call:
             return
         self._asked[resident.uuid] = now

@@ -24,6 +24,7 @@ from oslo_log import log as logging
 
 from nova_preempt import requester
 from nova_preempt.core import notice
+from nova_preempt.core import wanted
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import decisions
@@ -32,7 +33,7 @@ from nova_preempt.reservation import migration as moving
 
 LOG = logging.getLogger(__name__)
 
-OPERATION = 'reservation'
+OPERATION = wanted.RESERVATION
 
 
 @dataclasses.dataclass(frozen=True)

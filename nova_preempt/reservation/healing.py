@@ -25,7 +25,9 @@ LOG = logging.getLogger(__name__)
 # Why a host is lost, in one word, and how its owner is told.
 DOWN = 'down'
 OCCUPIED = 'occupied'
-_PUBLIC = {DOWN: 'a host is down', OCCUPIED: 'a host could not be emptied'}
+ASLEEP = 'asleep'
+_PUBLIC = {DOWN: 'a host is down', OCCUPIED: 'a host could not be emptied',
+           ASLEEP: 'a host could not be powered on'}
 
 
 class Healing:
@@ -54,6 +56,8 @@ class Healing:
         self._down_since = {}      # host: since when it counts as down
         self._looked_s = None      # when that was found out
         self._braked = ''          # why no host is given up
+        self._many_since_s = None  # since when too many are down at once
+        self._told = set()         # uuids of those whose owner knows of that
 
     def look(self, reservations, hosts):
         """Take note of which hosts of these reservations are down.
@@ -65,20 +69,57 @@ class Healing:
             {name for reservation in reservations
              for name in reservation.held},
             {name: healing.Health(host.is_usable, host.status == 'enabled',
-                                  host.service_host in dark)
+                                  host.service_host in dark,
+                                  host.reservable)
              for name, host in hosts.items()}, partial=bool(dark))
-        brake = healing.Brake(self._options.brake_percent,
-                              self._options.brake_hosts)
-        braked = down.held and (
-            self._sight() or brake.why(down.number, down.of))
-        self._tell_brake(braked or '')
         now_s = rows.to_s(self._clock())
+        blind = self._sight() if down.held else ''
+        many = self._why_many(down, now_s, blind)
+        braked = blind or many
+        self._tell_brake(braked)
         before = {} if healing.is_too_long_ago(
             self._looked_s, now_s, self._options.host_grace_s
         ) else self._down_since
         self._down_since = healing.down_since(
             before, down.held, now_s, braked=bool(braked))
         self._looked_s = now_s
+        self._told &= {reservation.uuid for reservation in reservations}
+        if not blind:
+            for reservation in reservations:
+                self._tell_owner(reservation, many)
+
+    def _why_many(self, down, now_s, blind):
+        """Why no host is given up since many are down at once, or ''."""
+        brake = healing.Brake(self._options.brake_percent,
+                              self._options.brake_hosts)
+        if blind or not (down.held and brake.why(down.number, down.of)):
+            self._many_since_s = None
+            return ''
+        # Also where the clock was set back.
+        since_s = self._many_since_s = min(
+            now_s if self._many_since_s is None else self._many_since_s,
+            now_s)
+        return brake.why(down.number, down.of, held_s=now_s - since_s,
+                         enough=down.spare >= len(down.held))
+
+    def _tell_owner(self, reservation, many):
+        """Say in a reservation that its host is not replaced yet."""
+        uuid = reservation.uuid
+        waits = bool(many) and not self._down_since.keys().isdisjoint(
+            reservation.held)
+        if waits == (uuid in self._told) and (
+                waits or reservation.public_reason != healing.BRAKED):
+            return
+        (self._told.add if waits else self._told.discard)(uuid)
+        try:
+            # The one that was given may be old.
+            known = self._reservations.get(uuid)
+        except exceptions.ReservationNotFound:
+            return
+        changes = healing.told(known, self._down_since, many)
+        if changes and self._reservations.update(
+                uuid, from_status=rows.OPEN, **changes) and waits:
+            self._events.degraded(self._reservations.get(uuid))
 
     def _tell_brake(self, why):
         if why and not self._braked:
@@ -104,7 +145,7 @@ class Healing:
     def replace(self, reservation, name, kind, reason, hosts):
         """Give another host for one, or none.
 
-        :param kind: DOWN or OCCUPIED
+        :param kind: DOWN, OCCUPIED or ASLEEP
         :param reason: why, for people
         :returns: the Reservation as it is then
         """
@@ -221,7 +262,7 @@ class Healing:
                 calendar.ReservableHost(name, busy.get(name, ()),
                                         host.flops_per_watt),
                 host.reservable, host.is_usable, matches(host.properties),
-                counts.get(name, (0, 0))[0])
+                counts.get(name, (0, 0))[0], host.asleep)
              for name, host in hosts.items()],
             self._ranking,
             lambda name: self._inventory.is_vacant(hosts[name], counts))

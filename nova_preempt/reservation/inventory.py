@@ -31,6 +31,7 @@ from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.core.reservation import properties
+from nova_preempt.handover import claim
 from nova_preempt.reservation import known_host
 
 LOG = logging.getLogger(__name__)
@@ -54,13 +55,16 @@ class Inventory:
     :param efficiency: returns {host: flops per watt} of those known
     :param may_end: given the uuid of a preemptible server, returns whether it
         can be given notice now
-    :param asleep: returns the names of hosts that are off but can be woken;
-        they count as up and enabled
+    :param asleep: returns {host: core.energy.candidates.Off} of those that
+        are off but can be woken; they count as up and enabled
+    :param claimants: returns {uuid of a stand-in: uuid of the server that it
+        holds space for}, see nova_preempt.handover.claim
     """
 
     def __init__(self, options, nova, placement, settings, hidden,
-                 make_occupancy, efficiency=dict, asleep=frozenset,
-                 monotonic=time.monotonic, may_end=lambda uuid: True):
+                 make_occupancy, efficiency=dict, asleep=dict,
+                 monotonic=time.monotonic, may_end=lambda uuid: True,
+                 claimants=dict):
         self._options = options
         self._nova = nova
         self._placement = placement
@@ -70,6 +74,7 @@ class Inventory:
         self._asleep = asleep
         self._monotonic = monotonic
         self._may_end = may_end
+        self._claimants = claimants
         # One of its own: the other one forgets nodes without preemptible
         # servers.
         self._providers = provider_cache.ProviderCache(placement)
@@ -137,7 +142,7 @@ class Inventory:
         asleep = self._asleep()
         return {name: self._complete(
                     host, *settings.get(name, (None, {})),
-                    efficiency.get(name), name in asleep)
+                    efficiency.get(name), asleep.get(name))
                 for name, host in self._hosts.items()}
 
     def _complete(self, host, reservable, extra, flops_per_watt, asleep):
@@ -152,7 +157,7 @@ class Inventory:
             or host.disabled_reason.startswith(steps.REASON)) else {}
         return dataclasses.replace(
             host, properties={**found, **changed}, reservable=reservable,
-            flops_per_watt=flops_per_watt, asleep=asleep and bool(changed),
+            flops_per_watt=flops_per_watt, asleep=asleep if changed else None,
             **changed)
 
     def rooms(self):
@@ -168,6 +173,7 @@ class Inventory:
         if self._away:
             raise nova_api.NovaError(self._away)
         self.occupancy.refresh()
+        claimants = self._claimants()
         trees = collections.defaultdict(list)
         for item in self._placement.list_all_providers([]):
             trees[item.root_uuid].append(item)
@@ -178,7 +184,8 @@ class Inventory:
             states = [self._as_of_now(item)
                       for item in tree] if host.is_usable else []
             if states and states[0] is not None:
-                found.append((host, [state for state in states
+                found.append((host, [claim.on_behalf(state, claimants)
+                                     for state in states
                                      if state is not None]))
         return found
 
@@ -194,6 +201,8 @@ class Inventory:
         """Whether nothing runs there but preemptible servers that can end."""
         if host.service_host in self.occupancy.dark:
             return False           # nobody knows
+        if host.asleep and host.asleep.why_late:
+            return False           # nobody wakes it in time
         if counts.get(host.name, (0, 0))[1]:
             return False
         residents = self.occupancy.on_node(host.name)
@@ -217,12 +226,15 @@ class Inventory:
         """The core's Occupants of a host; Placement is asked now.
 
         Who moves has a consumer of its migration where it comes from, and is
-        one itself where it goes.
+        one itself where it goes; so is a server whose victims still end.
 
         :raises PlacementError: nobody knows
         """
+        # Before Placement: afterwards a server may have its space itself.
+        claimants = self._claimants()
         return occupancy.Occupants(
-            consumers=frozenset(self._consumers(host, self._providers.read)),
+            consumers=frozenset(claimants.get(uuid, uuid) for uuid in
+                                self._consumers(host, self._providers.read)),
             servers=frozenset(
                 item.uuid for item in self.occupancy.on_node(host.name)))
 

@@ -13,6 +13,8 @@
 
 import dataclasses
 
+from nova_preempt.core.energy import candidates
+
 
 @dataclasses.dataclass(frozen=True)
 class Host:
@@ -28,7 +30,7 @@ class Host:
     flops_per_watt: float | None = None
     disabled_reason: str = ''
     # It is off, and counts as up since it can be woken.
-    asleep: bool = False
+    asleep: candidates.Off | None = None
 
     @property
     def is_usable(self):

@@ -22,6 +22,7 @@ import os
 import threading
 import time
 
+from nova import exception
 from oslo_log import log as logging
 import stevedore
 
@@ -281,12 +282,12 @@ def forget():
 def load_service(conf):
     """The lease service of [reservation]lease_service.
 
-    :raises LookupError: there is none of this name
+    :raises InvalidConfiguration: there is none of this name
     """
     name = conf.reservation.lease_service
     manager = stevedore.ExtensionManager(NAMESPACE)
     if name not in manager.names():
-        raise LookupError(
+        raise exception.InvalidConfiguration(
             f'[reservation]lease_service is {name!r}; known are: '
             + ', '.join(sorted(manager.names())))
     return manager[name].plugin(conf)

@@ -17,6 +17,7 @@ from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations as db
+from nova_preempt.handover import claim
 from nova_preempt.reservation import cleanup
 from nova_preempt.reservation import drain
 from nova_preempt.reservation import healing
@@ -52,7 +53,8 @@ def make_inventory(conf, process, clients, servers, **power):
         settings, lambda: reservable.get_hidden(process.db),
         lambda left: occupancy.Occupancy(
             clients.get_cells, servers, left),
-        may_end=may_end, **power)
+        may_end=may_end,
+        claimants=lambda: claim.claimants(process.decisions), **power)
 
 
 class Lifecycle:

@@ -23,6 +23,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import request
 from nova_preempt.cloud import since
@@ -61,7 +62,7 @@ class Occupancy:
         # One reading at a time; who comes meanwhile waits for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._since = since.Since()
+        self._since = since.Since(monotonic)
         self._residents = {}      # uuid: Resident
         self._by_node = {}        # node: set of uuids
         self._hints = {}          # uuid: ids of its reservations
@@ -92,11 +93,11 @@ class Occupancy:
 
     def _refresh_cell(self, cell):
         reading = self._since.begin(cell.uuid)
-        context = nova_context.get_admin_context()
-        with nova_context.target_cell(context, cell) as cell_context:
+        with cell_calls.opened(cell) as cell_context:
             instances = objects.InstanceList.get_by_filters(
                 cell_context, since.ALL if reading.whole else reading.changes,
                 expected_attrs=[])
+        reading.saw(instances)
         found = {instance.uuid for instance in instances}
         with self._lock:
             if self._since.is_outdated(reading):

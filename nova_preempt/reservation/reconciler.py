@@ -224,8 +224,7 @@ class Reconciler:
                 self._clock(), found.lead_s,
                 only_waits=found.waiting and not found.blocked):
             return self._healing.replace(
-                reservation, host.host, reservation_healing.OCCUPIED,
-                _not_empty(host.host, found), hosts)
+                reservation, host.host, *_why(hosts[host.host], found), hosts)
         return self._set(reservation, host, rows.EMPTYING)
 
     def _find(self, reservation, host, running):
@@ -233,7 +232,7 @@ class Reconciler:
         if self._is_dark(host):
             return _not_now('its cell cannot be read')
         if host.asleep:
-            return _not_now('it is powered off')
+            return self._find_asleep(reservation, host)
         if not host.is_usable:
             # It has its time to come back, see Repairs.
             return _not_now(f'it is {host.state} and {host.status}')
@@ -245,6 +244,14 @@ class Reconciler:
                         {'host': host.name, 'uuid': reservation.uuid,
                          'exc': exc})
             return _not_now('nobody can tell')
+
+    def _find_asleep(self, reservation, host):
+        to_start = reservation.start_at - self._clock()
+        step = core.wake(host.name, host.asleep, to_start.total_seconds())
+        return reservation_drain.Found(
+            False, step.waiting, bool(step.blocking), step.lead_s,
+            text=host.asleep.why_late or 'it does not wake',
+            public='it does not wake')
 
     def _is_dark(self, host):
         return host.service_host in self._inventory.occupancy.dark
@@ -262,8 +269,7 @@ class Reconciler:
             return None
         self._tried[key] = now
         return self._healing.swap(
-            reservation, host.host, reservation_healing.OCCUPIED,
-            _not_empty(host.host, found), hosts)
+            reservation, host.host, *_why(hosts[host.host], found), hosts)
 
     def _set(self, reservation, host, status):
         if host.status == status:
@@ -278,5 +284,10 @@ def _not_now(text):
                                       public=text)
 
 
-def _not_empty(name, found):
-    return f'host {name} is not empty: {found.text}'
+def _why(host, found):
+    """(Kind of a loss, why) of a host that is not ready in time."""
+    if host.asleep:
+        return (reservation_healing.ASLEEP,
+                f'host {host.name} is not on: {found.text}')
+    return (reservation_healing.OCCUPIED,
+            f'host {host.name} is not empty: {found.text}')

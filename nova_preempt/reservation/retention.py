@@ -24,17 +24,23 @@ EVERY_S = 3600
 
 
 class Retention:
-    """Deletes old reservations.
+    """Deletes what is over, as [reservation]retention_days says.
 
     :param database: a db.Database
     :param options: [reservation] of the configuration
     :param clock: returns now, naive and in UTC
+    :param delete: called with the database and a time; deletes what was over
+        before then, and returns how many they were
+    :param what: they are, for the log
     """
 
-    def __init__(self, database, options, clock):
+    def __init__(self, database, options, clock,
+                 delete=purge.delete_old_reservations, what='reservations'):
         self._database = database
         self._options = options
         self._clock = clock
+        self._delete = delete
+        self._what = what
         self._done_at = None
 
     def run(self):
@@ -45,12 +51,9 @@ class Retention:
                 now - self._done_at).total_seconds() < EVERY_S):
             return
         self._done_at = now
-        count = 0
-        for rows in purge.find_reservations(
-                self._database, now - datetime.timedelta(days=days)):
-            count += purge.delete_reservations(
-                self._database, [row['uuid'] for row in rows])
+        count = self._delete(self._database,
+                             now - datetime.timedelta(days=days))
         if count:
-            LOG.info('%(count)s reservations were deleted that were over '
-                     'for more than %(days)s days.',
-                     {'count': count, 'days': days})
+            LOG.info('%(count)s %(what)s were deleted that were over for more '
+                     'than %(days)s days.',
+                     {'count': count, 'what': self._what, 'days': days})

@@ -19,6 +19,7 @@ import dataclasses
 import datetime
 import functools
 
+from nova import exception
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import stevedore
@@ -290,10 +291,11 @@ def _check_open(reservation):
 def load_ranking(name):
     """The ranking of this name, see nova_preempt.core.reservation.calendar.
 
-    :raises ValueError: there is none
+    :raises InvalidConfiguration: there is none
     """
     manager = stevedore.ExtensionManager('nova_preempt.reservation_ranking')
     if name not in manager.names():
-        raise ValueError(f'[reservation]ranking is {name!r}; known are: '
-                         + ', '.join(sorted(manager.names())))
+        raise exception.InvalidConfiguration(
+            f'[reservation]ranking is {name!r}; known are: '
+            + ', '.join(sorted(manager.names())))
     return manager[name].plugin

@@ -16,6 +16,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import metrics
 from nova_preempt.db import decisions
+from nova_preempt.handover import claim
 from nova_preempt.scheduler import deadline
 
 
@@ -74,11 +75,12 @@ class Act:
         cycle.taken.decisions.append(decision.uuid)
         try:
             with metrics.PHASES.labels('claim').time():
-                claim = preemption.handover.claims.claim(
+                claimed = preemption.handover.claims.claim(
                     plan, decision, alloc_request['allocations'])
-        except (decisions.LostDecision, db_exc.DBError):
+        except (decisions.LostDecision, db_exc.DBError,
+                claim.OutcomeUnknown):
             cycle.taken.lost.append(decision.uuid)
             raise
-        preemption.records.log(claim)
-        preemption.handover.events.start(claim)
-        return claim
+        preemption.records.log(claimed)
+        preemption.handover.events.start(claimed)
+        return claimed

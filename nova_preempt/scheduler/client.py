@@ -38,9 +38,7 @@ class PlacementClient:
 
         offered = ask(resources)
         current = request_context.current()
-        if offered is None:
-            return offered
-        if current.chosen is not None:
+        if offered is not None and current.chosen is not None:
             offered = current.chosen.offer(offered, ask, resources,
                                            self._find_providers)
         if current.cycle is None:

@@ -53,6 +53,7 @@ class SchedulingCycle:
     def __init__(self, preemption, host_manager, asked, act):
         self.asked = asked
         self.decision = None
+        self._unanswered = ''
         self.taken = taken.Taken()
         self.resources = {}
         self.cloud = nova_cloud.NovaCloud(preemption, host_manager, asked,
@@ -89,6 +90,12 @@ class SchedulingCycle:
         return self.decision.why
 
     @property
+    def unanswered(self):
+        """What Placement did not answer, '' if it answered all."""
+        return self._unanswered or (
+            self.decision.unanswered if self.decision else '')
+
+    @property
     def has_begun(self):
         """Whether somebody has looked for victims."""
         return self.decision is not None and self.decision.has_begun
@@ -99,9 +106,13 @@ class SchedulingCycle:
         """Add hosts that need victims to what Placement offers.
 
         :param resources: the nova.scheduler.utils.ResourceRequest
-        :param offered: (allocation requests, provider summaries, version)
+        :param offered: (allocation requests, provider summaries, version),
+            None where Placement cannot be reached
         :returns: the same, with more in it
         """
+        if offered is None:
+            self._unanswered = 'Placement cannot be reached'
+            return None
         requests, summaries, version = offered
         if requests is None:
             return offered

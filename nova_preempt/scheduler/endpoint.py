@@ -198,13 +198,13 @@ class QueryEndpoint:
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         cloud.asked_for(resources, wanted, search, 0)
-        roots = {}
-        for provider in known.providers.list(
-                request.provider_query(resources)):
-            state = known.providers.get(provider)
-            if state is not None and zone in (
-                    None, self._zone(provider.name)):
-                roots[provider.name] = state
+        known.providers.note_room(preemption.clients.placement.get_room(
+            resources.merged_resources(),
+            CONF.scheduler.max_placement_results))
+        roots = known.providers.get_all(
+            provider for provider in known.providers.list(
+                request.provider_query(resources))
+            if zone in (None, self._zone(provider.name)))
         trees = cloud.trees(roots.values())
         found = {name: search.count(name, trees[state.uuid])
                  for name, state in roots.items() if trees[state.uuid]}

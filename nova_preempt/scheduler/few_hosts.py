@@ -17,10 +17,11 @@ as Placement offers; where ten hosts are looked at it is nearly all of the
 time, and grows with the cloud.
 """
 
-from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.scheduler import host_manager
+
+from nova_preempt.cloud import cell_calls
 
 # Up to so many hosts a query for each is cheaper than one for all.
 FEW = 20
@@ -51,10 +52,9 @@ class _FewHosts(host_manager.HostManager):
         nodes, services = {}, {}
         if not compute_uuids:
             return nodes, services
-        for cell_uuid, answer in nova_context.scatter_gather_cells(
-                context, cells, nova_context.CELL_TIMEOUT, _read,
-                compute_uuids).items():
-            if not nova_context.is_cell_failure_sentinel(answer):
+        for cell_uuid, answer in cell_calls.gather(
+                cells, _read, compute_uuids).items():
+            if not isinstance(answer, Exception):
                 nodes[cell_uuid], found = answer
                 services.update(found)
         return nodes, services

@@ -13,12 +13,12 @@
 
 import functools
 
-from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import request
 from nova_preempt.cloud import since
 from nova_preempt.core.nested import tree
@@ -159,16 +159,16 @@ class HostTrees:
 def _read_devices(cell, uuids):
     """{uuid: [(PciDevice, spec)]} of servers that are still there."""
     found = {}
-    with _target_cell(cell) as context:
-        for instance in objects.InstanceList.get_by_filters(
-                context, {**since.ALL, 'uuid': uuids},
-                expected_attrs=['pci_devices', 'pci_requests']):
-            asked = {} if instance.pci_requests is None else {
-                item.request_id: item.spec[0] if item.spec else {}
-                for item in instance.pci_requests.requests}
-            found[instance.uuid] = [
-                (device, asked.get(device.request_id, {}))
-                for device in instance.pci_devices]
+    for instance in cell_calls.call(
+            cell, objects.InstanceList.get_by_filters,
+            {**since.ALL, 'uuid': uuids},
+            expected_attrs=['pci_devices', 'pci_requests']):
+        asked = {} if instance.pci_requests is None else {
+            item.request_id: item.spec[0] if item.spec else {}
+            for item in instance.pci_requests.requests}
+        found[instance.uuid] = [
+            (device, asked.get(device.request_id, {}))
+            for device in instance.pci_devices]
     return found
 
 
@@ -180,7 +180,3 @@ def _allocation_request(placement):
     return {'allocations': allocations,
             'mappings': {suffix: list(uuids)
                          for suffix, uuids in placement.mappings}}
-
-
-def _target_cell(cell):
-    return nova_context.target_cell(nova_context.get_admin_context(), cell)

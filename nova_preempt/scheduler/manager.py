@@ -56,6 +56,7 @@ from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import report as cycle_report
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import reservation_admission
+from nova_preempt.scheduler import service_errors
 from nova_preempt.scheduler import states
 from nova_preempt.scheduler import together
 from nova_preempt.scheduler import unified_limits
@@ -80,7 +81,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.clock = parts.utcnow
         self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
-        self.host_manager.filter_handler = filters.HostFilterHandler()
+        self.host_manager.filter_handler = filters.HostFilterHandler(
+            lambda spec_obj: self.preemption.waiting_members.of_group(spec_obj)
+            if self.preemption else {})
         self.additional_endpoints.append(endpoint.QueryEndpoint(self))
 
     @property
@@ -140,7 +143,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.quotas = quotas.Quotas(
             CONF.preemption_quota, usage.ProjectServers(
                 lambda: self.host_manager.cells,
-                functools.partial(hints.get, self.preemption.process.db)),
+                functools.partial(hints.get, self.preemption.process.db),
+                self.preemption.known.servers.last_seen),
             quota_claims.QuotaClaims(self.preemption.process.db),
             self._over_quota)
         self.corrector = allocation_project.Corrector(
@@ -170,6 +174,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     # -- a request -------------------------------------------------------
 
     @messaging.expected_exceptions(exception.NoValidHost)
+    @service_errors.as_refusals
     def select_destinations(
         self, context, request_spec=None, filter_properties=None,
         spec_obj=manager.SchedulerManager._sentinel, instance_uuids=None,
@@ -253,7 +258,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                     CONF.preemption_quota.allocation_project_id)
                 with request_context.working_on(terms):
                     if rank.claim is None:
-                        selections = select(spec_obj)
+                        selections = placing.place_free(select, spec_obj)
                     else:
                         return self._place_of_class(
                             context, select, spec_obj, instance_uuids, rank)

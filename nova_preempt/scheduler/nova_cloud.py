@@ -22,6 +22,7 @@ import time
 import nova.conf
 from oslo_log import log as logging
 
+from nova_preempt.cloud import host_services
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core.scheduling import port
@@ -31,6 +32,7 @@ from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import states as host_states
+from nova_preempt.scheduler.filters import preemptible_filter
 from nova_preempt.scheduler.host_trees import HostTrees
 
 CONF = nova.conf.CONF
@@ -195,7 +197,21 @@ class NovaCloud:
         passed = self._host_manager.get_filtered_hosts(
             [self._on_trial(trial) for trial in trials],
             self._asked.spec_obj, 0)
-        return {state.uuid for state in passed or ()}
+        return {state.uuid for state in passed or ()
+                if not host_states.mark_of(state).victims
+                or self._may_end_on(state)}
+
+    def _may_end_on(self, state):
+        """What no filter sees of a host that was chosen by az:host.
+
+        Nobody ends where nobody can build the server, nor where the operator
+        lets nobody end.
+        """
+        return host_services.is_up(state.service) and (
+            self._asked.rank.is_preemptible
+            or 'PreemptibleFilter' not in (
+                CONF.filter_scheduler.enabled_filters)
+            or preemptible_filter.may_preempt(state))
 
     def order(self, trials, index):
         states = []

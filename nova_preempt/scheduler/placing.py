@@ -24,6 +24,7 @@ from nova_preempt.core import refusals
 from nova_preempt.core import retrying
 from nova_preempt.core.scheduling import policy
 from nova_preempt.db import decisions
+from nova_preempt.handover import claim
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import asked
@@ -37,7 +38,8 @@ LOG = logging.getLogger(__name__)
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
              handover.VictimsStuck, handover.NotWanted,
-             decisions.LostDecision, placement_api.PlacementError,
+             decisions.LostDecision, claim.ClaimLost,
+             placement_api.PlacementError,
              db_exc.DBError, exceptions.Paused)
 
 
@@ -117,7 +119,8 @@ class Placing:
             the reason
         """
         why = self._why(cycle, exc)
-        reason = cycle.refusal or _DETAILS.get(why, str(exc))
+        reason = (cycle.refusal or cycle.unanswered
+                  or _DETAILS.get(why, str(exc)))
         is_stock = isinstance(exc, exception.NoValidHost)
         error = exc
         if why is not None:
@@ -141,8 +144,15 @@ class Placing:
             return _WHY.get(type(exc), refusals.Why.SERVICE)
         if cycle.refusal:
             return cycle.why
-        if not cycle.has_begun or not self._preemption.known.servers:
+        servers = self._preemption.known.servers
+        if not servers and not servers.had_any:
+            return None           # as Nova: nobody uses preemptible servers
+        if cycle.unanswered:
+            return refusals.Why.SERVICE
+        if not cycle.has_begun:
             return None
+        if not servers:
+            return refusals.Why.NOBODY
         if cycle.taken.conflicts:
             return (refusals.Why.TIME if cycle.patience.limit.is_over()
                     else refusals.Why.RACES)
@@ -150,13 +160,30 @@ class Placing:
                 else refusals.Why.NO_HOST)
 
 
+def place_free(select, spec_obj):
+    """What Nova answers to a request that never preempts.
+
+    :param select: see Placing.place()
+    :raises NoValidHost: and why nobody ends for it
+    """
+    try:
+        return select(spec_obj)
+    except exception.NoValidHost as exc:
+        raise exception.NoValidHost(reason=refusals.join(
+            exc.kwargs.get('reason', ''),
+            refusals.tell(refusals.Why.FREE))) from exc
+
+
 _WHY = {deadline.TimeIsUp: refusals.Why.TIME,
-        handover.VictimsStuck: refusals.Why.STUCK}
+        handover.VictimsStuck: refusals.Why.STUCK,
+        claim.ClaimLost: refusals.Why.RACES}
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
     refusals.Why.NO_HOST: 'no host has room, even without its preemptible '
                           'servers that may end, and passes the filters',
+    refusals.Why.NOBODY: 'no host has room, and there is no preemptible '
+                         'server',
     refusals.Why.RACES: 'other requests were faster on each host, '
                         '[preemption]max_attempts times',
     refusals.Why.BUSY: 'as many requests wait as may, [preemption]'
@@ -171,4 +198,5 @@ def _failure(exc):
         return retrying.Failure.NO_HOST
     return {handover.VictimsStuck: retrying.Failure.STUCK,
             decisions.LostDecision: retrying.Failure.LOST,
+            claim.ClaimLost: retrying.Failure.LOST,
             }.get(type(exc), retrying.Failure.OTHER)

@@ -23,6 +23,7 @@ from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import turns
+from nova_preempt.scheduler import waiting_members
 
 LOG = logging.getLogger(__name__)
 
@@ -46,6 +47,8 @@ class Preemption(parts.Parts):
         self.records = records.Records(self.process.options, notice_limit_s)
         self.turns = turns.Turns()
         self.memo = memo.Memo()
+        self.waiting_members = waiting_members.WaitingMembers(
+            self.process.decisions.get_decisions)
         self.releasing = releasing.ReleaseWaiter(self.process.decisions,
                                                  self.process.options)
 

@@ -41,8 +41,10 @@ def check(options):
     Nova for nothing more, and so only the limits here bound it.
 
     :param options: [preemption_quota] of the configuration
-    :raises InvalidConfiguration: it would
+    :raises InvalidConfiguration: it would, or cannot be understood
     """
+    if options.driver == 'options':
+        OptionLimits(options)
     if not options.allocation_project_id:
         return
     missing = []
@@ -185,7 +187,7 @@ class Quotas:
         try:
             claimed, earlier = self._claims.claim(
                 project_id, dict.fromkeys(uuids, amounts))
-            records = self._read(project_id, amounts.preemptible, earlier)
+            records = self._read(project_id, earlier)
             self._release(records.settled())
         except Exception:
             LOG.exception('Cannot count the servers of project %s.',
@@ -217,15 +219,12 @@ class Quotas:
             return 'the limits of the project cannot be read'
         return core.tell(project_id, preemptible, over) if over else ''
 
-    def _read(self, project_id, preemptible, earlier):
+    def _read(self, project_id, earlier):
         """The core's Records of a project.
 
         :param earlier: its Claims
         """
         # In this order: a server goes from the requests into a cell.
         requests = self._servers.requests(project_id)
-        servers = self._servers.servers(
-            # A cell that is down must not stop what Nova lets in; idle
-            # capacity is not owed to anybody.
-            project_id, partial=not preemptible)
-        return core.Records(servers, requests, earlier)
+        return core.Records(self._servers.servers(project_id), requests,
+                            earlier)

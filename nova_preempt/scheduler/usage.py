@@ -12,11 +12,11 @@
 """What a project has: its servers, and its requests for servers."""
 
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from nova.compute import vm_states
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core import quotas
 
@@ -30,40 +30,47 @@ class ProjectServers:
         there was never placed
     :param hinted: given uuids, returns the set of those that are preemptible
         by a hint
+    :param remembered: given a project and uuids of cells, returns the
+        model.Servers that were seen there last: the preemptible ones
     """
 
-    def __init__(self, get_cells, hinted):
+    def __init__(self, get_cells, hinted, remembered):
         self._get_cells = get_cells
         self._hinted = hinted
+        self._remembered = remembered
 
-    def servers(self, project_id, partial=False):
+    def servers(self, project_id):
         """{uuid: the core's CountedServer} of those in cells.
 
-        :param partial: whether to do without cells that cannot be read
-        :raises CellTimeout: a cell cannot be read
+        In a cell that cannot be read no server begins, so what is remembered
+        of it is as good as a reading. Normal servers are not remembered: as
+        with Nova's own quota, those of such a cell do not count.
         """
-        instances = []
-        for uuid, found in self._read(project_id).items():
-            if not nova_context.is_cell_failure_sentinel(found):
-                instances.extend(found)
-            elif partial:
-                LOG.warning('Cannot read the servers of cell %s; they do not '
-                            'count for now.', uuid)
+        instances, away = [], set()
+        for uuid, found in cell_calls.gather(
+                self._get_cells().values(),
+                objects.InstanceList.get_by_filters,
+                {'project_id': project_id, 'deleted': False},
+                expected_attrs=['flavor']).items():
+            if isinstance(found, Exception):
+                LOG.warning('Cannot read the servers of cell %(cell)s: '
+                            '%(exc)s. For quotas the preemptible ones that '
+                            'were seen last count, and no normal ones.',
+                            {'cell': uuid, 'exc': found})
+                away.add(uuid)
             else:
-                raise exception.CellTimeout
+                instances.extend(found)
+        counted = {server.uuid: quotas.CountedServer(
+            [quotas.Amounts(True, server.vcpus, server.memory_mb)],
+            server.task_state is not None)
+            for server in (self._remembered(project_id, away) if away
+                           else ())}
         hinted = self._hinted([instance.uuid for instance in instances])
-        return {instance.uuid: _server(instance, instance.uuid in hinted)
-                for instance in instances
-                # A server that was never placed, and will not be.
-                if instance.host or instance.vm_state != vm_states.ERROR}
-
-    def _read(self, project_id):
-        return nova_context.scatter_gather_cells(
-            nova_context.get_admin_context(),
-            list(self._get_cells().values()), nova_context.CELL_TIMEOUT,
-            objects.InstanceList.get_by_filters,
-            {'project_id': project_id, 'deleted': False},
-            expected_attrs=['flavor'])
+        return counted | {
+            instance.uuid: _server(instance, instance.uuid in hinted)
+            for instance in instances
+            # A server that was never placed, and will not be.
+            if instance.host or instance.vm_state != vm_states.ERROR}
 
     @staticmethod
     def requests(project_id):

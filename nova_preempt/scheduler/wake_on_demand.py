@@ -179,13 +179,11 @@ class WakeOnDemand:
 
         Those that have not changed are not read again.
         """
-        roots = {provider.name: self._known.providers.get(provider)
-                 for provider in listed}
-        trees = self._known.trees.around(
-            wanted, [root for root in roots.values() if root])
+        roots = self._known.providers.get_all(listed)
+        trees = self._known.trees.around(wanted, roots.values())
         numbers = {
             name: fitting.count(wanted, model.Host(name, trees[root.uuid]), {})
-            for name, root in roots.items() if root and trees[root.uuid]}
+            for name, root in roots.items() if trees[root.uuid]}
         return {name: number for name, number in numbers.items() if number}
 
     def _wait(self, hosts, wait):

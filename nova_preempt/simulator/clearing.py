@@ -90,10 +90,9 @@ class Clearing:
         if left:
             since_us = self._since.setdefault(uuid, now_us)
         options = self._parts.options.reservations
-        step = cleanup.step(
-            cleanup.State(bool(left), bool(found) and not left,
-                          asked_s=(now_us - since_us) / SECOND),
-            options.end_timeout_s)
+        state = cleanup.State(bool(left), bool(found) and not left,
+                              asked_s=(now_us - since_us) / SECOND)
+        step = cleanup.step(state, options.end_timeout_s)
         if step is cleanup.Step.RELEASE:
             del self._book.over[uuid]
             self._since.pop(uuid, None)
@@ -102,13 +101,14 @@ class Clearing:
             return
         if step is cleanup.Step.END:
             for server in left:
-                self._end(server, reservation.end_action)
+                self._end(server, reservation.end_action, late=(
+                    cleanup.is_late(state, options.end_timeout_s)))
         self._parts.events.add(now_us + round(drain.IDLE_S * SECOND),
                                Turn.LOOK, self._look, uuid)
 
-    def _end(self, server: Server, end_action: str) -> None:
+    def _end(self, server: Server, end_action: str, *, late: bool) -> None:
         shown = _SHOWN.get(server.state)
-        call = shown and cleanup.call(end_action, *shown)
+        call = shown and cleanup.call(end_action, *shown, late=late)
         if not call:
             return
         parts = self._parts

@@ -169,7 +169,8 @@ class IndexedCloud(memory.MemoryCloud):
         return found
 
     def rooms(self, free_s=lambda name: math.inf, ends_in_s=lambda _: None,
-              may_end=lambda _: True, frees=lambda _, resources: resources):
+              may_end=lambda _: True, frees=lambda _, resources: resources,
+              off=lambda name: None, wakes=False):
         """What all hosts have, as passes over the backlog are told.
 
         :param free_s: tells for how long nobody has reserved a host
@@ -177,6 +178,8 @@ class IndexedCloud(memory.MemoryCloud):
             None if nobody knows
         :param may_end: tells whether one may be made to end now
         :param frees: tells what of its resources the end of one frees
+        :param off: tells the core Off of a host, None of one that is on
+        :param wakes: whether normal servers wake hosts
         """
         def amounts(table, number):
             return {name: int(table[row, number])
@@ -186,10 +189,13 @@ class IndexedCloud(memory.MemoryCloud):
         found = []
         for number, host in enumerate(self._in_order):
             free = amounts(self._free, number)
+            one = room.with_power(room.Room(
+                host.name, free, free, amounts(self._capacity, number),
+                free_s=free_s(host.name)), off(host.name), wakes)
+            if one is None:
+                continue
             found.append(room.with_leavers(
-                room.Room(host.name, free, free,
-                          amounts(self._capacity, number),
-                          free_s=free_s(host.name)),
+                one,
                 (room.Leaver(frees(server, host.allocations[uuid]),
                              ends_in_s(server), may_end(server))
                  for uuid, server in host.servers.items())))

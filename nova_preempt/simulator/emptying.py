@@ -23,6 +23,7 @@ import math
 from typing import Any
 
 from nova_preempt.core import notice
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import drain
@@ -85,6 +86,11 @@ class Emptying:
         fleet = self._fleet()
         return fleet is None or not fleet.has_failed(name)
 
+    def _off(self, name: str) -> candidates.Off | None:
+        fleet = self._fleet()
+        found: candidates.Off | None = fleet and fleet.off(name)
+        return found
+
     def is_reservable(self, name: str) -> bool:
         """Whether it may be reserved at all."""
         said = self._book.hosts[name].kind.reservable
@@ -92,6 +98,9 @@ class Emptying:
 
     def is_vacant(self, name: str) -> bool:
         """Whether nothing is there but preemptible servers that can end."""
+        off = self._off(name)
+        if off is not None and off.why_late:
+            return False
         # Also those that have been stopped, of which there is no record.
         return all(
             server.kind.terms is not None and not self._stays_s(server)
@@ -184,11 +193,30 @@ class Emptying:
         if quiet is not None and quiet[0] == host.generation and (
                 to_start_s > quiet[1]):
             return reservation
-        fleet = self._fleet()
-        if fleet is not None and not fleet.is_on(name):
-            self._patience.is_over(key, reservation.start_at, now, 0,
-                                   only_waits=True)
-            return self._set(reservation, name, model.EMPTYING)
+        off = self._off(name)
+        if off is not None:
+            step = drain.wake(name, off, to_start_s)
+            patience_s = step.lead_s
+        else:
+            step, is_empty = self._empty_host(reservation, host, to_start_s)
+            patience_s = drain.patience_s(step)
+            if is_empty:
+                return self._set(reservation, name, model.READY)
+        if step.blocking:
+            other = self._swap(reservation, name)
+            if other is not None:
+                return other
+        if self._patience.is_over(
+                key, reservation.start_at, now, patience_s,
+                only_waits=step.waiting and not step.blocking):
+            return self._replace(reservation, name)
+        return self._set(reservation, name, model.EMPTYING)
+
+    def _empty_host(self, reservation: model.Reservation,
+                    host: memory.MemoryHost, to_start_s: float
+                    ) -> tuple[drain.Step, bool]:
+        """Do what is to be done on a host, and note if that was nothing."""
+        key = reservation.uuid, host.name
         found = len(list(self._servers_on(host)))
         step, is_empty = self._empty(reservation, host, to_start_s)
         self._quiet.pop(key, None)
@@ -197,17 +225,7 @@ class Emptying:
                 step.notice or step.move or step.blocking or step.waiting):
             # Nothing has to be done before the first notice.
             self._quiet[key] = (host.generation, max(0.0, step.lead_s))
-        if is_empty:
-            return self._set(reservation, name, model.READY)
-        if step.blocking:
-            other = self._swap(reservation, name)
-            if other is not None:
-                return other
-        if self._patience.is_over(
-                key, reservation.start_at, now, drain.patience_s(step),
-                only_waits=step.waiting and not step.blocking):
-            return self._replace(reservation, name)
-        return self._set(reservation, name, model.EMPTYING)
+        return step, is_empty
 
     def _empty(self, reservation: model.Reservation,
                host: memory.MemoryHost, to_start_s: float
@@ -372,7 +390,7 @@ class Emptying:
                     host.kind.figures.flops_per_watt),
                 self.is_reservable(host.name), self.is_usable(host.name),
                 matches(host.properties),
-                len(self._host(host.name).servers))
+                len(self._host(host.name).servers), self._off(host.name))
              for host in self._book.hosts.values()),
             self._options.ranking, self.is_vacant)
         return found[0] if found else None

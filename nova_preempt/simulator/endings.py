@@ -26,6 +26,7 @@ from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import ending
+from nova_preempt.core import ending_times
 from nova_preempt.core import expiry
 from nova_preempt.core import terms as core_terms
 from nova_preempt.core.classes.clocks import Kind
@@ -130,8 +131,8 @@ class Endings:
                 host.servers[uuid])
         parts.report.decisions['preemptions'] += 1
         parts.report.decisions['cost_us'] += plan.cost_us
-        for victim in plan.victims:
-            self._notify(decision, parts.servers[victim.uuid])
+        self._notify(decision, [parts.servers[victim.uuid]
+                                for victim in plan.victims])
 
     def expire(self, server: Server, epoch: int) -> None:
         """End a server that has run for as long as it may."""
@@ -149,7 +150,7 @@ class Endings:
 
     def end(self, server: Server, operation: str) -> None:
         """End a server that runs, for the sake of no request."""
-        self._notify(self._add(server.host, operation=operation), server)
+        self._notify(self._add(server.host, operation=operation), [server])
 
     def end_all(self, victims: Sequence[Server], operation: str) -> None:
         """End servers of one host, which leave nothing behind there."""
@@ -157,8 +158,8 @@ class Endings:
         for victim in victims:
             if victim.state is State.STOPPED:
                 self._offload(decision, victim)
-            else:
-                self._notify(decision, victim)
+        self._notify(decision, [victim for victim in victims
+                                if victim.boot.id not in decision.open])
 
     def _offload(self, decision: Decision, victim: Server) -> None:
         """Nobody needs a notice of one that has been stopped."""
@@ -215,16 +216,20 @@ class Endings:
         self._for_requests -= decision.server is not None
         return True
 
-    def _notify(self, decision: Decision, victim: Server) -> None:
+    def _notify(self, decision: Decision, victims: Sequence[Server]) -> None:
         parts = self._parts
-        record = victim.host.servers[victim.boot.id]
-        notice_s = parts.options.policy.notice_s(record)
-        until_us = parts.events.now_us + notice_s * SECOND
-        victim.state = State.NOTICE
-        decision.open[victim.boot.id] = (victim, until_us)
-        self.ending[victim.boot.id] = victim
-        parts.report.note('notice', victim, decision=decision.uuid)
-        parts.events.add(until_us, Turn.STEP, self._act, decision, victim)
+        until_us = []
+        for victim in victims:
+            record = victim.host.servers[victim.boot.id]
+            notice_s = parts.options.policy.notice_s(record)
+            until_us.append(parts.events.now_us + notice_s * SECOND)
+            victim.state = State.NOTICE
+            decision.open[victim.boot.id] = (victim, until_us[-1])
+            self.ending[victim.boot.id] = victim
+            parts.report.note('notice', victim, decision=decision.uuid)
+        for victim in victims:
+            parts.events.add(ending_times.begin_at(until_us), Turn.STEP,
+                             self._act, decision, victim)
 
     # -- step by step ------------------------------------------------------
 
@@ -247,8 +252,8 @@ class Endings:
         step = ending.next_step(
             ending.Seen('active', None, victim.host.name),
             self._terms(decision, terms.action),
-            ending.Progress(now_us / SECOND, acting_since=now_us / SECOND),
-            now_us / SECOND)
+            ending.Progress(now_us / SECOND, now_us / SECOND),
+            now_us / SECOND, host_up=True)
         took_us = parts.drawn.us(_KINDS[step.detail])
         self.suspend(victim)
         victim.state = State.ENDING

@@ -78,6 +78,7 @@ class Power:
         self._history: list[forecast.Load] = []
         self._done_us: dict[str, int] = {}
         self._failed: set[tuple[str, int]] = set()
+        self._needed_queue_s = 0.0
         self.waking = waking.Waking(parts, self, again, give_up)
         parts.events.add(0, Turn.LOOK, self._look)
 
@@ -102,6 +103,21 @@ class Power:
         return (host for host in self._switcher.coming()
                 if host.name not in self._excluded)
 
+    def off(self, name: str) -> candidates.Off | None:
+        """Whether one that is not on is on in time, None if it is on."""
+        host = self._hosts[name]
+        if host.state == steps.ON:
+            return None
+        return candidates.off(
+            host.state, (self._now_us - host.since_us) / SECOND, host.boots,
+            lead_s=self._lead_s(host), queue_s=self._needed_queue_s,
+            limits=self._options.limits,
+            stopped='it is left alone' if name in self._excluded else '')
+
+    def for_rooms(self) -> dict[str, Any]:
+        """Return what Cloud.rooms() is told of hosts that are off."""
+        return {'off': self.off, 'wakes': self._options.demand_wakes}
+
     def wake_some(self, names: Iterable[str], why: str) -> None:
         """Wake as many of these as may be now, in this order."""
         self._switcher.wake_some(names, why)
@@ -116,6 +132,7 @@ class Power:
         needed = self._needed(max(
             options.horizon_s, options.limits.boot_timeout_s)
             + self._queue_s(self._not_on))
+        self._needed_queue_s = self._queue_s(needed)
         note = self._is_time('note', options.note_interval_s)
         failed = {(host.name, host.since_us) for host
                   in self._not_on.values() if host.state == steps.FAILED}
@@ -227,9 +244,12 @@ class Power:
     # -- reservations, and who waits ---------------------------------------
 
     def _start(self, host: switching.PoweredHost, in_s: float) -> core.Start:
-        return core.Start(host.name, in_s, candidates.lead_s(
+        return core.Start(host.name, in_s, self._lead_s(host))
+
+    def _lead_s(self, host: switching.PoweredHost) -> float:
+        return candidates.lead_s(
             candidates.boot_s([host.boot_s], self._options.boot_time_s),
-            self._parts.options.interval_s))
+            self._parts.options.interval_s)
 
     def _queue_s(self, names: Iterable[str]) -> float:
         """How long it takes to wake those of these that are off."""

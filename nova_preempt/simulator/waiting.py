@@ -51,15 +51,18 @@ class Waiting:
     :param start: called with a server and the name of its host, '' where any
         will do; tells whether it has got one
     :param places: tells what a core Places is now, None without reservations
+    :param power: tells what Cloud.rooms() is told of hosts that are off
     """
 
     def __init__(self, parts: Any, backlog: Backlog,
                  start: Callable[[Server, str], bool],
-                 places: Callable[[], core_places.Places | None]) -> None:
+                 places: Callable[[], core_places.Places | None],
+                 power: Callable[[], Mapping[str, Any]] = dict) -> None:
         self._parts = parts
         self._backlog = backlog
         self._start = start
         self._places = places
+        self._power = power
         self._stays = Stays(parts.options.maximum_runtime_s,
                             parts.options.policy.notice)
         # In order of their requests.
@@ -114,12 +117,18 @@ class Waiting:
         rooms = parts.cloud.rooms(
             *(() if places is None else (places.free_s,)),
             ends_in_s=self._ends_in_s, may_end=self._may_end,
+            **self._power(),
             frees=lambda record, resources: actions.freed(
                 resources, parts.options.policy.action(record)))
         decided = passing.decide(
             ranked, rooms, now, self._backlog.passes,
             planner=self._backlog.planner, places=places,
             stays=self._stays)
+        for uuid, note in decided.notes.items():
+            server, request = self._waiting[uuid]
+            if note.waits_for != request.waits_for:
+                self._waiting[uuid] = server, dataclasses.replace(
+                    request, waits_for=note.waits_for)
         for start in decided.starts:
             self._place(start, now)
         if self._waiting:
@@ -148,11 +157,9 @@ class Waiting:
         if is_started:
             self._started[start.uuid] = server
             return
-        # As Nova's answer that there is no valid host.
-        pause_s = answers.pause_s(request.tries, self._backlog.answers)
         self._waiting[start.uuid] = (server, dataclasses.replace(
-            request, tries=request.tries + 1,
-            next_try_at=now + datetime.timedelta(seconds=pause_s)))
+            request, **answers.in_vain(request, answers.NO_HOST, '', now,
+                                       self._backlog.answers)))
 
     def _shares(self) -> orders.Shares:
         """What servers of the backlog use, by project."""

@@ -104,11 +104,12 @@ class Waking:
                            host.efficiency)
             for host, room in self._candidates(wait, where)]
         uuid = wait.server.boot.id
-        found = demand.promise(uuid, 1, sleepers, (
-            item for other in self._recent() for item in other))
+        promised = [item for other in self._recent() for item in other]
+        found = demand.promise(uuid, 1, sleepers, promised)
         if not found:
             return []
-        self._promises[uuid] = (self._parts.events.now_us, found)
+        self._promises[uuid] = self._parts.events.now_us, [
+            *found, *demand.kept(uuid, promised, self._fleet.is_on)]
         names = [item.host for item in found]
         self._fleet.wake_some(names, 'a request finds no other host')
         return names
@@ -165,13 +166,16 @@ class Waking:
         self._again(wait.server)
 
     def over(self, server: Server) -> None:
-        """One waits no more: it has a host, or is gone."""
+        """One waits no more.
+
+        What is promised to it is kept for a time, for whoever asks again.
+        """
         self._waits.pop(server.boot.id, None)
-        self._promises.pop(server.boot.id, None)
 
     def served(self, server: Server) -> None:
         """One has got a host; how long that took is told."""
         wait = self._waits.get(server.boot.id)
+        self._promises.pop(server.boot.id, None)
         if wait is not None:
             self.over(server)
             waited_s = (self._parts.events.now_us / SECOND

@@ -129,6 +129,18 @@ class TestChances(ApiTestCase):
         ], self.ask(f'placement-chances?flavor={self.big}'
                     '&availability_zone=nova')['placement_chances'])
 
+    def test_an_allocation_that_is_deleted_in_placement_itself(self):
+        server = self.boot_normal('n')['id']
+
+        def chances():
+            answer, = self.ask('placement-chances?flavor=spot')[
+                'placement_chances']
+            return answer['preemptible'], answer['normal']
+
+        self.assertEqual((1, 1), chances())
+        self.scheduler.preemption.clients.placement.delete_allocations(server)
+        self.assertEqual((2, 2), chances())
+
 
 class TestSimulate(ApiTestCase):
 

@@ -11,14 +11,17 @@
 # under the License.
 """The backlog: requests that start in the name of users when there is room."""
 
+import contextlib
 import datetime
 import threading
 from unittest import mock
 
 from keystoneauth1 import exceptions as ks_exc
 from nova.conf import CONF
+from nova.tests.functional.api import client
 from oslo_utils import uuidutils
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
 
 # Nova's fixtures do not let numpy be imported any more.
@@ -96,7 +99,13 @@ class BacklogTestCase(base.PreemptionTestCase):
                        for tag in server['tags'])]
 
     def servers_with_tags(self):
-        return [self.with_tags(server['id']) for server in self.servers()]
+        found = []
+        for server in self.servers():
+            # It may be deleted while the others are read.
+            with contextlib.suppress(
+                    client.OpenStackApiNotFoundException):
+                found.append(self.with_tags(server['id']))
+        return found
 
     def with_tags(self, uuid):
         self.api.microversion, before = '2.90', self.api.microversion
@@ -184,7 +193,9 @@ class TestLife(BacklogTestCase):
             [model.WAITING, model.PLACING, model.ACTIVE, model.DONE],
             [item.state for item in backlog.history(self.db, uuid)])
         for check in (self.check_no_host, self.check_no_quota,
-                      self.check_refused, self.check_all_or_none,
+                      self.check_refused, self.check_flavor_deleted,
+                      self.check_cancelled_without_a_role,
+                      self.check_left, self.check_all_or_none,
                       self.check_expired, self.check_cancelled,
                       self.check_paused, self.check_away, self.check_gone):
             check()
@@ -254,6 +265,56 @@ class TestLife(BacklogTestCase):
         found = self.get(uuid)
         self.assertEqual(model.FAILED, found.state)
         self.assertEqual('Can not find requested image', found.reason)
+        self.clear_up()
+
+    def check_cancelled_without_a_role(self):
+        """The servers are deleted all the same, as the user has asked."""
+        uuid = self.leave()
+        self.step_until(uuid, model.ACTIVE)
+        self.cancel(uuid, ends_servers=True)
+        self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
+        self.clear_up()
+        self.trusts.gone.clear()
+        self.wait_for(lambda: not self.servers(), 'it to be deleted')
+        self.assertEqual('', self.get(uuid).reason)
+
+    def check_left(self):
+        """Nova lets nobody delete them."""
+        uuid = self.leave()
+        server, = self.step_until(uuid, model.ACTIVE).servers
+        self.cancel(uuid, ends_servers=True)
+        self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
+        with mock.patch.object(
+                nova_api.NovaAPI, 'delete',
+                side_effect=nova_api.NotAllowed('policy')) as asked:
+            self.clear_up()
+            self.step()
+        self.trusts.gone.clear()
+        self.assertEqual(1, asked.call_count)
+        found = self.get(uuid)
+        self.assertEqual(model.CANCELLED, found.state)
+        self.assertIn(f'Its servers {server.uuid} are left', found.reason)
+        self.delete(server.uuid)
+
+    def check_flavor_deleted(self):
+        """It goes on with the other one, and is refused without any."""
+        def flavor(name):
+            return model.Alternative(
+                self.create_flavor(name, 1, 1024, 10), name,
+                {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10})
+
+        flavors = flavor('first'), flavor('second')
+        self.admin_api.api_delete(f'/flavors/{flavors[0].flavor_id}')
+        uuid = self.leave(alternatives=flavors)
+        self.step()
+        self.assertEqual(
+            (model.WAITING, ['second']), (self.get(uuid).state, [
+                item.name for item in self.get(uuid).alternatives]))
+        self.step_until(uuid, model.ACTIVE)
+        self.end(uuid)
+        uuid = self.leave(alternatives=flavors[:1])
+        self.step()
+        self.assertEqual(model.FAILED, self.get(uuid).state)
         self.clear_up()
 
     def check_all_or_none(self):
@@ -352,6 +413,31 @@ def kill(function, after):
     return killed
 
 
+class TestCancelled(BacklogTestCase):
+
+    def test_during_the_notice_of_victims(self):
+        """Before the engine has got to delete what was on its way."""
+        self.flags(maximum_notice_s=100, group='preemption')
+        told = self.boot_spot('told', 'host1', flavor=self.create_flavor(
+            'told', 2, 2048, 20, preemptible=True,
+            **{'preemptible:notice_s': '100'}))
+
+        def is_told():
+            return nova_api.NOTICE_KEY in self.api.get_server(told)[
+                'metadata']
+
+        uuid = self.leave()
+        found = self.step_until(uuid, model.PLACING)
+        self.wait_for(is_told, 'the notice')
+        self.assertTrue(backlog.change(
+            self.db, uuid, (found.state,), self.at(), state=model.CANCELLED))
+        self.wait_for(lambda: not is_told(), 'the notice to be withdrawn')
+        self.wait(told)
+        self.step()
+        self.wait_for(lambda: not self.servers_of(uuid),
+                      'what was on its way to be deleted')
+
+
 class TestCrashes(BacklogTestCase):
 
     def test_killed_at_each_step(self):
@@ -437,6 +523,25 @@ class TestCrashes(BacklogTestCase):
             (found.state, [item.uuid for item in found.servers]))
 
 
+class TestKept(BacklogTestCase):
+
+    def test_no_hosts_for_who_has_no_quota(self):
+        """They are kept as soon as the quota would do."""
+        self.flags(group='backlog', hold_after_s=0)
+        self.flags(group='quota', cores=1)
+        normal = self.boot_normal(flavor=self.small)['id']
+        uuid = self.leave(self.big)
+        self.step()
+        self.assertIn('quota of its user leaves', self.get(
+            uuid).waits_for['text'])
+        self.flags(group='quota', cores=-1)
+        self.engine.backlog._passes._why_not.__self__._known.clear()
+        self.step()
+        self.assertEqual(1, self.get(uuid).waits_for['kept']['hosts'])
+        self.delete(normal)
+        self.step_until(uuid, model.ACTIVE)
+
+
 class TestGaveWay(BacklogTestCase):
 
     def test_deleted_and_shelved(self):
@@ -471,6 +576,28 @@ class TestGaveWay(BacklogTestCase):
         self.boot_normal(flavor=self.big)
         found = self.step_until(back, model.EXPIRED)
         self.assertEqual('It has come back 1 times.', found.reason)
+
+
+    def test_shelved_where_the_flavor_does_not_bring_it_back(self):
+        """The request does."""
+        shelved = self.create_flavor(
+            'shelved', 1, 1024, 10, preemptible=True,
+            **{'preemptible:action': 'shelve'})
+        uuid = self.leave(shelved, comes_back=True, alternatives=(
+            model.Alternative(
+                shelved, 'shelved',
+                {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10},
+                preemptible=True),))
+        server = self.step_until(uuid, model.ACTIVE).servers[0].uuid
+        normal = self.boot_normal(flavor=self.big)['id']
+        found = self.step_until(uuid, model.EVICTED)
+        self.assertEqual((None, {}), (found.position, found.waits_for))
+        self.delete(normal)
+        self.engine.run_once()
+        self.wait(server)
+        found = self.step_until(uuid, model.ACTIVE)
+        self.assertEqual([(server, model.RUNNING)], [
+            (item.uuid, item.state) for item in found.servers])
 
 
 class TestReservedHosts(BacklogTestCase):

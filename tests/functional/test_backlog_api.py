@@ -12,8 +12,12 @@
 
 """Requests that wait, from what a user asks the API to what Nova does."""
 
+import base64
 import dataclasses
+import pathlib
 
+from cryptography import fernet
+import fixtures
 import webob
 
 from nova_preempt.api import app
@@ -35,6 +39,9 @@ class TestApi(test_backlog.BacklogTestCase):
     def setUp(self):
         super().setUp()
         self.flags(auth_strategy='noauth', group='preemption_api')
+        keys = self.useFixture(fixtures.TempDir()).join('keys')
+        pathlib.Path(keys).write_bytes(fernet.Fernet.generate_key())
+        self.flags(secret_key_file=keys, group='backlog')
         conf = cmd_engine.CONF
         services = app.make_services(conf)
         self.app = app.make_app(conf, dataclasses.replace(
@@ -61,13 +68,18 @@ class TestApi(test_backlog.BacklogTestCase):
         return answer.get('request') or answer['error']['message']
 
     def test_it_starts_and_ends(self):
-        made = self.submit(count=2)
+        secret = base64.b64encode(b'hunter2').decode()
+        made = self.submit(count=2, server={'user_data': secret})
+        self.assertEqual('***', made['body']['server']['user_data'])
         self.step_until(made['id'], model.ACTIVE)
         shown = self.ask('GET', f'/{made["id"]}')['request']
         servers = {server['id'] for server in shown['servers']}
         self.assertEqual({server['id'] for server in
                           self.servers_of(made['id'])}, servers)
         self.assertEqual(2, len(servers))
+        for server in servers:
+            self.assertEqual(secret, self.with_tags(server)[
+                'OS-EXT-SRV-ATTR:user_data'])
         self.assertEqual(['waiting', 'placing', 'active'], [
             change['status'] for change in shown['history']])
         self.ask('DELETE', f'/{made["id"]}?servers=true', 204)
@@ -77,6 +89,10 @@ class TestApi(test_backlog.BacklogTestCase):
             self.wait_gone(server)
         self.assertEqual('cancelled', self.ask(
             'GET', f'/{made["id"]}')['request']['status'])
+        # 90 days are kept.
+        self.pass_time(91 * 86400)
+        self.engine.backlog.works[0][1]()
+        self.ask('GET', f'/{made["id"]}', 404)
 
     def test_what_nova_says_of_flavors(self):
         special = self.create_flavor(
@@ -106,8 +122,13 @@ class TestApi(test_backlog.BacklogTestCase):
         before = dict(self.trusts.made)
         for field, values in (
                 ('flavors', {'flavors': ['unknown']}),
+                ('flavors', {'flavors': ['detail']}),
+                ('flavors', {'flavors': ['..']}),
+                ('flavors', {'flavors': ['.']}),
+                ('flavors', {'flavors': ['../images/detail?a=b#c']}),
+                ('body.server.key_name', {'server': {'key_name': '..'}}),
                 ('body.server.imageRef', {'server': {'imageRef': UNKNOWN}}),
                 ('body.server.key_name', {'server': {'key_name': 'other'}}),
-                ('body', {'server': {'networks': None}})):
+                ('body.server.networks', {'server': {'networks': None}})):
             self.assertIn(f"'request.{field}'", self.submit(400, **values))
         self.assertEqual(before, self.trusts.made)

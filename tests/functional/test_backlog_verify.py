@@ -35,7 +35,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         super().setUp()
         # Nova's fixtures have read the options and opened the databases.
         for name, value in (
-                ('nova.config.parse_args', mock.Mock()),
+                ('nova_preempt.conf.files.read', mock.Mock()),
                 ('nova_preempt.cmd.verify.trusts.Trusts',
                  lambda conf: self.trusts),
                 ('nova_preempt.cmd.verify.timeutils',
@@ -83,10 +83,9 @@ class TestVerify(test_backlog.BacklogTestCase):
     def check_begun(self):
         """Nothing is wrong while somebody is at it."""
         begun = backlog_begun.Begun(uuidutils.generate_uuid(), PROJECT,
-                                    USER, self.at())
+                                    USER, self.at(), marks.expiry('any'))
         backlog_begun.begin(self.db, begun)
-        self.trusts.create('', PROJECT, USER, ['member'],
-                           marks.expiry(begun.uuid))
+        self.trusts.create('', PROJECT, USER, ['member'], begun.expires_at)
         self.assertEqual(set(), self.verify())
         self.pass_time(1201)
         self.assertEqual({('request_never_taken', begun.uuid)},

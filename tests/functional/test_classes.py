@@ -14,6 +14,8 @@
 import datetime
 from unittest import mock
 
+from nova import objects
+from nova.compute import power_state
 from oslo_utils import timeutils
 import prometheus_client
 
@@ -185,6 +187,19 @@ class TestPreempted(ClassesTestCase):
         self.assertEqual(clocks.Kind.ASIDE, found[silver].clocks.kind)
         self.assertEqual(self.times(silver, found),
                          self.times(silver, found))
+
+    def test_a_guest_that_shuts_down_keeps_its_place(self):
+        """Nova stops its server, in nobody's name."""
+        silver = self.boot_silver('silver')
+        manager = self.computes['host1'].manager
+        manager.driver.instances[silver].state = power_state.SHUTDOWN
+        with self.cell_context() as context:
+            manager._query_driver_power_state_and_sync(
+                context, objects.Instance.get_by_uuid(context, silver))
+        self.wait_for(lambda: self.api.get_server(silver)['status']
+                      == 'SHUTOFF', 'it to be stopped')
+        found = self.look()
+        self.assertEqual(clocks.Kind.RUNNING, found[silver].clocks.kind)
 
     def test_no_room_to_come_back_to(self):
         silver = self.boot_silver('silver')

@@ -95,6 +95,8 @@ class TestConcurrentBoots(base.PreemptionTestCase):
             return self.wait(server)['id']
         except cloud.CloudError as exc:
             self.assertIn('No valid host was found', str(exc))
+            # Nova lists it as being built a moment longer.
+            self.wait_failed(server)
             return None
 
     def assert_outcome(self, spots, placed, victims):

@@ -18,6 +18,7 @@ import threading
 import types
 from unittest import mock
 
+from nova import objects
 from oslo_messaging.notify import _impl_test
 
 from nova_preempt.cloud import nova_api
@@ -120,6 +121,32 @@ class TestNotice(EndsTestCase):
             self.assertEqual(decision.uuid, message['payload']['decision_id'])
         self.assertEqual(victim, sent[2]['payload']['victim']['uuid'])
 
+    def test_two_of_an_anti_affinity_group(self):
+        """Who waits for its victim to end counts as being there."""
+        self.flags(maximum_notice_s=100, group='preemption')
+        self.add_hosts('host2')
+        flavor = self.create_flavor('ends', 1, 1024, 10, preemptible=True,
+                                    **{'preemptible:notice_s': '100'})
+        cheap, kept, dear, dearest = [
+            self.boot_spot(name, host, uptime_s, flavor)
+            for name, host, uptime_s in (
+                ('a', 'host1', 100), ('b', 'host1', 200),
+                ('c', 'host2', 1000), ('d', 'host2', 2000))]
+        group = {'group': self.api.post_server_groups(
+            {'name': 'g', 'policy': 'anti-affinity'})['id']}
+        jump = self.jumps(self.scheduler.preemption.handover.terminator)
+        first = self.boot('first', self.small, hints=group)
+        self.wait_for_notice(cheap)
+        second = self.boot('second', self.small, hints=group)
+        self.wait_for_notice(dear)
+        jump(100)
+        self.assertEqual(['host1', 'host2'], [
+            self.wait(server)['OS-EXT-SRV-ATTR:host']
+            for server in (first, second)])
+        self.assertEqual({kept, dearest, first, second},
+                         self.alive())
+        self.assert_consistent()
+
     def test_guest_that_runs_what_is_documented(self):
         self.flags(maximum_notice_s=100, group='preemption')
         cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
@@ -208,7 +235,11 @@ class TestNotice(EndsTestCase):
         self.wait_consistent()
 
     def owner_shelves(self, victim):
-        """It has given way, and is there to be unshelved."""
+        """It has given way, and is there to be unshelved.
+
+        Where Nova would offload it later, we do.
+        """
+        self.flags(shelved_offload_time=3600)
         normal, _notice = self.boot_and_wait_for_notice(victim)
         self.act(victim, 'shelve')
         self.wait(normal)
@@ -228,6 +259,45 @@ class TestNotice(EndsTestCase):
             'OS-EXT-SRV-ATTR:host'])
         self.assertEqual(decisions.MIGRATED, self.victim().status)
         self.assert_consistent()
+
+    def test_it_must_not_end_any_more(self):
+        """Its victim lives on, and the server goes elsewhere."""
+        self.flags(maximum_notice_s=100, group='preemption')
+        self.add_hosts('host2')
+        cheap, other = self.fill(**{'preemptible:notice_s': '100'})
+        for name, uptime_s in (('c', 2000), ('d', 3000)):
+            self.boot_spot(name, 'host2', uptime_s)
+        jump = self.jumps(self.scheduler.preemption.handover.terminator)
+        normal, _notice = self.boot_and_wait_for_notice(cheap)
+        self.change_record(cheap, locked=True, locked_by='admin')
+        self.wait_for_notice(other)
+        self.set_forced_down('host1', True)
+        jump(100)
+        self.assertEqual('host2',
+                         self.wait(normal)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(
+            [(decisions.ROLLED_BACK, {decisions.KEPT}),
+             (decisions.ROLLED_BACK, {decisions.KEPT}),
+             (decisions.DONE, {decisions.GONE})],
+            [(decision.status, {victim.status for victim in decision.victims})
+             for decision in self.decisions.get_decisions()])
+        for victim in (cheap, other):
+            self.assertNotIn(nova_api.NOTICE_KEY,
+                             self.api.get_server(victim)['metadata'])
+        self.assert_consistent()
+
+    def test_no_filter_sees_the_host_that_was_chosen(self):
+        self.fill()
+        self.set_forced_down('host1', True)
+        self.boot_in_vain(availability_zone='nova:host1')
+        self.set_forced_down('host1', False)
+        self.boot_normal(availability_zone='nova:host1')
+
+    def set_forced_down(self, host, is_down):
+        with self.cell_context() as context:
+            service = objects.Service.get_by_compute_host(context, host)
+            service.forced_down = is_down
+            service.save()
 
     def test_one_of_two_new_servers_is_deleted_meanwhile(self):
         self.flags(maximum_notice_s=100, group='preemption')

@@ -16,6 +16,7 @@ from unittest import mock
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
+from nova_preempt.handover import audit
 from tests.functional import base
 
 
@@ -70,6 +71,20 @@ class TestReturns(EngineTestCase):
         self.assertIn(self.normal[1], self.alive())
         self.assert_consistent()
 
+    def test_not_one_that_was_back_and_that_its_owner_has_shelved(self):
+        first, second = self.shelve()
+        for normal in self.normal:
+            self.delete(normal)
+        self.act(first, 'unshelve')
+        self.act(first, 'shelve')
+        self.run_engine()
+        self.wait(second)
+        self.run_engine()
+        self.assertEqual([decisions.RESTORED, decisions.RESTORED],
+                         [self.status(first), self.status(second)])
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(first)['status'])
+
 
 class TestLifetimes(EngineTestCase):
 
@@ -121,6 +136,34 @@ class TestLifetimes(EngineTestCase):
         self.wait_gone(server)
         self.run_engine()
         self.wait_consistent()
+
+    def test_an_administrator_starts_a_stopped_victim(self):
+        """It is never deleted, and has its space back once there is room."""
+        self.flags(stop_retention_s=0, group='preemption')
+        self.add_host('host2', 2, 2048, 40)
+        stops = self.create_flavor('stops', 1, 1024, 10, preemptible=True,
+                                   **{'preemptible:action': 'stop'})
+        victim = self.boot_spot('a', 'host2', 100, stops)
+        self.boot_spot('b', 'host2', 1000, stops)
+        normal = self.boot_normal(host='host2')
+        self.assertEqual('SHUTOFF', self.api.get_server(victim)['status'])
+        self.act(victim, 'os-start')
+        self.run_engine()
+        self.run_engine()
+        self.assertEqual('ACTIVE', self.api.get_server(victim)['status'])
+        self.assertEqual({'DISK_GB': 10},
+                         self.allocations()['host2'][victim])
+        self.assertEqual([audit.PART_OF_ALLOCATION], [
+            problem.kind for problem in audit.Audit(
+                self.scheduler.preemption.clients.placement,
+                self.engine.parts.known.servers, self.decisions,
+                self.engine.parts.clients.get_cells, 60).look()])
+        self.delete(normal['id'])
+        self.run_engine()
+        self.assert_consistent()
+        status, = (found.status for found in self.last_decision().victims)
+        self.assertEqual(decisions.KEPT, status)
+        self.assertFalse(self.api.get_server(victim)['locked'])
 
 
 class TestHeadroom(EngineTestCase):
@@ -206,17 +249,42 @@ class TestJanitor(EngineTestCase):
         self.delete(normal)
         placement = self.engine.parts.clients.placement
         provider = self.providers()['host1']
-        for uuid in (cheap, '11111111-1111-4111-8111-111111111111'):
+        stand_in = self.last_decision().record['stand_in']
+        for uuid in (cheap, stand_in, '11111111-1111-4111-8111-111111111111'):
             placement.post_allocations([placement_api.Consumer(
                 uuid, {provider: {'resources': {'DISK_GB': 1}}}, None,
                 'project', 'user')])
         self.clean()
         self.assertNotIn(cheap, self.allocations()['host1'])
+        self.assertNotIn(stand_in, self.allocations()['host1'])
+        self.assertIn(f'Put right: consumer {stand_in} has allocations on '
+                      'host1; it held space for preemption '
+                      f'{self.last_decision().uuid}, which is done.',
+                      self.stdlog.logger.output)
         # Not ours: it is reported and left alone.
         self.assertIn('11111111-1111-4111-8111-111111111111',
                       self.allocations()['host1'])
         self.assertIn('Cannot put right: consumer 11111111',
                       self.stdlog.logger.output)
+
+    def test_a_server_is_deleted_while_others_end_for_its_migration(self):
+        self.flags(maximum_notice_s=1000, group='preemption')
+        victim = self.boot_spot('a', 'host1', flavor=self.create_flavor(
+            'noticed', 2, 2048, 20, preemptible=True,
+            **{'preemptible:notice_s': '1000'}))
+        self.add_hosts('host9')
+        server = self.boot_normal(host='host9')['id']
+        self.api.post_server_action(server, {'migrate': None})
+        self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
+            victim)['metadata'], 'notice')
+        migration, = self.allocations()['host9']
+        self.assertNotEqual(server, migration)
+        self.delete(server)
+        self.wait_for(lambda: not self.decisions.get_open_decisions(),
+                      'the decision to be closed')
+        self.clean()
+        self.wait_consistent()
+        self.assertEqual({victim}, self.alive())
 
     def test_services_away(self):
         """A task that fails does not keep the others from their work."""

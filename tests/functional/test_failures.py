@@ -13,6 +13,8 @@
 
 from unittest import mock
 
+from nova.cmd import manage as nova_manage
+
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
@@ -57,6 +59,13 @@ class Killing:
             # The conductor may have given up before.
             self.wait_for(lambda: dead, f'{name} to be called')
         return server
+
+    def as_of_later(self):
+        """Nobody has worked on open decisions for a minute."""
+        return mock.patch.object(
+            self.decisions, 'get_open_decisions',
+            return_value=[(decision, 60.0) for decision, _age
+                          in self.decisions.get_open_decisions()])
 
     def restart(self):
         # What the kernel does when a process ends.
@@ -153,10 +162,7 @@ class TestKilledScheduler(Killing, base.PreemptionTestCase):
             self.restart()
         self.assertEqual(1, len(self.decisions.get_open_decisions()))
         self.flags(intent_timeout_s=10, group='preemption')
-        with mock.patch.object(
-                self.decisions, 'get_open_decisions',
-                return_value=[(decision, 60.0) for decision, _age
-                              in self.decisions.get_open_decisions()]):
+        with self.as_of_later():
             self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()
         self.assertEqual(set(self.victims), self.alive())
@@ -219,7 +225,7 @@ class TestLostRaces(base.PreemptionTestCase):
         self.assert_consistent()
         self.assertEqual(5, len(self.servers()))
 
-    def test_outcome_of_the_swap_unknown(self):
+    def test_answers_of_placement_are_lost(self):
         placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
 
@@ -229,16 +235,129 @@ class TestLostRaces(base.PreemptionTestCase):
 
         with mock.patch.object(placement, 'post_allocations',
                                side_effect=post):
+            self.boot_normal()
+        self.assertEqual({self.cheap}, self.last_victims())
+        self.assert_consistent()
+
+
+class TestSpaceOfVictims(Killing, base.PreemptionTestCase):
+    """Whatever becomes of a server, nobody else gets what victims still use.
+
+    A host of two slots has a normal server, and a preemptible one with notice.
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.flags(maximum_notice_s=1000, group='preemption')
+        self.add_host('host1', 2, 2048, 20)
+        self.boot_normal('there', host='host1')
+        self.victim = self.boot_spot('victim', 'host1', flavor=(
+            self.create_flavor('noticed', 1, 1024, 10, preemptible=True,
+                               **{'preemptible:notice_s': '1000'})))
+        self.begin_killing()
+
+    def assert_nobody_else_gets_it(self):
+        self.flags(rpc_response_timeout=60, long_rpc_timeout=120)
+        before = self.alive()
+        self.wait_failed(self.boot('third', self.small))
+        self.assertEqual(before, self.alive())
+        self.assertLess(0, len(self.decisions.get_open_decisions()))
+
+    def assert_repaired(self):
+        self.restart()
+        self.wait_consistent()
+        self.assertIn(self.victim, self.alive())
+
+    def test_its_user_deletes_the_server_after_a_lost_answer(self):
+        placement = self.scheduler.preemption.clients.placement
+        real = placement.post_allocations
+
+        def post(consumers):
+            real(consumers)
+            placement.get_consumer = away
+            raise placement_api.PlacementError('timeout')
+
+        def away(uuid):
+            raise placement_api.PlacementError('away')
+
+        with mock.patch.object(placement, 'post_allocations', post), (
+                mock.patch.object(placement, 'get_consumer',
+                                  placement.get_consumer)):
             server = self.boot('normal', self.small)
             self.wait_failed(server)
-        open_decisions = self.decisions.get_open_decisions()
-        self.assertEqual(1, len(open_decisions))
-        with mock.patch.object(
-                self.decisions, 'get_open_decisions',
-                return_value=[(open_decisions[0][0], 60.0)]):
-            self.scheduler.preemption.handover.repair()
+        self.delete(server)
+        self.assert_nobody_else_gets_it()
+        with self.as_of_later():
+            self.assertEqual(1, self.scheduler.preemption.handover.repair())
+        self.wait_consistent()
+        self.assertIn(self.victim, self.alive())
+
+    def test_its_user_deletes_the_server_after_a_crash(self):
+        server = self.boot_and_kill(
+            self.scheduler.preemption.handover.terminator, '_sleep',
+            after=False, flavor=self.small)
+        self.delete(server)
+        self.assert_nobody_else_gets_it()
+        self.assert_repaired()
+
+    def test_nova_takes_a_migration_back_after_a_crash(self):
+        self.add_host('host2', 1, 1024, 10)
+        server = self.boot_normal('moving', host='host2')['id']
+        died = []
+
+        def die(pause_s):
+            died.append(pause_s)
+            raise Killed
+
+        with mock.patch.object(self.scheduler.preemption.handover.terminator,
+                               '_sleep', die):
+            self.api.post_server_action(server, {'migrate': None})
+            self.wait_for(lambda: died and self.api.get_server(server)[
+                'OS-EXT-STS:task_state'] is None, 'Nova to give up')
+        self.assertIn(server, self.allocations()['host2'])
+        self.assert_nobody_else_gets_it()
+        self.assert_repaired()
+        self.assertIn(server, self.allocations()['host2'])
+
+
+class TestStandInDeleted(base.PreemptionTestCase):
+    """As by "nova-manage placement audit --delete" during a notice."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(maximum_notice_s=1000, group='preemption')
+        self.add_host('host1', 1, 1024, 10)
+        self.victim = self.boot_spot('victim', 'host1', flavor=(
+            self.create_flavor('noticed', 1, 1024, 10, preemptible=True,
+                               **{'preemptible:notice_s': '1000'})))
+
+    def begin(self):
+        server = self.boot('normal', self.small)
+        self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
+            self.victim)['metadata'], 'notice')
+        self.assertEqual(4, self.audit())
+        return server
+
+    def audit(self):
+        """Have Nova delete what it does not know; returns its exit code."""
+        return nova_manage.PlacementCommands().audit(delete=True)
+
+    def test_the_server_takes_what_is_free(self):
+        server = self.begin()
+        self.delete(self.victim)
+        self.wait(server)
+        self.assertEqual(
+            [decisions.ROLLED_BACK], [decision.status for decision
+                                      in self.decisions.get_decisions()])
+        self.wait_consistent()
+
+    def test_the_server_is_refused_where_another_was_faster(self):
+        server = self.begin()
+        other = self.boot_normal('other')['id']
+        self.delete(self.victim)
+        self.wait_failed(server)
+        self.assertEqual({other}, self.alive())
         self.assert_consistent()
-        self.assertEqual('ACTIVE', self.api.get_server(self.cheap)['status'])
 
 
 class TestVictimsThatDoNotEnd(base.PreemptionTestCase):

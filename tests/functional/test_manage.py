@@ -56,7 +56,7 @@ class ManageTestCase(base.PreemptionTestCase):
         super().setUp()
         # Nova's fixtures have read the options and opened the databases.
         self.useFixture(fixtures.MonkeyPatch(
-            'nova.config.parse_args', mock.Mock()))
+            'nova_preempt.conf.files.read', mock.Mock()))
         self.add_hosts('host1')
 
     def manage(self, *argv):
@@ -190,9 +190,9 @@ class TestVerify(ManageTestCase):
         with engine.begin() as connection:
             connection.execute(sa.text(
                 "UPDATE alembic_version SET version_num = '0001'"))
-        self.assert_cannot_tell(
-            'the tables are not those of this version; run '
-            '"nova-preempt-manage db sync"')
+        status, _out, err = self.verify()
+        self.assertEqual(2, status)
+        self.assertIn('is at revision 0001, which this version does not', err)
 
     def test_over_capacity(self):
         server = self.boot_spot('a', 'host1', flavor=self.create_flavor(
@@ -348,7 +348,7 @@ endpoint_override = http://127.0.0.1:1
                                      'check', '--json')
         self.assertEqual(2, status, err)
         self.assertEqual(
-            {'Credentials': 2, 'Filter': 1, 'Weighers': 1},
+            {'Options': 2, 'Filter': 1, 'Weighers': 1},
             {check['check']: check['result']
              for check in json.loads(out)['checks'] if check['result']})
 

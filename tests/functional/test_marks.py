@@ -11,9 +11,12 @@
 # under the License.
 """Who is preemptible, who may be a victim now, and at which cost."""
 
+from unittest import mock
+
 from nova import exception
 from nova import utils
 from nova.tests.functional.api import client as api_client
+from oslo_db import exception as db_exc
 
 from nova_preempt.db import hints
 from nova_preempt.embedded import cloud
@@ -124,6 +127,19 @@ class TestHint(MarksTestCase):
             if server['id'] not in before:
                 self.wait_failed(server['id'])
 
+    def test_without_our_database(self):
+        """Its owner reads that a service has failed, and not what."""
+        self.allow()
+        self.add_hosts('host1')
+        failure = db_exc.DBConnectionError('mysql://user:secret@db')
+        with mock.patch.object(hints, 'add', side_effect=failure):
+            text = str(self.wait_failed(
+                self.boot('a', self.small, hints=HINT)))
+        self.assertIn('No valid host was found. The request could not be '
+                      'scheduled: a service that it needs did not answer',
+                      text)
+        self.assertNotIn('secret', text)
+
     def test_a_hinted_server_moves(self):
         """It may be a victim still where hints are not allowed any more."""
         self.allow()
@@ -188,11 +204,20 @@ class TestStates(MarksTestCase):
              'SUSPENDED'], sorted(server['status']
                                   for server in self.servers()))
         self.assertEqual(set(spots.values()), self.end_all(7))
+        # What its owner has shelved is not deleted.
+        self.assertEqual(
+            [spots['shelved']],
+            [server['id'] for server in self.servers()
+             if server['status'] == 'SHELVED_OFFLOADED'])
 
     def end_all(self, slots):
         flavor = self.create_flavor('all', slots, slots * 1024, slots * 10)
         server = self.boot_normal(flavor=flavor)['id']
-        self.assertEqual({server}, {item['id'] for item in self.servers()})
+        # Nova lists a victim for a moment after its guest has ended.
+        self.wait_for(
+            lambda: {server} == {item['id'] for item in self.servers()
+                                 if item['status'] != 'SHELVED_OFFLOADED'},
+            'the records of the victims to go')
         self.assert_consistent()
         return self.last_victims()
 

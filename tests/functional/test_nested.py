@@ -187,18 +187,24 @@ class TestGpus(TreeTestCase):
         consumer = placement.get_consumer(broken)
         lost, kept = (self.providers()[name]
                       for name in sorted(self.gpus_of(broken)))
+        path = f'/resource_providers/{kept}/inventories/CUSTOM_GPU'
+
+        def put_inventory(**inventory):
+            answer = self.placement.put(path, {
+                'resource_provider_generation': placement.get_provider_state(
+                    kept).generation, **inventory})
+            self.assertEqual(200, answer.status, answer.body)
+
+        put_inventory(total=3)
         placement.post_allocations([
             consumer.with_allocations({
                 uuid: item for uuid, item in consumer.allocations.items()
                 if uuid != lost}),
-            dataclasses.replace(consumer, uuid=uuids.stranger, generation=None,
-                                allocations={lost: {'resources': {
-                                    'CUSTOM_GPU': 1}}})])
-        path = f'/resource_providers/{kept}/inventories/CUSTOM_GPU'
-        self.placement.put(path, {
-            'resource_provider_generation': placement.get_provider_state(
-                kept).generation, 'total': 1, 'reserved': 1},
-            version='1.26')
+            dataclasses.replace(
+                consumer, uuid=uuids.stranger, generation=None, allocations={
+                    uuid: {'resources': {'CUSTOM_GPU': 1}}
+                    for uuid in (lost, kept)})])
+        put_inventory(total=3, reserved=2)
         name = {uuid: name for name, uuid in self.providers().items()}
         problems = {item.kind: item for item in self.audit()}
         self.assertEqual({
@@ -208,7 +214,7 @@ class TestGpus(TreeTestCase):
         self.assertIn('has only CUSTOM_GPU:1, DISK_GB:10, MEMORY_MB:1024, '
                       'VCPU:1 of CUSTOM_GPU:2, ',
                       problems[audit.PART_OF_ALLOCATION].text)
-        self.assertIn(f'provider {name[kept]} has 1 of CUSTOM_GPU',
+        self.assertIn(f'provider {name[kept]} has 2 of CUSTOM_GPU',
                       problems[audit.OVER_CAPACITY].text)
         self.assertEqual([], self.audit(trees=False))
         placement.delete_allocations(uuids.stranger)
@@ -326,9 +332,13 @@ class TestPCIDevices(PCITestCase):
         self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
             cheap)['metadata'], 'notice')
         self.assertEqual({}, self.devices(cheap))
-        stand_in = self.last_decision().record['stand_ins'][cheap]
+        record = self.last_decision().record
+        stand_in = record['stand_ins'][cheap]
+        # Another one holds what the server gets at the end.
+        taken = self.devices(record['stand_in'])
+        self.assertEqual({}, self.devices(first))
         rest = {name: item for name, item in had.items()
-                if name not in self.devices(first)} | {'host': had['host']}
+                if name not in taken} | {'host': had['host']}
         self.assertEqual(rest, self.devices(stand_in))
         self.assertEqual(3, len(rest) - 1)
         # nova-compute neither minds it nor restores the victim's devices.
@@ -342,6 +352,7 @@ class TestPCIDevices(PCITestCase):
                       'the second one to wait')
         self.api.post_server_action(cheap, {'os-stop': None})
         self.wait(first)
+        self.assertEqual(taken, self.devices(first))
         self.wait(second)
         self.assertEqual({cheap}, self.last_victims())
         self.wait_consistent()

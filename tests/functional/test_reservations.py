@@ -196,6 +196,30 @@ class TestLife(ReservationTestCase):
         self.assertIn(f'{mine} (active) on host1', found.reason)
         self.assertEqual({mine}, self.alive())
 
+    def test_cancelled_during_the_notice(self):
+        self.flags(maximum_notice_s=100, group='preemption')
+        self.add_hosts('host1')
+        flavor = self.create_flavor(
+            'told', 1, 1024, 10, preemptible=True,
+            **{'preemptible:notice_s': '100'})
+        told = self.boot_spot('a', 'host1', flavor=flavor)
+        reservation = self.reserve('host1')
+        self.pass_time(HOUR_S - 200)
+        self.lifecycle.run_once()
+        self.wait_for(
+            lambda: nova_api.NOTICE_KEY
+            in self.api.get_server(told)['metadata'], 'the notice')
+        self.assertTrue(self.reservations.update(
+            reservation, from_status=rows.PENDING, status=rows.CANCELLED))
+        self.wait_for(
+            lambda: nova_api.NOTICE_KEY
+            not in self.api.get_server(told)['metadata'],
+            'the notice to be withdrawn')
+        self.look()
+        self.wait(told)
+        self.assertIn(f'reservation {reservation} is cancelled',
+                      self.last_decision().reason)
+
     def test_immediate(self):
         self.add_hosts('host1')
         server = self.boot_spot('a', 'host1')

@@ -35,14 +35,10 @@ class TestBatches(unittest.TestCase):
                 base.request(number, *chance.choice(flavors),
                              hosts=chance.choice((None, None, names[:2])))
                 for number in range(chance.randint(1, 6))]
-            for first in model.FIRST:
-                found = base.place(requests, hosts, first=first)
-                wanted, most = test_laws.best(requests, hosts, first,
-                                              model.DP)
-                self.assertEqual(
-                    wanted, test_laws.outcome(requests, found, first))
-                self.assertAlmostEqual(most, found.score,
-                                       delta=len(requests))
+            found = base.place(requests, hosts)
+            wanted, most = test_laws.best(requests, hosts, model.DP)
+            self.assertEqual(wanted, test_laws.outcome(requests, found))
+            self.assertAlmostEqual(most, found.score, delta=len(requests))
 
     def test_a_hundred_thousand(self):
         """They are placed in parts, and nothing is overdrawn."""

@@ -23,6 +23,7 @@ from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog import shortfalls
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
 from nova_preempt.core.batch import placing  # noqa: F401 (see above)
@@ -129,7 +130,7 @@ class TestSixty(test_backlog.BacklogTestCase):
             return all(
                 item.state == model.ACTIVE
                 or (item.state == model.WAITING and item.waits_for['code']
-                    in (passing.ROOM, passing.GROUP))
+                    in (shortfalls.ROOM, shortfalls.GROUP))
                 for item in map(self.get, uuids))
 
         self.wait_for(settled, 'all to run or to wait for room')

@@ -11,7 +11,12 @@
 # under the License.
 """The rest of the scenarios, on a cloud each."""
 
+import pathlib
+
 from tests.functional import test_demo
+
+PRINTED = (pathlib.Path(__file__).parents[2] / 'doc' / 'source'
+           / 'fgcs-1.txt')
 
 
 class TestPublished(test_demo.TestPublished):
@@ -24,6 +29,11 @@ class TestPublished(test_demo.TestPublished):
         self.assert_choice(
             'fgcs-2', ('host-C', ['CP1'], 1), ('host-A', ['AP1'], 7),
             ('host-D', ['DP1'], 24), ('host-B', ['BP1'], 44))
+
+    def test_the_guide_has_what_is_printed(self):
+        status, out, err = self.run_demo('--scenario', 'fgcs-1')
+        self.assertEqual((0, PRINTED.read_text().rstrip()),
+                         (status, out.rstrip()), err)
 
     def test_different_sizes(self):
         super().test_different_sizes()

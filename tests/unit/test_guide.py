@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What the guide has an operator type and write, taken from the guide.
+"""What guide and README have one type and write, taken from there.
 
 What needs no cloud is run, with SQLite and with MariaDB; of the rest each
 command is parsed by the program that it names.
@@ -35,6 +35,9 @@ import placement.conf
 import webob
 
 from nova_preempt import validators
+from nova_preempt.cmd import demo
+from nova_preempt.cmd import reproduce
+from nova_preempt.cmd import simulate
 from nova_preempt.db import schema
 from tests import processes
 
@@ -42,8 +45,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = ROOT / 'doc' / 'source'
 BLOCK = re.compile(r'^( *)\.\. (code-block|literalinclude):: (\S+)\n'
                    r'((?:\1 +\S.*\n|\n)*)', re.M)
-#: In place of each program: print its arguments as they reach it.
-RECORD = ('command_not_found_handle() { '
+README = '../../README.rst'
+#: In place of each program: print its arguments as they reach it. An "export"
+#: must not lead to programs.
+RECORD = ('export() { :; }\n'
+          'command_not_found_handle() { '
           "printf '%s\\x1f' \"$@\"; printf '\\n'; }\n")
 #: The database of MariaDB's administrator.
 SERVER = {'host': '127.0.0.1', 'port': 3306, 'user': 'root'}
@@ -67,9 +73,9 @@ def blocks(page, wanted):
             yield '\n'.join(line[deep:] for line in lines) + '\n'
 
 
-def commands(program=None):
-    """The arguments of each command of the guide, as a shell makes them."""
-    for block in blocks('install.rst', 'console'):
+def commands(program=None, page='install.rst'):
+    """The arguments of each command of a page, as a shell makes them."""
+    for block in blocks(page, 'console'):
         typed = '\n'.join(line[2:] for line in block.splitlines())
         found = subprocess.run(
             [shutil.which('bash')], input=RECORD + typed, text=True,
@@ -120,6 +126,56 @@ def ask_health(module, environment):
     return answer.status_int - 200
 
 
+def parse_openstack(argv):
+    """Ends the test by SystemExit where there is no such command."""
+    manager = commandmanager.CommandManager('openstack.cli')
+    for group in ('common', 'identity.v3', 'compute.v2', 'preemption.v1'):
+        manager.add_command_group(f'openstack.{group}')
+    _options, rest = osc_shell.OpenStackShell().parser.parse_known_args(
+        argv[1:])
+    factory, name, rest = manager.find_command(rest)
+    return factory(mock.Mock(), None).get_parser(name).parse_args(rest)
+
+
+class TestReadme(unittest.TestCase):
+
+    def test_all_programs_are_known(self):
+        self.assertEqual(
+            {'make', 'openstack', 'nova-preempt-demo',
+             'nova-preempt-reproduce', 'nova-preempt-simulate'},
+            {argv[0] for argv in commands(page=README)})
+
+    def test_make(self):
+        """There is a target for each that the text names."""
+        makefile = (ROOT / 'Makefile').read_text()
+        names = set(re.findall(r'(?:``|\$ )make ([a-z-]+)',
+                               (SOURCE / README).read_text()))
+        self.assertLessEqual({'demo', 'test', 'venv', 'docs', 'cloud-up'},
+                             names)
+        for name in names:
+            self.assertRegex(makefile, rf'(?m)^[a-z -]*\b{name}\b[a-z -]*:')
+
+    def test_openstack(self):
+        found = list(commands('openstack', README))
+        self.assertEqual(2, len(found))
+        for argv in found:
+            parse_openstack(argv)
+
+    def test_ours(self):
+        for name, *argv in commands('nova-preempt-demo', README):
+            scenarios = demo._parse_args(argv).scenario
+            self.assertLessEqual(set(scenarios), set(demo._shipped()), name)
+        found = list(commands('nova-preempt-reproduce', README))
+        self.assertEqual(3, len(found))
+        for _name, *argv in found:
+            reproduce.make_parser().parse_args(argv)
+        generated, ran = (
+            simulate.make_parser().parse_args(argv)
+            for _name, *argv in commands('nova-preempt-simulate', README))
+        self.assertEqual([generated.output], ran.trace)
+        self.assertTrue((ROOT / ran.cloud).is_file())
+
+
 class TestCommands(unittest.TestCase):
     """Programs of others."""
 
@@ -139,20 +195,10 @@ class TestCommands(unittest.TestCase):
                 self.assertIn(extra, setup['extras'])
 
     def test_openstack(self):
-        manager = commandmanager.CommandManager('openstack.cli')
-        for group in ('common', 'identity.v3', 'compute.v2',
-                      'preemption.v1'):
-            manager.add_command_group(f'openstack.{group}')
-        options = osc_shell.OpenStackShell().parser
         found = list(commands('openstack'))
         # Three of them by the loop over the interfaces.
         self.assertEqual(10, len(found))
-        for _openstack, *argv in found:
-            _options, rest = options.parse_known_args(argv)
-            factory, name, rest = manager.find_command(rest)
-            command = factory(mock.Mock(), None)
-            # Ends the test by SystemExit where it does not know one.
-            parsed = command.get_parser(name).parse_args(rest)
+        for parsed in map(parse_openstack, found):
             for key in getattr(parsed, 'properties', None) or ():
                 self.assertIn(key, [item.name for item in
                                     validators.register()])

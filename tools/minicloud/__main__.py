@@ -115,7 +115,7 @@ def _parse():
                     help='a MariaDB and a RabbitMQ of its own, even if the '
                          'machine has some')
     up.add_argument('--port-base', type=int, metavar='PORT',
-                    help='the first of ten ports (20000)')
+                    help='the first of fourteen ports (20000)')
     up.add_argument('--devstack', action='store_true',
                     help='have our plugin of DevStack write our part of the '
                          'configuration, by the functions of the checkout '

@@ -22,7 +22,10 @@ REGION = 'RegionOne'
 # In the order of their ports, from Settings.port_base on.
 _PORTS = ('keystone', 'placement', 'glance', 'nova-api', 'network',
           'nova-preempt-api', 'mariadb', 'rabbitmq', 'rabbitmq-distribution',
-          'epmd')
+          'epmd',
+          # Of these the ports are for metrics.
+          'nova-preempt-scheduler-1', 'nova-preempt-scheduler-2',
+          'nova-preempt-engine-1', 'nova-preempt-engine-2')
 # What listens where there is one of the machine.
 _MACHINE_PORTS = {'mariadb': 3306, 'rabbitmq': 5672}
 
@@ -39,7 +42,7 @@ class Settings:
     """What may differ between two clouds.
 
     :ivar computes: number of fake computes
-    :ivar port_base: the first of ten ports; databases, virtual hosts and
+    :ivar port_base: the first of fourteen ports; databases, virtual hosts and
         users have it in their names, where clouds share them
     :ivar private: what runs privately of 'mariadb' and 'rabbitmq'
     :ivar devstack: whether our plugin of DevStack writes our configuration

@@ -21,7 +21,10 @@ FRAGMENT = (pathlib.Path(__file__).resolve().parents[2]
             / 'etc' / 'nova-preempt' / 'nova.conf.fragment')
 USER = 'nova-preempt'
 # Where several run: they stand for controllers, whose names these are.
-CONTROLLERS = ('controller1', 'controller2')
+#: {process of ours: the controller on which it is}.
+HOSTS = {f'{binary}-{number}': f'controller{number}'
+         for binary in ('nova-preempt-scheduler', 'nova-preempt-engine')
+         for number in (1, 2)}
 
 
 def write(layout):
@@ -40,8 +43,11 @@ def write(layout):
         **_common(layout, 'cell1'),
         'workarounds': {'disable_group_policy_check_upcall': 'true'},
     })
-    for name in CONTROLLERS:
-        files.save(etc / f'{name}.conf', {'DEFAULT': {'host': name}})
+    for name, host in HOSTS.items():
+        files.save(etc / f'{name}.conf', {
+            'DEFAULT': {'host': host},
+            # They share 127.0.0.1, where one port is for one process.
+            'preemption': {'metrics_port': layout.port(name)}})
     for name in layout.computes:
         _write_compute(layout, name)
     if not extra(layout).exists():

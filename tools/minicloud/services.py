@@ -105,11 +105,10 @@ def _nova(layout):
         f'--config-file={etc}/nova-cell1.conf'))
     yield _wsgi(layout, 'nova-api', 'nova.wsgi.osapi_compute', {
         'OS_NOVA_CONFIG_DIR': str(etc)}, **_room_of_nova_api(layout))
-    for binary in ('nova-preempt-scheduler', 'nova-preempt-engine'):
-        for number, controller in enumerate(nova_files.CONTROLLERS, 1):
-            yield Service(f'{binary}-{number}', (
-                layout.bin(binary), common,
-                f'--config-file={etc}/{controller}.conf', extra), _MEMORY)
+    for name in nova_files.HOSTS:
+        yield Service(name, (
+            layout.bin(name.rpartition('-')[0]), common,
+            f'--config-file={etc}/{name}.conf', extra), _MEMORY)
     yield _wsgi(
         layout, 'nova-preempt-api', 'nova_preempt.api.wsgi', {
             **_MEMORY,

@@ -182,6 +182,24 @@ def answered(
     return Verdict(request.state, values, boots=refused)
 
 
+def without_flavor(
+    request: model.Request, boot: model.Boot
+) -> Verdict | None:
+    """Say that a request goes on without a flavor that is gone.
+
+    :returns: None where it has no other
+    """
+    left = tuple(item for item in request.alternatives
+                 if item.flavor_id != boot.flavor_id)
+    if not left:
+        return None
+    return Verdict(
+        request.state,
+        {"alternatives": left},
+        boots=(dataclasses.replace(boot, state=model.REFUSED),),
+    )
+
+
 def refuse(
     request: model.Request,
     text: str,
@@ -231,12 +249,25 @@ def in_vain(
     options: Options,
 ) -> dict[str, Any]:
     """What changes of a request after a try that may go well later."""
+    kept = request.waits_for.get("kept")
     return {
-        "waits_for": {"code": code, "text": text},
+        "waits_for": {"code": code, "text": text,
+                      **({"kept": kept} if kept else {})},
         "tries": request.tries + 1,
         "next_try_at": now
         + datetime.timedelta(seconds=pause_s(request.tries, options)),
     }
+
+
+def refused(request: model.Request) -> str:
+    """Return the code of Nova's last answer, '' if none was in vain."""
+    if not request.tries:
+        return ""
+    code: str = request.waits_for.get("code", "")
+    if code in CODES:
+        return code
+    found: str = request.waits_for.get("refused", "")
+    return found
 
 
 def pause_s(tries: int, options: Options) -> int:

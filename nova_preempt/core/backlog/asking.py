@@ -32,6 +32,10 @@ class Refused(Exception):
         self.text = text
 
 
+#: For so long after a start its trust is needed, to clear up.
+_CLEARING = datetime.timedelta(days=1)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
     """How many servers; with fewer than ``least`` none is started."""
@@ -217,6 +221,39 @@ def check_server(server: Mapping[str, Any], count: int) -> None:
                 )
 
 
+def latest_start(request: model.Request) -> datetime.datetime | None:
+    """Return when servers are started for it at the latest, None: any time.
+
+    A part of its servers may start whenever there is room, once another part
+    runs, and a server group is deleted with the last server.
+    """
+    ends = []
+    if request.not_after is not None:
+        ends.append(request.not_after)
+    if request.longest_wait_s is not None:
+        ends.append(
+            request.created_at
+            + datetime.timedelta(seconds=request.longest_wait_s)
+        )
+    if (
+        not ends
+        or request.least_count < request.count
+        or model.has_group(request)
+    ):
+        return None
+    if not request.comes_back:
+        return min(ends)
+    return request.back_until and max(request.back_until, min(ends))
+
+
+def outlasts_trust(request: model.Request) -> bool:
+    """Tell whether it may start servers after its trust has expired."""
+    if request.trust_until is None:
+        return False
+    latest = latest_start(request)
+    return latest is None or latest + _CLEARING > request.trust_until
+
+
 def check_wishes(
     values: Mapping[str, Any],
     now: datetime.datetime,
@@ -250,6 +287,19 @@ def check_wishes(
         raise Refused(
             "not_after",
             f"{not_after.isoformat()}Z is not after not_before, "
+            f"{not_before.isoformat()}Z",
+        )
+    longest_s = values.get("longest_wait_s")
+    if (
+        longest_s is not None
+        and not_before
+        and new & {"longest_wait_s", "not_before"}
+        and (not_before - values.get("created_at", now)).total_seconds()
+        >= longest_s
+    ):
+        raise Refused(
+            "longest_wait_s",
+            f"{longest_s} s after it is made are over before not_before, "
             f"{not_before.isoformat()}Z",
         )
     if not values.get("comes_back"):
@@ -290,17 +340,18 @@ def class_of(
     return found.pop() if found else ""
 
 
-def check_limit(used: int, allowed: int) -> str:
-    """Return why a project may have no further request, '' if it may.
+def check_limits(limits: Mapping[str, tuple[int, int]]) -> str:
+    """Return why a project may leave no further request, '' if it may.
 
-    :param allowed: -1 is no limit
+    :param limits: {name: (used, allowed)}; allowed -1 is no limit
     """
-    if allowed < 0 or used < allowed:
-        return ""
-    return (
-        "The limit max_requests_per_project would be exceeded: "
-        f"{allowed} allowed, {used} used, 1 asked for."
-    )
+    for name, (used, allowed) in limits.items():
+        if 0 <= allowed <= used:
+            return (
+                f"The limit {name} would be exceeded: {allowed} allowed, "
+                f"{used} used, 1 asked for."
+            )
+    return ""
 
 
 def is_started(request: model.Request) -> bool:

@@ -10,28 +10,96 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What of the body of a server is nobody's business."""
+"""Redacts secrets from a server's request body, and from texts about it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+import json
 from typing import Any
 
 from nova_preempt.core import masking
 
-#: What may hold secrets. Nova shows it to the server itself alone.
+#: Members of "server" that may hold secrets: Nova shows them to the server
+#: itself alone.
 SECRET = ("adminPass", "user_data", "personality")
+
+# Members of "server" that a log may quote; users put what they like into
+# metadata, tags and hints.
+_PLAIN = {
+    "name": str,
+    "imageRef": str,
+    "flavorRef": str,
+    "key_name": str,
+    "availability_zone": str,
+    "host": str,
+    "hypervisor_hostname": str,
+    "min_count": int,
+    "max_count": int,
+}
+
+
+def secrets(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the secret members of "server" in Nova's body of POST /servers.
+    """
+    server = body["server"]
+    return {name: server[name] for name in SECRET if name in server}
 
 
 def without_secrets(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Nova's body of POST /servers with stars for what is secret."""
-    server = body.get("server")
-    if not isinstance(server, Mapping):
-        return dict(body)
+    """Return the body with stars for these."""
     return {
         **body,
         "server": {
             name: masking.MASK if name in SECRET else value
-            for name, value in server.items()
+            for name, value in body["server"].items()
         },
     }
+
+
+def outline(body: object) -> object:
+    """Return the body for a log: stars for all that may hold a secret.
+
+    The body may be malformed in any way.
+    """
+    if not isinstance(body, Mapping):
+        return masking.MASK
+    shown: dict[str, object] = dict.fromkeys(body, masking.MASK)
+    server = body.get("server")
+    if isinstance(server, Mapping):
+        shown["server"] = {
+            name: value
+            if name in _PLAIN and isinstance(value, _PLAIN[name])
+            else masking.MASK
+            for name, value in server.items()
+        }
+    return shown
+
+
+def redacted(text: str, found: Mapping[str, Any]) -> str:
+    """Return Nova's words about a body on one line, with stars for secrets.
+
+    Nova's complaints quote the value that they are about.
+
+    :param found: the secrets of the body
+    """
+    spellings = {
+        spelling
+        for secret in _texts(found)
+        for spelling in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1])
+        if spelling
+    }
+    for spelling in sorted(spellings, key=len, reverse=True):
+        text = text.replace(spelling, masking.MASK)
+    return " ".join(text.split())
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Go through the texts and numbers in a JSON value."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import math
 import sys
@@ -68,6 +68,8 @@ class Ledger:
         self._bounds: dict[tuple[Kind, str], int] = {}
         # How many would find room on empty hosts, by how many on each.
         self._ever: dict[tuple[Kind, int | None], int] = {}
+        # For how many an empty host would have room, descending.
+        self._largest: dict[Kind, list[int]] = {}
         self._seats = groups.Seats([room.members for room in self._rooms])
 
     def copy(self) -> Ledger:
@@ -88,12 +90,15 @@ class Ledger:
         Nothing is of those that some of these may not have, which are there
         only for the groups that have servers in them.
         """
+        wanted = list(wanted)
         lead_s = max(map(self._lead_s, wanted), default=0)
+        wakes = not any(item.preemptible for item in wanted)
         members = self._seats.by_host()
         found = []
         for number, room in enumerate(self._rooms):
             free: Resources = {}
-            if leases.is_long_enough(room.free_s, lead_s):
+            if leases.is_long_enough(room.free_s, lead_s) and (
+                wakes or not room.off):
                 free = capacity.less(
                     self._free[number], self._held.get(number, (None, {}))[1])
             elif number not in members:
@@ -197,15 +202,17 @@ class Ledger:
         alternative: model.Alternative,
         count: int,
         group: Group | None = None,
+        most_hosts: int = sys.maxsize,
     ) -> tuple[int, int | None]:
         """Keep hosts for servers that will start there; others keep off.
 
         Those that are nearest to having room for one; several servers are on
         a host only where there are fewer hosts. Who is known to have ended by
         then may still start there. None is kept where not all that are open
-        to them have room for as many, whoever ends, or as many of their group,
-        nor a second one for an affinity group.
+        to them, and not kept, have room for as many, whoever ends, or as many
+        of their group, nor a second one for an affinity group.
 
+        :param most_hosts: no more are kept
         :returns: how many hosts are kept; in how many seconds all can start,
             None if nobody knows
         """
@@ -221,17 +228,16 @@ class Ledger:
                 _times_ever(room, alternative),
             )
             for number, room in enumerate(self._rooms)
-            if self._is_open(number, alternative)
+            if number not in self._held and self._is_open(number, alternative)
         }
-        if count > sum(most.values()):
+        nearest = sorted(
+            (number for number, n in most.items() if n),
+            key=lambda number: self._far(number, alternative))
+        found = _spread(count, most, nearest[:most_hosts]) or _spread(
+            count, most, sorted(
+                nearest, key=lambda number: -most[number])[:most_hosts])
+        if not found:
             return 0, None
-        found = _spread(count, {
-            number: most[number]
-            for number in sorted(
-                (number for number, n in most.items()
-                 if n and number not in self._held),
-                key=lambda number: self._far(number, alternative))
-        })
         times = []
         for number, some in found.items():
             wanted = _several(alternative, some)
@@ -243,8 +249,18 @@ class Ledger:
         # What was found to have room may be what is held now.
         self._next.clear()
         known = [in_s for in_s in times if in_s is not None]
-        is_known = sum(found.values()) == count and len(known) == len(times)
+        is_known = len(known) == len(times)
         return len(times), max(known, default=0) if is_known else None
+
+    def kept_off(self, alternative: model.Alternative) -> int:
+        """Return how many hosts have room that is kept from such a server."""
+        return sum(
+            self._rooms[number].is_for(alternative)
+            and self._is_open(number, alternative)
+            and not self._lack(number, alternative)
+            and not self._times(number, alternative, 1)
+            for number in self._held
+        )
 
     def is_ever(
         self,
@@ -273,6 +289,37 @@ class Ledger:
             for number in hosts
         )
 
+    def fewest(
+        self,
+        alternative: model.Alternative,
+        count: int,
+        group: Group | None = None,
+    ) -> int:
+        """Return on how many empty hosts so many would find room at least.
+
+        Of those that are open to it; 0 where there are not enough.
+
+        :param group: they are of it
+        """
+        most, at_once = count, 1
+        if group is not None and group.policy == groups.AFFINITY:
+            at_once = count
+        elif group is not None:
+            most = group.most
+        key = kind(alternative)
+        if key not in self._largest:
+            self._largest[key] = sorted((
+                _times_ever(room, alternative)
+                for number, room in enumerate(self._rooms)
+                if self._is_open(number, alternative)), reverse=True)
+        for hosts, times in enumerate(self._largest[key], 1):
+            if times < at_once:
+                return 0
+            count -= min(most, times)
+            if count <= 0:
+                return hosts
+        return 0
+
     def lack(self, alternative: model.Alternative) -> Lack:
         """Say why no host has room for a server."""
         hosts = dict.fromkeys(sorted(alternative.resources), 0)
@@ -286,7 +333,8 @@ class Ledger:
                 ever = True
             if not self._is_open(number, alternative):
                 # Of its own reservation those are none that others leave.
-                reserved += alternative.hosts is None
+                reserved += alternative.hosts is None and not (
+                    room.off and alternative.preemptible)
                 continue
             lack = self._lack(number, alternative)
             for name in lack:
@@ -305,6 +353,7 @@ class Ledger:
         # Most hosts are never reserved.
         return (
             room.free_s == math.inf and alternative.hosts is None
+            and not room.off
         ) or room.is_open(alternative, self._lead_s(alternative))
 
     def _view(
@@ -463,13 +512,19 @@ def _several(
     })
 
 
-def _spread(count: int, most: Mapping[int, int]) -> dict[int, int]:
+def _spread(
+    count: int, most: Mapping[int, int], hosts: Sequence[int]
+) -> dict[int, int]:
     """Return how many servers each host gets, one more in each round.
 
-    :param most: how many each may have, the first to get one first
+    :param most: how many each may have
+    :param hosts: the first to get one first
+    :returns: of none where there is not room for all
     """
     found: dict[int, int] = {}
-    some = list(most)[:count]
+    if count > sum(most[number] for number in hosts):
+        return found
+    some = list(hosts)[:count]
     while some:
         for number in some:
             found[number] = found.get(number, 0) + 1

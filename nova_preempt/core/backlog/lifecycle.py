@@ -75,6 +75,19 @@ def judge(
     return one.verdict()
 
 
+def coming_back(request: model.Request, now: datetime.datetime) -> list[str]:
+    """Return the uuids of kept servers that the request has come back.
+
+    What their flavors say is about servers that no request waits for.
+    """
+    if not request.comes_back or (
+        request.back_until is not None and now >= request.back_until
+    ):
+        return []
+    return [item.uuid for item in request.servers
+            if item.state == model.AWAY]
+
+
 def closing(
     request: model.Request,
     sights: Iterable[Sight],
@@ -333,7 +346,9 @@ class _Judgement:
             )
             if reason or state != request.state:
                 values["reason"] = reason
-        if state in (*model.CLOSED, model.ACTIVE):
+        if state != model.PLACING and not _is_startable(dataclasses.replace(
+            request, state=state, servers=tuple(left.values()),
+        ), self._now):
             values.update(answers.NOT_WAITING)
         return Verdict(
             state,

@@ -9,11 +9,13 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""By what the trust of a request is known that was never written down.
+"""Marks trusts by their expiry, so that orphaned ones can be found again.
 
-Who makes a trust may die before its id is kept. Keystone keeps nothing with a
-trust that is for others to choose but its expiry: it is so far ahead that it
-means nothing, and to the second another one for each request.
+Whoever makes a trust may die before its id is kept. Keystone keeps nothing
+with a trust that is for others to choose but its expiry: to the second it is
+another one for each request. It is some days after the last time at which the
+trust can be needed to start servers; where there is none, so far ahead that it
+means nothing.
 """
 
 from __future__ import annotations
@@ -21,17 +23,27 @@ from __future__ import annotations
 import datetime
 import hashlib
 
-#: From here on; after that they span 2,000 years.
+#: Where a trust may be needed at any time: from here on, in 2,000 years.
 EARLIEST = datetime.datetime(2500, 1, 1)  # noqa: DTZ001 (naive, in UTC)
 _SPAN_S = 2**36
+#: Else so long after the last start, for what Nova answers late, and for users
+#: who want to wait a little longer; and then within a day and a half.
+_AFTER = datetime.timedelta(days=7)
+_SHORT_SPAN_S = 2**17
 
 
-def expiry(uuid: str) -> datetime.datetime:
+def expiry(
+    uuid: str, latest: datetime.datetime | None = None
+) -> datetime.datetime:
     """When the trust of a request expires, naive and in UTC.
 
     :param uuid: of the request
+    :param latest: when servers may be started for the last time; None where
+        that may be any time
     """
-    digest = hashlib.sha256(uuid.encode()).digest()
-    return EARLIEST + datetime.timedelta(
-        seconds=int.from_bytes(digest, "big") % _SPAN_S
+    digest = int.from_bytes(hashlib.sha256(uuid.encode()).digest(), "big")
+    if latest is None or latest >= EARLIEST:
+        return EARLIEST + datetime.timedelta(seconds=digest % _SPAN_S)
+    return latest + _AFTER + datetime.timedelta(
+        seconds=digest % _SHORT_SPAN_S
     )

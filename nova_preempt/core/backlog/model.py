@@ -34,6 +34,8 @@ EXPIRED = "expired"  # it has waited for as long as it was to
 OPEN = (WAITING, PLACING, ACTIVE, PARTLY_ACTIVE, EVICTED)
 CLOSED = (DONE, FAILED, CANCELLED, EXPIRED)
 STATES = (*OPEN, *CLOSED)
+#: In others no pass has anything to say of a request.
+IN_ORDER = (WAITING, PARTLY_ACTIVE, EVICTED)
 
 # States of a boot, which is one POST /servers.
 ASKING = "asking"  # written before Nova is asked: it may have been
@@ -173,6 +175,8 @@ class Request:
     returns: int = 0
     tries: int = 0
     next_try_at: datetime.datetime | None = None
+    # When its trust expires; None: so late that it does not matter.
+    trust_until: datetime.datetime | None = None
     boots: tuple[Boot, ...] = ()
     servers: tuple[OwnServer, ...] = ()
 

@@ -12,21 +12,22 @@
 """One pass over the requests that wait: which of them start now.
 
 They come in the order of a plugin (``order.py``). One that does not fit lets
-others pass, but not for ever: once it has waited for long the hosts that are
-nearest to having room for it are kept for it (a reserved start, as in
-EASY backfilling: Lifka, JSSPP 1995).
+others pass, but not for ever: once it has waited for long, the hosts that are
+nearest to having room for it are kept for it, see ``keeping.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.estimate import Pace
 from nova_preempt.core.backlog.estimate import estimate_s
 from nova_preempt.core.backlog.estimate import to_s
@@ -36,24 +37,21 @@ from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.backlog.places import Places
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.backlog.planning import Plans
-from nova_preempt.core.backlog.room import Kind
-from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
-from nova_preempt.core.backlog.room import kind
 from nova_preempt.core.backlog.servers import OnTheirWay
 from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.stays import Stays
 
-# Why a request waits.
-ROOM = "room"  # no host has room now
-NO_HOST = "no_host"  # none has what it asks for beside room
-TOO_LARGE = "too_large"  # none would have if it were empty
+# Why a request waits, beside what shortfalls.py says.
 RESERVATION = "reservation"  # it names one that does not let it in
 WINDOW = "window"  # it is not to start yet
-LADDER = "ladder"  # its share of the idle cores is less than any flavor has
 RETRY = "retry"  # Nova has refused; it is tried again later
 TURN = "turn"  # others are started first
-GROUP = "group"  # of its server group, which leaves it no host
+
+# How good the room is that was seen for one that Nova found no host for, at
+# worst since then; so new room is known as such.
+_SEEN = "seen"
+_NONE, _RECLAIMABLE, _FREE = range(3)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,8 +74,9 @@ class Options:
 class Start:
     """Boot so many servers of this flavor for a request.
 
-    :param hosts: where, {host: how many of them}, if that was planned;
-        otherwise it is for Nova to choose
+    :param hosts: where, {host: how many of them}, if that was planned, or
+        hosts are kept for others, which Nova does not know of; otherwise it
+        is for Nova to choose
     :param reason: why it was not, where others are planned
     """
 
@@ -109,11 +108,13 @@ class Pass:
 
     :param notes: of those that do not start, by uuid
     :param held: the uuids of those for which hosts are kept
+    :param unseen: the uuids of those that it did not get to
     """
 
     starts: tuple[Start, ...]
     notes: Mapping[str, Note]
     held: tuple[str, ...] = ()
+    unseen: frozenset[str] = frozenset()
 
 
 def decide(
@@ -128,6 +129,9 @@ def decide(
     places: Places | None = None,
     known_groups: Mapping[str, groups.Group] | None = None,
     stays: Stays = AS_FLAVORS_SAY,
+    why_not: Callable[[model.Request], str] = lambda _: "",
+    unseen: Collection[str] = (),
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Pass:
     """Decide who starts.
 
@@ -144,22 +148,34 @@ def decide(
     :param known_groups: by groups.key(); who is in another one is left to
         Nova, as far as that is concerned
     :param stays: for how long servers keep their places
+    :param why_not: see keeping.Keeping
+    :param unseen: the uuids of those that the last pass did not get to, which
+        come first now
+    :param is_over: tells whether the time of the pass is over; the first
+        request is looked at in any case
     """
+    rooms = list(rooms)
     ledger = Ledger(
         rooms, places.lead_s if places else lambda _: 0, stays)
     known = known_groups or {}
     for alternative, count, hosts, key in on_their_way:
         ledger.expect(alternative, count, hosts, known.get(key))
     one = _Pass(ledger, ladders or AsAsked(), now, options, places, known)
+    ranked = one.ranked(ranked, len(rooms), why_not, unseen)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
-    for request in ranked:
-        waits_for = one.look(request)
+    left: list[str] = []
+    for number, request in enumerate(ranked):
+        if number and (left or is_over()):
+            left.append(request.uuid)
+            waits_for: Mapping[str, Any] | None = request.waits_for or _UNSEEN
+        else:
+            waits_for = one.look(request)
         if waits_for is None:
             continue
         # Who never starts is not before anybody.
-        is_never = waits_for["code"] in (NO_HOST, TOO_LARGE)
+        is_never = waits_for.get("code") in shortfalls.NEVER
         if not is_never:
             missing = model.missing(request)
             for name, amount in request.alternatives[0].resources.items():
@@ -169,7 +185,7 @@ def decide(
             waits_for,
             None if is_never else estimate_s(request, ahead, now, pace),
         )
-    return Pass(tuple(one.starts), notes, tuple(one.held))
+    return Pass(tuple(one.starts), notes, one.keeping.held, frozenset(left))
 
 
 class _Pass:
@@ -187,14 +203,26 @@ class _Pass:
         self._places = places
         self._known_groups = known_groups
         self.starts: list[Start] = []
-        self.held: list[str] = []
         self._ledger = ledger
         self._ladders = ladders
         self._now = now
         self._options = options
         self._of_project: dict[str, int] = {}
-        self._lacks: dict[tuple[Kind, ...], Lack] = {}
         self._plans = Plans(None, ledger, (), 0)
+
+    def ranked(
+        self,
+        requests: Sequence[model.Request],
+        hosts: int,
+        why_not: Callable[[model.Request], str],
+        unseen: Collection[str],
+    ) -> list[model.Request]:
+        """Choose for whom hosts are kept, and say who is looked at when."""
+        self.keeping = keeping.Keeping(
+            requests, hosts, self._now, self._options,
+            _Trial(self, self._ledger), why_not)
+        self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
+        return self.keeping.ranked(requests, unseen)
 
     def plan(
         self, planner: Planner | None, ranked: Sequence[model.Request]
@@ -210,26 +238,85 @@ class _Pass:
                 [
                     request
                     for request in ranked
-                    if not request.ladder and self._not_yet(request) is None
+                    if not request.ladder and self.not_yet(request) is None
+                    and not to_s(request.next_try_at, self._now)
                 ],
                 self._options.most_starts,
-                self._group,
+                self.group,
             )
 
-    def _group(self, request: model.Request) -> groups.Group | None:
+    def group(self, request: model.Request) -> groups.Group | None:
         return groups.of(request, self._known_groups)
 
     def look(self, request: model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""
-        waits_for = self._not_yet(request)
-        if waits_for is not None:
-            return waits_for
-        group = self._group(request)
+        waits_for, seen = self.not_yet(request), None
+        if waits_for is None and to_s(request.next_try_at, self._now):
+            waits_for, seen = self._pauses(request)
+        if waits_for is None:
+            waits_for = self._start(request)
+        if waits_for is None:
+            return None
+        found = {**{name: value for name, value in waits_for.items()
+                    if name not in (keeping.KEPT, _SEEN)},
+                 **self.keeping.remembered(request)}
+        if seen is not None:
+            found[_SEEN] = seen
+        if found["code"] in answers.CODES:
+            found.pop(keeping.REFUSED, None)
+        return found
+
+    def _pauses(
+        self, request: model.Request
+    ) -> tuple[Mapping[str, Any] | None, int | None]:
+        """Say why it is not tried again yet, None if it is.
+
+        Where Nova found no host it is tried as soon as there is room that was
+        not seen before. Where there is none it waits for that.
+
+        :returns: the reason, and how good the room is at worst
+        """
+        seen = None
+        if answers.refused(request) == answers.NO_HOST:
+            before, now = request.waits_for.get(_SEEN, _FREE), self._seen(
+                request)
+            seen = min(now, before)
+            if not now or now > before:
+                return None, seen
+        if request.waits_for.get("code") in answers.CODES:
+            return request.waits_for, seen
+        return {
+            "code": RETRY,
+            "text": "Nova found no host for it "
+            f"{request.tries} times; it is tried again at "
+            f"{request.next_try_at}.",
+        }, seen
+
+    def _seen(self, request: model.Request) -> int:
+        """Return how good the room is that there is for it."""
+        group, least = self.group(request), model.least(request)
+        missing = model.missing(request)
+        wanted = self.alternatives(request)
+        for seen, items in (
+            (_FREE, [dataclasses.replace(item, preemptible=True)
+                     for item in wanted]),
+            (_RECLAIMABLE, wanted),
+        ):
+            if any(self._ledger.count(item, missing, group, least)
+                   for item in items):
+                return seen
+        return _NONE
+
+    def _start(self, request: model.Request) -> Mapping[str, Any] | None:
+        group = self.group(request)
         if group is not None and self._ledger.is_astray(group):
-            return {"code": GROUP, "text": groups.ASTRAY}
+            return {"code": shortfalls.GROUP, "text": groups.ASTRAY}
         start = self._find(request, group)
         if start is None:
-            waits_for = self._has_no_room(request, group)
+            waits_for = self._shortfalls.why(
+                request, self.alternatives(request), group)
+            if request.uuid in self.keeping.held:
+                self._plans.upset()
             if not (self._places and self._places.answer(request)):
                 return waits_for
             return {**waits_for, "text": waits_for["text"] + _RESERVED}
@@ -244,27 +331,18 @@ class _Pass:
         self.starts.append(start)
         return None
 
-    def _not_yet(self, request: model.Request) -> Mapping[str, Any] | None:
+    def not_yet(self, request: model.Request) -> Mapping[str, Any] | None:
         if to_s(request.not_before, self._now):
             return {
                 "code": WINDOW,
                 "text": f"It is not to start before {request.not_before}.",
-            }
-        if to_s(request.next_try_at, self._now):
-            if request.waits_for.get("code") in answers.CODES:
-                return request.waits_for
-            return {
-                "code": RETRY,
-                "text": "Nova found no host for it "
-                f"{request.tries} times; it is tried again at "
-                f"{request.next_try_at}.",
             }
         answer = self._places and self._places.answer(request)
         if answer and answer.reason:
             return {"code": RESERVATION, "text": answer.reason}
         return None
 
-    def _alternatives(
+    def alternatives(
         self, request: model.Request
     ) -> tuple[model.Alternative, ...]:
         """Those that come into question, on the hosts that do."""
@@ -289,12 +367,14 @@ class _Pass:
             self._ladders.start(request, place.alternative, count)
             return Start(request.uuid, place.alternative.flavor_id, count,
                          place.hosts)
-        for alternative in self._alternatives(request):
-            count = self._take(request, alternative, group)
-            if count:
+        for alternative in self.alternatives(request):
+            hosts = self._take(request, alternative, group)
+            if hosts:
+                count = sum(hosts.values())
                 self._ladders.start(request, alternative, count)
                 return Start(request.uuid, alternative.flavor_id, count,
-                             reason=self._plans.why(request))
+                             hosts if self.keeping.held else {},
+                             self._plans.why(request))
         return None
 
     def _take(
@@ -302,8 +382,8 @@ class _Pass:
         request: model.Request,
         alternative: model.Alternative,
         group: groups.Group | None,
-    ) -> int:
-        """Take room for servers of a flavor, and say for how many.
+    ) -> Mapping[str, int]:
+        """Take room for servers of a flavor: {host: for how many}.
 
         Where what is planned for others leaves it none, or less, it takes
         that: it comes first.
@@ -311,139 +391,45 @@ class _Pass:
         missing, least = model.missing(request), model.least(request)
         count = self._ledger.count(alternative, missing, group, least)
         if not count:
-            return 0
+            return {}
         behind = self._plans.behind
         if (
             behind is None
             or behind.count(alternative, missing, group) < count
         ):
-            self._ledger.take(alternative, count, group)
+            hosts = self._ledger.take(alternative, count, group)
             self._plans.upset()
         else:
             hosts = behind.take(alternative, count, group)
             self._ledger.take_at(alternative, hosts, group, is_sure=False)
-        return count
-
-    def _has_no_room(
-        self, request: model.Request, group: groups.Group | None
-    ) -> Mapping[str, Any]:
-        if not self._alternatives(request):
-            return {
-                "code": LADDER,
-                "text": f"Each flavor of the ladder {request.ladder} has more "
-                "cores than it may have now.",
-            }
-        if group is not None and not request.apart and any(
-            self._ledger.count(
-                item, model.missing(request), least=model.least(request))
-            for item in self._alternatives(request)
-        ):
-            return self._is_kept_off(request, group)
-        lack = self._lack(request)
-        if not lack.suited:
-            return {
-                "code": NO_HOST,
-                "text": "No host that is in use has the traits that it asks "
-                "for.",
-            }
-        if not lack.ever:
-            return {
-                "code": TOO_LARGE,
-                "text": "No host that is in use would have room for it if it "
-                "were empty.",
-            }
-        if not self._ever(request, group):
-            return self._is_too_large(group)
-        text = "No host has room for one of its servers now."
-        if not lack.amounts:
-            text = "There is not room for enough of its servers now."
-        if lack.reserved:
-            text += f" Reserved for others are {lack.reserved} hosts."
-        return {
-            "code": ROOM,
-            "text": text + self._hold(request, group),
-            "lacks": dict(lack.amounts),
-            "hosts": {name: n for name, n in lack.hosts.items() if n},
-        }
-
-    def _is_kept_off(
-        self, request: model.Request, group: groups.Group
-    ) -> Mapping[str, Any]:
-        """Say why it waits where there is room, which others may have."""
-        if not self._ever(request, group):
-            return self._is_too_large(group)
-        text = groups.why(
-            group,
-            self._ledger.is_settled(group),
-            any(self._ledger.count(item, 1, group)
-                for item in self._alternatives(request)),
-        )
-        return {"code": GROUP, "text": text + self._hold(request, group)}
-
-    def _ever(
-        self, request: model.Request, group: groups.Group | None
-    ) -> list[model.Alternative]:
-        """Return its flavors of which enough would find room on empty hosts.
-
-        As many as have to start together, where its group lets them.
-        """
-        return [
-            item for item in self._alternatives(request)
-            if self._ledger.is_ever(item, model.least(request), group)
-        ]
-
-    def _is_too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
-        return {
-            "code": TOO_LARGE,
-            "text": _TOO_MANY if group is None else groups.too_large(
-                group, self._ledger.is_settled(group)),
-        }
-
-    def _hold(
-        self, request: model.Request, group: groups.Group | None
-    ) -> str:
-        """Keep hosts for it, if it has waited for long, and say so.
-
-        For the first of its flavors that there are any for, and that it
-        could start in.
-        """
-        if not self._is_to_hold(request):
-            return ""
-        for wanted in self._ever(request, group):
-            kept, in_s = self._ledger.hold(
-                wanted, model.least(request), group)
-            if kept:
-                break
-        else:
-            return ""
-        self.held.append(request.uuid)
-        self._plans.upset()
-        text = " Hosts are kept free for it"
-        return text + ("." if in_s is None else f": it can start in {in_s} s.")
-
-    def _lack(self, request: model.Request) -> Lack:
-        """As it was when the first of its kind was looked at."""
-        wanted = self._alternatives(request)
-        key = tuple(map(kind, wanted))
-        if key not in self._lacks:
-            found = [self._ledger.lack(item) for item in wanted]
-            self._lacks[key] = next(
-                (item for item in found if item.ever), found[0]
-            )
-        return self._lacks[key]
-
-    def _is_to_hold(self, request: model.Request) -> bool:
-        since = request.waits_since or request.created_at
-        waited = self._now - since
-        return (
-            len(self.held) < self._options.most_holds
-            and waited.total_seconds() >= self._options.hold_after_s
-        )
+        return hosts
 
 
-_TOO_MANY = (
-    "The hosts that are in use would have room for fewer of its servers than "
-    "have to start together if they were empty."
-)
+class _Trial:
+    """Tells what requests would get if hosts were kept for them."""
+
+    def __init__(self, current: _Pass, ledger: Ledger) -> None:
+        self._pass = current
+        self._trial = shortfalls.Trial(ledger)
+
+    def own(self, request: model.Request) -> int | None:
+        hosts = [item.hosts for item in self._pass.alternatives(request)
+                 if item.hosts is not None]
+        return len(hosts[0]) if hosts else None
+
+    def hold(self, request: model.Request, most: int) -> int:
+        if self._pass.not_yet(request) is not None:
+            return 0
+        return self._trial.hold(
+            self._pass.alternatives(request), model.least(request),
+            self._pass.group(request), most)
+
+    def is_too_many(self, request: model.Request, most: int) -> bool:
+        return self._trial.is_too_many(
+            self._pass.alternatives(request), model.least(request),
+            self._pass.group(request), most)
+
+
 _RESERVED = " It goes to hosts of its reservation alone."
 _TURN = {"code": TURN, "text": "Others are started first in this pass."}
+_UNSEEN = {"code": TURN, "text": "The last pass did not get to it in time."}

@@ -26,6 +26,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.groups import Group
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
@@ -58,6 +59,7 @@ class Room:
     :param parts: the resource classes of its parts, where it is a tree:
         whether an amount fits depends on which of them has how much
     :param members: {uuid of a server group: how many of it are there}
+    :param off: whether it has to be woken, which no preemptible server does
     """
 
     host: str
@@ -70,6 +72,7 @@ class Room:
     free_s: float = math.inf
     parts: frozenset[str] = frozenset()
     members: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    off: bool = False
 
     def is_for(self, alternative: model.Alternative) -> bool:
         """Whether it has, and lacks, the traits that are asked for.
@@ -82,10 +85,12 @@ class Room:
         ) and self.traits.isdisjoint(alternative.forbidden)
 
     def is_open(self, alternative: model.Alternative, lead_s: float) -> bool:
-        """Whether reservations let it in.
+        """Whether it is on for it, and reservations let it in.
 
         :param lead_s: see core.reservation.leases.Guard
         """
+        if self.off and alternative.preemptible:
+            return False
         if alternative.hosts is not None:
             return self.host in alternative.hosts
         return leases.is_long_enough(self.free_s, lead_s)
@@ -95,6 +100,21 @@ class Room:
         return self.is_for(alternative) and capacity.fits(
             alternative.resources, self.capacity
         )
+
+
+def with_power(
+    room: Room, off: candidates.Off | None, wakes: bool
+) -> Room | None:
+    """Return the room of a host that may be off, None where nobody wakes it.
+
+    :param off: None: it is on
+    :param wakes: whether normal servers that find no host wake one
+    """
+    if off is None:
+        return room
+    if off.why_late or not wakes:
+        return None
+    return dataclasses.replace(room, off=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

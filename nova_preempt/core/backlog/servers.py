@@ -165,6 +165,11 @@ def without_room(
     return found
 
 
+def is_late(request: model.Request, now: datetime.datetime) -> bool:
+    """Tell whether a closed request was to be cleared up long ago."""
+    return (now - request.updated_at).total_seconds() >= LATE_S
+
+
 def sought_tags(request: model.Request, now: datetime.datetime) -> list[str]:
     """The tags of servers that may have come without being known."""
     known: dict[int, int] = {}

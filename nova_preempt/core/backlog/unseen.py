@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 import datetime
 
+from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import to_s
 from nova_preempt.core.backlog.passing import Note
@@ -39,7 +40,10 @@ def notes(
     """
     return {
         request.uuid: Note(
-            request.position, {"code": ROOM_UNKNOWN, "text": _TEXT}, None
+            request.position,
+            {"code": ROOM_UNKNOWN, "text": _TEXT,
+             **keeping.remembered(request)},
+            None,
         )
         for request in waiting
         if not to_s(request.not_before, now)

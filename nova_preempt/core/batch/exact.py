@@ -12,11 +12,11 @@
 """The best placement of one part of a batch, several servers on a host.
 
 #. Place one by one, in order: what is found later is compared with that.
-#. If somebody was left out, look for a placement of more. In order: whoever
-   comes first of those left out is added to those that are placed, and the
-   program asked whether that is possible; if it is, the next ones are tried
-   with it, twice as many each time; if it is not, nobody else who asks for
-   that much or more will be. Or by count: the program maximises it.
+#. If somebody was left out, look for a placement of more: whoever comes first
+   of those left out is added to those that are placed, and the program asked
+   whether that is possible; if it is, the next ones are tried with it, twice
+   as many each time; if it is not, nobody else who asks for that much or more
+   will be.
 #. With that settled the program maximises the sum of scores.
 #. Where the time limit has ended one of these, place in rounds with slots.
 
@@ -75,7 +75,6 @@ class _Search:
         self._options = options
         self._left_s = left_s
         self._limit_s = left_s()
-        self._rank = batch_units.rank(options.first, units)
         self._best = greedy.place(table.copy(), units)
 
     def run(self) -> Found:
@@ -87,10 +86,7 @@ class _Search:
         program = Program(self._table, self._units)
         proven = all(self._best.placed)
         if not proven:
-            if self._options.first == model.ORDER:
-                proven = self._add_in_order(program)
-            else:
-                proven = self._add_most(program)
+            proven = self._add_in_order(program)
         proven = self._improve(program) and proven
         if not proven:
             self._keep(rounds.place(
@@ -104,7 +100,9 @@ class _Search:
             unit.size for unit in self._units if unit.f in possible) <= 1
 
     def _keep(self, found: Found) -> None:
-        self._best = max(self._best, found, key=self._rank)
+        """Keep the better one: by who is placed in order, then by score."""
+        self._best = max(
+            self._best, found, key=lambda one: (one.placed, one.score))
 
     def _seconds(self) -> float:
         """How long the next question about who is placed may take."""
@@ -113,16 +111,6 @@ class _Search:
             self._limit_s * _QUESTION_SHARE, self._left_s() - over_s)
 
     # -- who is placed -----------------------------------------------------
-
-    def _add_most(self, program: Program) -> bool:
-        """Place as many servers as possible; say whether they are."""
-        answer = program.most_servers(
-            batch_units.servers(self._units, self._best),
-            self._limit_s * _COUNTS_SHARE,
-        )
-        if answer.where is not None:
-            self._keep(self._found(answer.where, answer.placed))
-        return answer.proven
 
     def _add_in_order(self, program: Program) -> bool:
         """Place who comes first; say whether nobody was left out too early.
@@ -208,15 +196,8 @@ class _Search:
     def _improve(self, program: Program) -> bool:
         """Look for better hosts; say whether there are none."""
         placed = list(self._best.placed)
-        if self._options.first == model.ORDER:
-            answer = program.best_scores(
-                placed, placed, self._left_s, self._options.gap)
-        else:
-            answer = program.best_scores(
-                [False] * len(placed), [True] * len(placed), self._left_s,
-                self._options.gap,
-                least=batch_units.servers(self._units, self._best),
-            )
+        answer = program.best_scores(
+            placed, self._left_s, self._options.gap)
         if answer.where is not None:
             self._keep(self._found(answer.where, answer.placed))
         return answer.proven

@@ -35,11 +35,6 @@ ML = "ml"
 WEIGHTS = "weights"
 SCORES = (DP, ML, WEIGHTS)
 
-# Who is placed where not all can be.
-ORDER = "order"
-COUNT = "count"
-FIRST = (ORDER, COUNT)
-
 # How the flow of a round is found.
 CLASSES = "classes"
 ASSIGNMENT = "assignment"
@@ -176,8 +171,6 @@ class Options:
         server on a host in each of some rounds, as published; "greedy": one
         by one in order, each where the score is best
     :param score: "dp" or "ml" as published, or "weights" of hosts
-    :param first: where not all can be placed: "order": who is earlier is not
-        left out for who is later; "count": as many servers as possible
     :param unscheduled_free: ecsched: leaving a request out costs nothing, as
         printed, so that few good places may be better than many. Otherwise
         as many as possible are placed in each round.
@@ -193,7 +186,6 @@ class Options:
 
     mode: str = EXACT
     score: str = DP
-    first: str = ORDER
     unscheduled_free: bool = False
     solver: str = "auto"
     rounds: int = 5
@@ -205,7 +197,6 @@ class Options:
         for name, known in (
             ("mode", MODES),
             ("score", SCORES),
-            ("first", FIRST),
             ("solver", SOLVERS),
         ):
             if getattr(self, name) not in known:

@@ -147,27 +147,13 @@ class Program:
         low, high = self._bounds(must, may)
         return self._milp(np.zeros(len(low)), low, high, time_limit_s, 1.0)
 
-    def most_servers(self, least: int, time_limit_s: float) -> Answer:
-        """Look for a placement of as many servers as possible.
-
-        :param least: so many are known to be
-        """
-        low, high = self._bounds(
-            [False] * len(self._units), [True] * len(self._units))
-        counts = self._counts()
-        # Servers are whole: less than one more is none.
-        gap = 0.5 / max(1.0, float(high @ counts))
-        return self._milp(-counts, low, high, time_limit_s, gap, least)
-
     def best_scores(
         self,
-        must: Sequence[bool],
-        may: Sequence[bool],
+        placed: Sequence[bool],
         left_s: Callable[[], float],
         gap: float,
-        least: int = 0,
     ) -> Answer:
-        """Look for a placement of the largest sum of scores.
+        """Look for a placement of these units of the largest sum of scores.
 
         Few of the variables matter. What one would cost beyond what it adds
         is known from the program in which servers are divisible (its reduced
@@ -177,15 +163,13 @@ class Program:
         to be good enough, the bound is made tighter (``cuts.py``); then those
         are left out with which a placement cannot be better by more than the
         gap.
-
-        :param least: so many servers in all
         """
-        low, high = self._bounds(must, may)
+        low, high = self._bounds(placed, placed)
         goal = np.zeros(len(low))
         goal[: len(self._f)] = -self._table.scores[self._f, self._j]
         # Millions of millionths are hard to tell from errors.
         goal /= max(1.0, np.abs(goal).max(initial=0))
-        relaxed = self._relaxed(goal, low, high, left_s(), least)
+        relaxed = self._relaxed(goal, low, high, left_s())
         if relaxed.status != _OPTIMAL:
             return Answer(None, (), relaxed.status == _INFEASIBLE)
         best, cut = Answer(None, (), proven=False), _FIRST_CUT
@@ -194,7 +178,7 @@ class Program:
             bound = float(relaxed.fun)
             some = np.where((extra > cut) & (low == 0), 0, high)
             some[len(self._f):] = high[len(self._f):]
-            found = self._milp(goal, low, some, seconds, gap / 2, least)
+            found = self._milp(goal, low, some, seconds, gap / 2)
             if found.where is not None and found.value < best.value:
                 best = dataclasses.replace(found, bound=best.bound)
             everything = cut > extra.max(initial=0)
@@ -208,7 +192,7 @@ class Program:
             while not (best.proven or everything) and self._tighten(
                 relaxed.x
             ):
-                tighter = self._relaxed(goal, low, high, left_s(), least)
+                tighter = self._relaxed(goal, low, high, left_s())
                 if tighter.status != _OPTIMAL:
                     break
                 relaxed, bound = tighter, float(tighter.fun)
@@ -249,22 +233,14 @@ class Program:
             high[number] = sum(may[u] for u in row.units)
         return low, high
 
-    def _counts(self) -> Array:
-        """How many servers each variable stands for; pairs do not count."""
-        return np.concatenate([
-            np.zeros(len(self._f)), [row.weight for row in self._rows]])
-
     def _relaxed(
-        self, goal: Array, low: Array, high: Array, seconds: float, least: int
+        self, goal: Array, low: Array, high: Array, seconds: float
     ) -> Any:
         """Solve the program in which servers are divisible."""
         equal = self._low == self._high
-        upper, right = self._matrix[~equal], self._high[~equal]
-        if least:
-            upper = scipy.sparse.vstack([upper, -self._counts()[None, :]])
-            right = np.append(right, -least)
         return scipy.optimize.linprog(
-            goal, upper, right, self._matrix[equal], self._high[equal],
+            goal, self._matrix[~equal], self._high[~equal],
+            self._matrix[equal], self._high[equal],
             np.column_stack([low, high]), method="highs",
             options={"time_limit": max(_SHORTEST_S, seconds)},
         )
@@ -276,18 +252,13 @@ class Program:
         high: Array,
         time_limit_s: float,
         gap: float,
-        least: int = 0,
     ) -> Answer:
-        constraints = [scipy.optimize.LinearConstraint(
-            self._matrix, self._low, self._high)]
-        if least:
-            constraints.append(scipy.optimize.LinearConstraint(
-                self._counts()[None, :], least, np.inf))
         found = scipy.optimize.milp(
             goal,
             integrality=np.ones(len(low)),
             bounds=scipy.optimize.Bounds(low, high),
-            constraints=constraints,
+            constraints=scipy.optimize.LinearConstraint(
+                self._matrix, self._low, self._high),
             options={
                 "time_limit": max(_SHORTEST_S, time_limit_s),
                 "mip_rel_gap": gap,

@@ -17,12 +17,11 @@ of that size, and one of size 1 for each further server. Units come in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nova_preempt.core import capacity
-from nova_preempt.core.batch import model
 from nova_preempt.core.batch.grouping import Bundle
 from nova_preempt.core.batch.table import Table
 
@@ -80,21 +79,6 @@ def make_units(
             for _ in range(bundle.count - bundle.least)
         )
     return units
-
-
-def rank(first: str, units: Sequence[Unit]) -> Callable[[Found], Any]:
-    """Return how good a placement is, as a key: the larger is the better."""
-    if first == model.ORDER:
-        return lambda found: (found.placed, found.score)
-    return lambda found: (servers(units, found), found.score)
-
-
-def servers(units: Sequence[Unit], found: Found) -> int:
-    """Return how many servers are placed."""
-    return sum(
-        unit.size
-        for unit, placed in zip(units, found.placed, strict=True) if placed
-    )
 
 
 def score(table: Table, where: Where) -> int:

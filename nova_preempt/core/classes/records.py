@@ -54,8 +54,8 @@ _SLACK_US = 2 * SECOND
 class Action:
     """Something that was asked of a server; times as in clocks.
 
-    ``number`` orders those of the same time. ``by_owner``: whether somebody
-    of its project asked; a preemption may be by one, too. ``placed_us``: since
+    ``number`` orders those of the same time. ``by_owner``: see is_by_owner();
+    a preemption may be by one, too. ``placed_us``: since
     when a host works on it, None if none does. ``done_us``: since when the
     server runs by it, or it has failed, None if neither is so.
     """
@@ -122,6 +122,18 @@ def events(
     if record.deleted_us is not None:
         found.append(Event(record.deleted_us, Kind.ENDED))
     return tuple(found)
+
+
+def is_by_owner(asked_by: str | None, owner: str) -> bool:
+    """Tell whether a server's owner had something done to it.
+
+    Nova itself, which has no project, stops a server whose guest has shut
+    down or is off for another reason: it has its place still.
+
+    :param asked_by: the project of who asked, None or '' for Nova itself
+    :param owner: the project of the server
+    """
+    return not asked_by or asked_by == owner
 
 
 def may_be_late(kind: Kind | None, task_state: str | None) -> bool:

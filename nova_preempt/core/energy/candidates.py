@@ -16,6 +16,7 @@ What follows from it is in power.py.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+import dataclasses
 import math
 
 from nova_preempt.core.energy import power
@@ -29,6 +30,45 @@ _MARGIN = 1.2
 # It takes up to one look to see that a host must wake, and up to another one
 # to see that it is up.
 _LOOKS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Off:
+    """A host that is off, or on its way, and will be on if it is needed.
+
+    :param why_late: why nobody may count on it now, '' if it comes in time
+    :param patience_s: how long it may take until it is on
+    """
+
+    why_late: str = ''
+    patience_s: float = 0.0
+
+
+def off(state: str, age_s: float, boots: int, *, lead_s: float,
+        queue_s: float, limits: steps.Limits, stopped: str = '') -> Off:
+    """Whether a host that is not on will be in time.
+
+    A state that lasts longer than its steps take is one: its controller has
+    died, or its boot hangs.
+
+    :param age_s: how long it has been in the state
+    :param boots: how many boots were begun beyond the first
+    :param lead_s: see lead_s()
+    :param queue_s: how long others that are needed wake before it
+    :param stopped: why it is not switched now, '' if it is
+    """
+    patience_s = lead_s + (0 if state == steps.WAKING else queue_s)
+    most_s = {
+        steps.WAKING: lead_s, steps.ASLEEP: math.inf,
+    }.get(state, limits.empty_checks_s + limits.power_off_timeout_s
+          + limits.power_switch_timeout_s + lead_s)
+    if stopped or state == steps.FAILED:
+        return Off(stopped or 'it has failed to boot', patience_s)
+    if state == steps.WAKING and 0 < boots < limits.boots:
+        return Off('its first boot has failed', patience_s)
+    if age_s > most_s:
+        return Off(f'it has been {state} for {age_s:.0f} s', patience_s)
+    return Off('', patience_s)
 
 
 def is_usable(state: str, *, up: bool, disabled: bool) -> bool:

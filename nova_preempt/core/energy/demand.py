@@ -83,6 +83,17 @@ def sort_out(names: Iterable[str], state: Callable[[str], str],
     return Promised(coming, kept, frozenset(names) - kept)
 
 
+def kept(request: str, promises: Iterable[Promise],
+         is_on: Callable[[str], bool]) -> list[Promise]:
+    """What a request keeps that asks for other hosts: those that are on.
+
+    They are kept for it until it is served, though the first alone were of no
+    use to it.
+    """
+    return [item for item in promises
+            if item.request == request and is_on(item.host)]
+
+
 def promise(request: str, servers: int, sleepers: Iterable[Sleeper],
             others: Iterable[Promise]) -> list[Promise]:
     """The hosts that a request is to wait for, in the order to wake them.

@@ -12,7 +12,8 @@
 """The next step of a host that is powered off or on.
 
     on -> emptying -> sleeping -> asleep -> waking -> on
-                                               \\-> failed -> waking
+                          \\                   \\-> failed -> waking
+                           \\-> failed
 
 next_step() is asked again and again. Where it has to know more, its answer is
 to look for that; so nothing is read in vain, and what a host may lose a server
@@ -27,7 +28,7 @@ EMPTYING = 'emptying'      # its service is disabled, if nothing comes to it...
 SLEEPING = 'sleeping'      # ...it is powered off
 ASLEEP = 'asleep'
 WAKING = 'waking'          # powered on, its service has still to report
-FAILED = 'failed'          # did not boot in time
+FAILED = 'failed'          # did not boot, or go off, in time
 STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
 
 #: How the reason of a compute service that we have disabled begins. What an
@@ -165,6 +166,10 @@ def _empty(facts: Facts, limits: Limits) -> Step:
     """Disable its service; power it off if it stays empty."""
     if facts.is_operators or not facts.up:
         return _keep(facts, 'its service was disabled or is down')
+    if facts.age_s >= limits.boot_timeout_s:
+        # Nova refuses to disable it, say, or Placement does not answer.
+        return _keep(facts, 'it could not be made sure that it is empty'
+                     + (f': {facts.error}' if facts.error else ''))
     if not facts.disabled:
         return _disable(facts)
     if facts.closed_s < limits.empty_checks_s:
@@ -203,13 +208,23 @@ def _sleep(facts: Facts, limits: Limits) -> Step:
     if _is_stuck(facts, limits):
         return _keep(facts, 'it could not be powered off'
                      + (f': {facts.error}' if facts.error else ''))
-    if facts.power is Power.UNKNOWN or not facts.ours or facts.cut:
+    if facts.power is Power.UNKNOWN:
+        return _lost(facts, limits)
+    if not facts.ours or facts.cut:
         return _WAIT
     if facts.empty is None:
         return _LOOK
     if not facts.empty:
         return _WAIT
     return Step(Act.SWITCH_OFF if facts.shut_down else Act.SHUT_DOWN)
+
+
+def _lost(facts: Facts, limits: Limits) -> Step:
+    """Count on it no more where its controller has died meanwhile."""
+    if facts.age_s < limits.power_off_timeout_s + limits.boot_timeout_s:
+        return _WAIT
+    return _move(FAILED, 'nobody can tell whether it is off, since its '
+                 f'controller does not answer: {facts.error}')
 
 
 def _is_stuck(facts: Facts, limits: Limits) -> bool:
@@ -272,9 +287,9 @@ def _failed(facts: Facts, limits: Limits) -> Step:
         return _WAIT
     if facts.power is Power.NOT_ASKED:
         return _ASK
-    if facts.reported and facts.power is Power.ON:
+    if facts.reported and facts.power is not Power.OFF:
         return _move(WAKING, 'it has booted late', boots=limits.boots)
-    if not late:
+    if not late or facts.power is Power.UNKNOWN:
         return _WAIT
     if facts.power is Power.ON:
         return _move(WAKING, 'it is tried again')

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 import dataclasses
 import enum
 
+from nova_preempt.core import eligibility
 from nova_preempt.core import ending
 from nova_preempt.core.reservation import model
 
@@ -28,7 +29,8 @@ ASK_AGAIN_S = 10
 #: that was being scheduled at the end may come after that.
 LATE_S = 120
 
-_SHELVABLE = frozenset(("active", "stopped", "paused", "suspended"))
+#: After this share of its time a server that cannot be shelved is deleted.
+_LATE = 0.5
 
 
 class Fate(enum.Enum):
@@ -105,29 +107,40 @@ def step(state: State, timeout_s: float) -> Step:
     return Step.RELEASE
 
 
+def is_late(state: State, timeout_s: float) -> bool:
+    """Whether servers that cannot be shelved have had their time."""
+    return state.asked_s >= _LATE * timeout_s
+
+
 def call(
     end_action: str,
     vm_state: str,
     task_state: str | None,
     asked_s: float | None = None,
+    *,
+    late: bool = False,
 ) -> str:
     """Return the call of Nova's API that ends a server, '' for none now.
 
+    Nova shelves none that is resized or rescued: that is confirmed, or taken
+    back, first. One that is being built or in error may come to a state in
+    which it can be shelved until it is late, and is deleted then: others have
+    reserved its host.
+
     :param end_action: delete or shelve
     :param asked_s: how long ago it was asked for, None if it was not
+    :param late: see is_late()
     """
-    delete = end_action == "delete"
+    found = eligibility.next_call(end_action, vm_state)
+    if found is None:
+        found = "force_delete" if late else ""
     if task_state is not None and (
-        not delete or task_state in ending.DELETING
+        found != "force_delete" or task_state in ending.DELETING
     ):
         return ""
     if asked_s is not None and asked_s < ASK_AGAIN_S:
         return ""
-    if delete:
-        return "force_delete"
-    if vm_state == "shelved":
-        return "shelve_offload"
-    return "shelve" if vm_state in _SHELVABLE else ""
+    return found
 
 
 def outcome(

@@ -24,6 +24,7 @@ import math
 
 from nova_preempt.core import model
 from nova_preempt.core import notice
+from nova_preempt.core.energy import candidates
 
 #: How soon hosts are looked at again, in seconds: while somebody waits, and
 #: otherwise.
@@ -75,7 +76,8 @@ class Step:
     :ivar empty: nothing is there but what may stay
     :ivar notice: uuids of those whose notice begins
     :ivar move: uuids of those that begin to be moved
-    :ivar blocking: uuids of those that will not be gone in time
+    :ivar blocking: uuids of those that will not be gone in time; the name of
+        the host if that will not be on
     :ivar waiting: nothing is to be done but to wait for the end of another
         reservation, which is in time
     :ivar lead_s: how long before the start there is something to do
@@ -132,6 +134,17 @@ def patience_s(step: Step) -> float:
     if step.blocking:
         return notice.MARGIN_S
     return max(step.lead_s, notice.MARGIN_S)
+
+
+def wake(name: str, off: candidates.Off, to_start_s: float) -> Step:
+    """Return the Step for a host that is not on: there is only to wait.
+
+    One that nobody may count on blocks as soon as it had to begin to wake.
+    The others have the time of a boot after the start.
+    """
+    late = off.why_late and to_start_s <= off.patience_s
+    return Step(blocking=(name,) if late else (), waiting=to_start_s > 0,
+                lead_s=off.patience_s)
 
 
 def is_late(

@@ -24,6 +24,7 @@ import dataclasses
 import datetime
 from typing import Any
 
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import model
 
@@ -31,29 +32,49 @@ from nova_preempt.core.reservation import model
 #: is wrong.
 PASS_S = 60
 
+#: For how long hosts that are down at once are waited for where enough others
+#: could take their place, in seconds: what cuts a part of the hosts off, such
+#: as a switch, is repaired by then, or is not soon.
+BRAKE_S = 1800
+
+#: What the owner is told whose host is down meanwhile.
+BRAKED = (
+    "a host is down; it is not replaced yet, since many are down at once"
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Brake:
     """How many hosts may be down before that is taken for one cause.
 
-    :ivar percent: of all hosts that matter
+    :ivar percent: of all hosts that matter; 100 releases the brake
     :ivar hosts: so many may in any case, as long as most are up
     """
 
     percent: float
     hosts: int
 
-    def why(self, down: int, total: int) -> str:
+    def why(
+        self, down: int, total: int, *, held_s: float = 0,
+        enough: bool = False,
+    ) -> str:
         """Return why no host is given up now, '' if each may be.
 
         Where half of all are down, or more, there is nobody to tell the one
-        from the other, nor enough hosts to take their place.
+        from the other, nor enough hosts to take their place. Only an operator
+        releases the brake then.
 
         :param down: how many hosts are down, disabled or gone
         :param total: out of how many
+        :param held_s: for how long that has been too many
+        :param enough: whether there are hosts for all that would be given up
         """
         allowed = max(self.hosts, int(total * self.percent / 100))
         most = down >= total or (down > 1 and 2 * down >= total)
+        if self.percent >= 100 and down < total:
+            return ""
+        if not most and enough and held_s >= BRAKE_S:
+            return ""
         if down and (most or down > allowed):
             return (
                 f"{down} of {total} hosts are down, disabled or gone at once"
@@ -102,11 +123,13 @@ class Health:
     :ivar usable: it is up, and nobody has disabled it
     :ivar enabled: nobody has disabled it
     :ivar dark: the cell that it is in cannot be read
+    :ivar reservable: whether it may be reserved at all
     """
 
     usable: bool
     enabled: bool
     dark: bool = False
+    reservable: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,11 +139,13 @@ class Down:
     :ivar held: the names of those that a reservation has
     :ivar number: how many of those that matter are
     :ivar of: how many matter: what a reservation has, and what is in use
+    :ivar spare: how many are up that could be reserved, and are not
     """
 
     held: frozenset[str]
     number: int
     of: int
+    spare: int = 0
 
 
 def find_down(
@@ -140,7 +165,31 @@ def find_down(
         if name not in hosts
         or not (hosts[name].usable or hosts[name].dark)
     }
-    return Down(frozenset(down & kept), len(down), len(matter))
+    return Down(
+        frozenset(down & kept), len(down), len(matter),
+        sum(hosts[name].reservable for name in matter - kept - down),
+    )
+
+
+def told(
+    reservation: model.Reservation, down: Collection[str], why: str
+) -> Mapping[str, str]:
+    """Return which reasons change of one whose hosts wait for the brake.
+
+    :param down: the names of hosts that are down
+    :param why: what the brake says, '' if it lets go
+    """
+    names = [name for name in reservation.held if name in down]
+    if why and names:
+        if reservation.public_reason:
+            return {}
+        return {
+            "reason": f"{', '.join(names)} down, and not replaced yet: {why}",
+            "public_reason": BRAKED,
+        }
+    if reservation.public_reason == BRAKED:
+        return {"reason": "", "public_reason": ""}
+    return {}
 
 
 def is_given_up(
@@ -155,6 +204,7 @@ class Spare:
     """A host that may take the place of another.
 
     :ivar reservable: whether it may be reserved at all
+    :ivar off: what is known of it if it is not on
     :ivar servers: how many preemptible servers run there
     """
 
@@ -163,6 +213,7 @@ class Spare:
     usable: bool = True
     matches: bool = True
     servers: int = 0
+    off: candidates.Off | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -216,8 +267,9 @@ def substitutes(
     """Return the names of hosts that could be given, the best ones first.
 
     One that was not lost before others, where it is soon one on which fewer
-    servers run, and then as the ranking says. Where it is soon only those
-    that are vacant, or will be once preemptible servers have ended.
+    servers run and one that is on, and then as the ranking says. Where it is
+    soon only those that are vacant, or will be once preemptible servers have
+    ended, and that are on in time.
 
     :param is_vacant: asked only where it matters
     """
@@ -227,6 +279,7 @@ def substitutes(
         if spare.reservable
         and spare.usable
         and spare.matches
+        and not (place.soon and spare.off and spare.off.why_late)
         and spare.host.name not in place.not_these
     }
     ranked = calendar.ranked(
@@ -243,6 +296,7 @@ def substitutes(
         key=lambda name: (
             name in place.lost,
             found[name].servers if place.soon else 0,
+            place.soon and found[name].off is not None,
         ),
     )
 

@@ -120,6 +120,11 @@ class Cycle:
         return self._permission.why
 
     @property
+    def unanswered(self) -> str:
+        """Why a host could not be read, '' if all could."""
+        return next(iter(self.search.unanswered.values()), "")
+
+    @property
     def has_begun(self) -> bool:
         """Whether victims have been looked for."""
         return self.shortlist.has_begun
@@ -196,6 +201,13 @@ class Cycle:
 
     def _order_with_victims(self, free: list[str], index: int) -> list[str]:
         """Look at ever more hosts until none that is left can be better."""
+        try:
+            return self._best_with_victims(free, index)
+        except Unanswered as exc:
+            self._permission.withdraw(exc)
+            return self._order(free, index) if free else []
+
+    def _best_with_victims(self, free: list[str], index: int) -> list[str]:
         batch = self._to_plan(free)
         while True:
             planned = [
@@ -267,7 +279,7 @@ class Cycle:
                 continue
             if uuid not in self.shortlist.plans and self.has_begun:
                 again = self.cloud.servers_on(name) and self.search.plan(
-                    name, self.cloud.read(uuid)
+                    name, self.search.read(uuid, name)
                 )
                 if again:
                     self.shortlist.plans[uuid] = again
@@ -288,7 +300,7 @@ class Cycle:
         try:
             latest = self._latest(planned)
         except Unanswered as exc:
-            self._permission.withdraw(exc)
+            self._leave(planned, exc)
             return None
         if latest is None or latest.joins or not latest.victims:
             return None
@@ -301,6 +313,13 @@ class Cycle:
         self.shortlist.plans[host] = latest
         self._ordered.plans[host] = latest
         return latest
+
+    def _leave(self, plan: Plan, exc: Unanswered) -> None:
+        """Nobody answers for a host; others are still there."""
+        try:
+            self.search.left_unanswered(plan.host.uuid, plan.host.name, exc)
+        except Unanswered:
+            self._permission.withdraw(exc)
 
     def _latest(self, plan: Plan) -> Plan | None:
         uuid = plan.host.uuid

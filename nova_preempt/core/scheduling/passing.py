@@ -48,7 +48,7 @@ def passing(
         if plan.host.uuid in enough
         else search.plan(
             plan.host.name,
-            cloud.read(plan.host.uuid),
+            search.read(plan.host.uuid, plan.host.name),
             accept(cloud, plan.host.uuid),
         )
         for plan in planned
@@ -64,7 +64,7 @@ def accept(cloud: Cloud, host: str) -> Accept:
 def latest(cloud: Cloud, search: Search, plan: Plan) -> Plan | None:
     """Return the plan of a host on what is so now."""
     uuid, name = plan.host.uuid, plan.host.name
-    providers = cloud.read(uuid)
+    providers = search.read(uuid, name)
     found = search.plan(name, providers)
     if found is None:
         return None

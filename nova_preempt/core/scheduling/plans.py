@@ -48,7 +48,12 @@ from nova_preempt.core.scheduling.memo import Memo
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.scheduling.port import Unanswered
 from nova_preempt.core.times import microseconds
+
+#: Where nobody answers for so many hosts it is not the hosts: each question
+#: may take as long as the time limit of a call.
+MOST_UNANSWERED = 3
 
 #: Tells of servers, in order of uuid, whether the host passes without them.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
@@ -61,6 +66,7 @@ class Search:
     :param excluded: uuids of servers that must not end for it
     :param memo: what other requests have worked out, None for nothing
     :ivar refusals: {name of a host: why no victims help there}
+    :ivar unanswered: {uuid of a host: why it could not be read}
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Search:
         memo: Memo | None = None,
     ) -> None:
         self.refusals: dict[str, str] = {}
+        self.unanswered: dict[str, str] = {}
         self._memo = Memo() if memo is None else memo
         self._cloud = cloud
         self._request = request
@@ -192,9 +199,33 @@ class Search:
     def _exact(self, listing: Listing) -> tuple[ordering.Key, Plan] | None:
         providers = listing.providers
         if not listing.fresh:
-            providers = self._cloud.read(listing.uuid)
+            providers = self.read(listing.uuid, listing.name)
         plan = self.plan(listing.name, providers)
         return None if plan is None else (plan.key, plan)
+
+    def read(self, uuid: str, name: str) -> tuple[Provider, ...]:
+        """Return the providers of a host as they are now, () to leave it.
+
+        It is left where it is gone, or where nobody answers for it.
+
+        :raises Unanswered: that is so of too many hosts
+        """
+        try:
+            return self._cloud.read(uuid)
+        except Unanswered as exc:
+            self.left_unanswered(uuid, name, exc)
+            return ()
+
+    def left_unanswered(
+        self, uuid: str, name: str, exc: Unanswered
+    ) -> None:
+        """Note that nobody answers for a host.
+
+        :raises Unanswered: that is so of too many hosts
+        """
+        self.unanswered[uuid] = self.refusals[name] = str(exc)
+        if len(self.unanswered) >= MOST_UNANSWERED:
+            raise exc
 
     def plan(
         self,

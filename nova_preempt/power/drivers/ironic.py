@@ -11,8 +11,7 @@
 # under the License.
 """Power through Ironic, which knows the hosts as nodes."""
 
-from urllib import parse
-
+from nova_preempt import segments
 from nova_preempt.conf import energy
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
@@ -142,8 +141,10 @@ class Ironic:
         """Its node, as Ironic shows it."""
         name = self._hosts.section(host, 'ironic').get('node', host)
         try:
-            return rest.call(self._client, 'GET', '/v1/nodes/'
-                             + parse.quote(name, safe=''))
+            return rest.call(self._client, 'GET',
+                             f'/v1/nodes/{segments.segment(name)}')
+        except segments.NotASegment as exc:
+            raise errors.PowerError(host, f'its node: {exc}') from exc
         except rest.RestError as exc:
             # 400: no name that a node could have.
             if exc.status not in (400, 404):

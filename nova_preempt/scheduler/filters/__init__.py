@@ -14,6 +14,7 @@
 from nova.scheduler import filters
 
 from nova_preempt.scheduler import states
+from nova_preempt.scheduler import waiting_members
 
 
 class HostFilterHandler(filters.HostFilterHandler):
@@ -21,13 +22,25 @@ class HostFilterHandler(filters.HostFilterHandler):
 
     A host state that is marked to be filtered as another one is; the host
     state itself is returned if it passes.
+
+    :param get_waiting: given a RequestSpec, returns which members of its group
+        wait for which hosts; see waiting_members.WaitingMembers.of_group()
     """
+
+    def __init__(self, get_waiting=lambda spec_obj: {}):
+        super().__init__()
+        self._get_waiting = get_waiting
 
     def get_filtered_objects(self, filters, objs, spec_obj, index=0):
         originals = {}
         views = []
+        waiting = self._get_waiting(spec_obj)
+        if waiting:
+            waiting_members.add_hosts(spec_obj, waiting)
         for state in objs:
             view = states.mark_of(state).filtered_as or state
+            if state.host in waiting:
+                view = waiting_members.seen(view, waiting[state.host])
             originals[id(view)] = state
             views.append(view)
         passed = super().get_filtered_objects(filters, views, spec_obj, index)

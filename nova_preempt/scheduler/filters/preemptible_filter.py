@@ -43,15 +43,16 @@ class PreemptibleFilter(filters.BaseHostFilter):
             return [state for state in filter_obj_list
                     if _allowed(state, ALLOW_SERVERS)]
         return [state for state in filter_obj_list
-                if _may_preempt(state)]
+                if may_preempt(state)]
 
     def host_passes(self, host_state, spec_obj):
         if request.is_preemptible(spec_obj):
             return _allowed(host_state, ALLOW_SERVERS)
-        return _may_preempt(host_state)
+        return may_preempt(host_state)
 
 
-def _may_preempt(host_state):
+def may_preempt(host_state):
+    """Whether the operator lets the victims of this state's host end."""
     return (not states.mark_of(host_state).victims
             or _allowed(host_state, ALLOW_PREEMPTION))
 

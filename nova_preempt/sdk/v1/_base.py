@@ -11,12 +11,12 @@
 # under the License.
 """What all resources have in common."""
 
-import urllib.parse
-
 from keystoneauth1 import discover
 from openstack import exceptions
 from openstack import resource
 from openstack import utils
+
+from nova_preempt import segments
 
 
 def flag(value):
@@ -91,7 +91,10 @@ class Resource(resource.Resource):
                 raise exceptions.InvalidRequest(
                     f'Which {type(self).__name__} is meant?')
             # Names of hosts may be unfit for a path.
-            name = urllib.parse.quote(self.id, safe='')
+            try:
+                name = segments.segment(self.id)
+            except segments.NotASegment as exc:
+                raise exceptions.InvalidRequest(str(exc)) from None
             base_path = f'{base_path}/{name.replace("%", "%%")}{self.path_end}'
         return super()._prepare_request(
             requires_id=False, base_path=base_path, **values)

@@ -304,6 +304,9 @@ def _watts(host, busy):
 
 # -- what is said of it ------------------------------------------------------
 
+_CNSM = 'abstract of CNSM 2016'
+
+
 def _figures(found, count, end_s):
     lost = ('the text at hand ends before its results; the metrics are as '
             'defined there')
@@ -328,19 +331,21 @@ def _figures(found, count, end_s):
     yield Figure(
         'savings with reservations / on demand', 'similar',
         found['reserved'].totals().saved_core_s
-        / found['on demand'].totals().saved_core_s)
+        / found['on demand'].totals().saved_core_s, source=_CNSM)
     delays = [savings.delay_req(found[name].delays)
               for name in ('reserved', 'on demand')]
     yield Figure('delay with reservations / on demand', 'less',
                  delays[0] / delays[1] if delays[1] else 'nobody waits',
-                 'hosts that are reserved are woken before they are needed')
+                 'hosts that are reserved are woken before they are needed',
+                 _CNSM)
     yield Figure('all on: kWh', None, worst.used_kwh,
                  'by draws that we make up')
     yield Figure(
-        'energy: hosts by FLOPS per watt (KWRanking) / by name', 'less',
+        'energy: hosts by FLOPS per watt (KWRanking) / by name', None,
         found['on demand'].totals().used_kwh
         / found['by name'].totals().used_kwh,
-        'how much less depends on how unlike the hosts are')
+        'the text has the ranking, and no figure of what it saves; how much '
+        'that is depends on how unlike the hosts are')
 
 
 def _plot(found):

@@ -21,18 +21,25 @@ _WIDTH = 78
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One.
+    """A figure of a paper beside ours.
 
     :param published: a number, or in words; None if it was not published,
         or what was is not to be had
     :param ours: of the same kind
     :param reason: why they differ, or what else is to be known
+    :param source: where the published one is: a section or table of the
+        paper, its abstract, the logs of its authors, or "computed" where we
+        follow a rule of the text; '' if nothing is published
+    :param is_time: whether ours is measured, so that no two runs have the
+        same
     """
 
     name: str
     published: float | str | None
     ours: float | str
     reason: str = ''
+    source: str = ''
+    is_time: bool = False
 
     @property
     def deviation(self) -> float | None:
@@ -109,15 +116,16 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.stand_in:
         yield from textwrap.wrap(f'Data: {evaluation.stand_in}', _WIDTH)
     yield ''
-    cells = [('', 'published', 'ours', 'deviation')]
+    cells = [('', 'published', 'ours', 'deviation', 'source')]
     cells += [(each.name, text(each.published), text(each.ours),
-               _percent(each.deviation)) for each in evaluation.figures]
+               _percent(each.deviation), each.source)
+              for each in evaluation.figures]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     reasons = ('', *(each.reason for each in evaluation.figures))
     for number, (row, reason) in enumerate(zip(cells, reasons, strict=True)):
         yield '  '.join((row[0].ljust(widths[0]), *(
             cell.rjust(width) for cell, width in zip(
-                row[1:], widths[1:], strict=True)))).rstrip()
+                row[1:-1], widths[1:-1], strict=True)), row[-1])).rstrip()
         # The same reason of several is said once, after the last of them.
         if reason not in reasons[number + 1:number + 2]:
             yield from textwrap.wrap(reason, _WIDTH, initial_indent='    ',

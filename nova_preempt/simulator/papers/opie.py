@@ -135,13 +135,14 @@ def _tables():
         yield Figure(
             f'{table.name}: who ends',
             f'{table.host}: {" ".join(table.victims)}',
-            f'{host}: {" ".join(victims)}')
+            f'{host}: {" ".join(victims)}', source=table.name)
         yield Figure(
             f'{table.name}: minutes that nobody pays',
             sum(_minutes(table, uuid) for uuid in table.victims),
             cost_us // _MINUTE_US,
-            'the numbers behind the choice are not legible in the text; they '
-            'follow from the run times')
+            'the numbers behind the choice are not legible in the text; '
+            'computed from the run times in the table, of those who ended '
+            'there', 'computed')
 
 
 def _minutes(table, uuid):
@@ -186,10 +187,11 @@ def _random(count, seed):
         chance = random.Random(seed)
         best = sum(_is_best(chance, sizes) for _ in range(count))
         yield Figure(
-            f'random testbeds, {what}: share with the best victims', 1.0,
-            best / count,
-            'published: as expected in each of two testbeds. Ours are checked '
-            'against all hosts and all sets of victims, one by one.')
+            f'random testbeds, {what}: share with the best victims',
+            'as expected', best / count,
+            'published of two testbeds of either kind. Ours are checked '
+            'against all hosts and all sets of victims, one by one.',
+            'section 6')
 
 
 def _is_best(chance, sizes):
@@ -317,7 +319,7 @@ def _calls(times):
     lost = ('the published times are in a picture only; ours are of the '
             'decision alone, without Nova around it')
     yield Figure('Figure 2: unmodified, normal, empty (ms)', None, stock,
-                 lost)
+                 lost, is_time=True)
     for name, _, _ in _SCENARIOS:
         for scheduler, said in ((_OURS, 'somewhat longer'),
                                 (_RETRY, 'as long')):
@@ -325,12 +327,13 @@ def _calls(times):
                 said = None
             yield Figure(
                 f'Figure 2: {scheduler}, {name} (times unmodified)', said,
-                means[scheduler, name] / stock)
+                means[scheduler, name] / stock,
+                source='' if said is None else 'section 4.5', is_time=True)
     yield Figure(
         'Figure 2: retry, normal, full (times preemptible)',
         'significantly longer',
         means[_RETRY, 'normal, full'] / means[_OURS, 'normal, full'],
-        'the first pass of a retry is in vain')
+        'the first pass of a retry is in vain', 'section 4.5', is_time=True)
 
 
 def _plot(times):

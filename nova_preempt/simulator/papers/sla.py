@@ -168,19 +168,24 @@ def _figures(found):
                 f'{each.name}, {options}: more cores for a better service',
                 'yes', 'yes' if all(
                     means[better] > means[worse] for better, worse
-                    in itertools.pairwise(ordered)) else 'no')
+                    in itertools.pairwise(ordered)) else 'no',
+                source='section 6.3')
     started = found['copies 3, 2, 1', RUNS[0].name]
     yield Figure('all at once: premium, then advanced, then best effort',
                  'yes', 'yes' if _in_order(started) else 'no',
                  'of those that start at once; each user has hosts of a '
                  'category of his own, so that later starts depend on when '
-                 'these have room')
+                 'these have room', 'section 6.1')
     for each in RUNS[1:]:
         started = found['copies 3, 2, 1', each.name]
         yield Figure(f'{each.name}: executions of users overlap', 'yes',
-                     'yes' if _overlap(started) else 'no')
-    yield Figure('run time of 300 s on 9 cores (s)', float(
-        fractions.Fraction(300, 9)), float(sla.run_time_s(300, 9)))
+                     'yes' if _overlap(started) else 'no',
+                     source='section 6.2')
+    yield Figure(
+        'run time of 300 s on 9 cores (s)', float(fractions.Fraction(300, 9)),
+        float(sla.run_time_s(300, 9)),
+        'the text has the rule (SLT / N, section 6) and no such example',
+        'computed')
 
 
 def _in_order(started):

@@ -106,11 +106,21 @@ class Trace:
     def __iter__(self) -> Iterator[Event]:
         """Yield the events in order of time.
 
-        :raises TraceError: something is wrong with a file
+        :raises TraceError: something is wrong with a file, or no event is in
+            any
         """
         events = itertools.chain.from_iterable(
             map(self._read, enumerate(self._paths)))
-        return in_order(events) if self._sort else events
+        is_empty = True
+        for event in in_order(events) if self._sort else events:
+            is_empty = False
+            yield event
+        if is_empty:
+            left_out = '; '.join(f'{count} records are left out: {why}' for
+                                 why, count in sorted(self.skipped.items()))
+            raise model.TraceError(
+                f'{", ".join(map(str, self._paths))}: the trace is empty'
+                + (left_out and f' ({left_out})'))
 
 
 def in_order(events: Iterable[Event], chunk: int = _CHUNK

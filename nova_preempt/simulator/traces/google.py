@@ -40,7 +40,12 @@ _MONITORING = 'monitoring'
 
 
 class _Tasks(lines.LineReader):
-    """Those that are there keep their name; nothing else is remembered."""
+    """Those that are there keep their name; nothing else is remembered.
+
+    A task that was evicted or has failed is submitted again.
+    """
+
+    may_return = True
 
     def __init__(self, scale):
         super().__init__(scale)

@@ -11,13 +11,16 @@
 # under the License.
 """Lines of files, compressed or not, and what is wrong with them."""
 
+import codecs
 import collections
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import csv
 import gzip
 import os
+import sqlite3
 from typing import BinaryIO
+import weakref
 import zlib
 
 from nova_preempt.simulator.traces import model
@@ -26,12 +29,14 @@ from nova_preempt.simulator.traces import model
 LONGEST_LINE = 2**20
 
 
-def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None
-          ) -> Iterator[tuple[int, str]]:
+def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None,
+          comment: bytes = b'') -> Iterator[tuple[int, str]]:
     """Yield (number from 1, text without its end) of each line.
 
     :param path: of a file, a compressed one if its name ends in .gz
     :param opened: called with the file as it is on the disk
+    :param comment: lines that begin with it are passed over, whatever their
+        encoding; empty if the format has no comments
     :raises TraceError: it cannot be read
     """
     number = 0
@@ -45,6 +50,10 @@ def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None
                 if len(line) > LONGEST_LINE:
                     raise ValueError(
                         f'it is longer than {LONGEST_LINE} bytes')
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if comment and line.lstrip().startswith(comment):
+                    continue
                 yield number, line.decode('utf-8').rstrip('\r\n')
     except UnicodeDecodeError as exc:
         raise error(path, number, f'not UTF-8: {exc.reason}') from None
@@ -76,14 +85,54 @@ def cells(line: str, count: int) -> list[str]:
     return found
 
 
+class Ids:
+    """The ids that a trace has used, and where.
+
+    They are in a temporary file, of which little is in memory: a trace may
+    have tens of millions.
+    """
+
+    def __init__(self) -> None:
+        self._base = sqlite3.connect('', isolation_level=None)
+        weakref.finalize(self, self._base.close)
+        self._base.execute('PRAGMA journal_mode = OFF')
+        self._base.execute('CREATE TABLE ids (id TEXT PRIMARY KEY, '
+                           'place TEXT) WITHOUT ROWID')
+        self._base.execute('BEGIN')
+
+    def add(self, id: str, place: str) -> None:
+        """Note that an id is used.
+
+        :raises ValueError: it was used before
+        :raises TraceError: the temporary file cannot be written
+        """
+        try:
+            is_new = self._base.execute(
+                'INSERT OR IGNORE INTO ids VALUES (?, ?)', (id, place)
+            ).rowcount
+        except sqlite3.Error as exc:
+            raise model.TraceError('the ids of the trace cannot be kept in a '
+                                   f'temporary file: {exc}') from None
+        if not is_new:
+            [(first,)] = self._base.execute(
+                'SELECT place FROM ids WHERE id = ?', (id,))
+            raise ValueError(f'the id {id!r:.50} is taken: {first}')
+
+
 class LineReader:
     """Reads a format that has something in each line.
 
+    :cvar comment: what lines begin with that say nothing
+    :cvar may_return: whether an id may be asked for again after its end
     :ivar in_order: whether what is not in order of time is refused
     :ivar skipped: {why: how many} records say nothing of a server
     """
 
+    comment = b''
+    may_return = False
+
     def __init__(self, scale: model.Scale) -> None:
+        self._ids = Ids()
         self.scale = scale
         self.in_order = False
         self._last_us = 0
@@ -112,12 +161,14 @@ class LineReader:
 
         :raises TraceError: something is wrong with it
         """
-        for number, line in lines(path, self._opened):
+        for number, line in lines(path, self._opened, self.comment):
             if not line.strip():
                 continue
             try:
                 for event in self.parse(line):
                     self._check_order(event)
+                    if not (self.may_return or isinstance(event, model.End)):
+                        self._ids.add(event.id, f'{path}, line {number}')
                     yield event
             except ValueError as exc:
                 raise error(path, number, exc) from None

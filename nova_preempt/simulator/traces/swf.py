@@ -26,9 +26,9 @@ _KB_A_MB = 1024
 class Reader(lines.LineReader):
     """Reads it."""
 
+    comment = b';'
+
     def parse(self, line):
-        if line.lstrip().startswith(';'):
-            return ()
         fields = line.split()
         if len(fields) != _FIELDS:
             raise ValueError(f'it has {len(fields)} fields instead of '

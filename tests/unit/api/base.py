@@ -21,6 +21,7 @@ import unittest
 from unittest import mock
 import uuid
 
+from cryptography import fernet
 from oslo_config import cfg
 import oslo_messaging as messaging
 from oslo_messaging import conffixture
@@ -215,7 +216,7 @@ class Trusts:
     def __init__(self):
         #: {id: (token, project, user, roles)}
         self.made = {}
-        self.expiries = {}
+        self.expiries = {}      # of those that are gone, too
         #: Raised by the method of this name.
         self.fails = {}
 
@@ -223,7 +224,7 @@ class Trusts:
         self._fail('create')
         if auth_token.startswith('robot:'):
             raise trusts.TrustRefused('not with an application credential')
-        trust_id = f'trust{len(self.made)}'
+        trust_id = f'trust{len(self.expiries)}'
         self.made[trust_id] = (auth_token, project_id, user_id, roles)
         self.expiries[trust_id] = expires_at
         return trust_id
@@ -372,6 +373,9 @@ class ApiTestCase(DatabaseTestCase):
         self.told = []
         self.conf.set_override('enabled', True, 'backlog')
         self.conf.set_override('ladders', True, 'backlog')
+        self.keys = self.directory / 'keys'
+        self.keys.write_bytes(fernet.Fernet.generate_key())
+        self.conf.set_override('secret_key_file', str(self.keys), 'backlog')
         self.conf.set_override('enabled', True, 'classes')
         self.conf.set_override('qos_class', [
             {'name': 'gold', 'importance': '1', 'availability': '0.95',

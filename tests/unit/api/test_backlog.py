@@ -16,9 +16,11 @@ import datetime
 from unittest import mock
 
 from oslo_utils import timeutils
+import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.backlog import leftovers
+from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
@@ -76,6 +78,9 @@ class BacklogTestCase(base.ApiTestCase):
         return [item['id'] for item in self.get(
             f'{PATH}{query}', token)['requests']]
 
+    def sealed(self, uuid):
+        return backlog.sealed(self.db, uuid)
+
     def becomes(self, uuid, state, **values):
         """What the engine would write."""
         self.assertTrue(backlog.change(
@@ -128,7 +133,8 @@ class TestCreate(BacklogTestCase):
     def test_what_is_kept_for_the_engine(self):
         uuid = self.create(server={'user_data': 'c2VjcmV0'})['id']
         kept = backlog.get(self.db, uuid)
-        self.assertEqual('c2VjcmV0', kept.body['server']['user_data'])
+        self.assertEqual({'user_data': 'c2VjcmV0'}, sealing.Sealing(
+            self.conf.backlog).open(kept, self.sealed))
         self.assertEqual(('u:p', 'p', 'u', ['reader', 'member']),
                          self.trusts.made[kept.trust_id])
         self.assertEqual({'u:p'}, set(self.reading.tokens))
@@ -174,6 +180,60 @@ class TestCreate(BacklogTestCase):
         made = self.post(PATH, {'request': {'body': body}}, code=201)
         self.assertEqual({'group': UNKNOWN},
                          made['request']['body']['os:scheduler_hints'])
+
+
+class TestSecrets(BacklogTestCase):
+
+    SECRETS = {'adminPass': 'hunter2', 'user_data': 'aHVudGVyMg=='}
+
+    def dump(self):
+        """All that the database has, as text."""
+        with self.db.engine.connect() as connection:
+            return '\n'.join(
+                connection.connection.driver_connection.iterdump())
+
+    def test_none_is_written_down_in_clear(self):
+        uuid = self.create(server=self.SECRETS)['id']
+        self.change(uuid, name='other')
+        for secret in self.SECRETS.values():
+            self.assertNotIn(secret, self.dump())
+        shown = self.show(uuid)['body']['server']
+        self.assertEqual(['***', '***'],
+                         [shown[name] for name in self.SECRETS])
+
+    def test_none_is_kept_after_the_end(self):
+        for state in model.CLOSED:
+            uuid = self.create(server=self.SECRETS)['id']
+            self.assertTrue(self.sealed(uuid))
+            self.becomes(uuid, state)
+            self.assertIsNone(self.sealed(uuid), state)
+            self.assertEqual('***', self.show(uuid)['body']['server'][
+                'adminPass'])
+        for state in model.CLOSED:
+            uuid = self.create(server=self.SECRETS)['id']
+            self.assertTrue(backlog.record(
+                self.db, uuid, model.OPEN, base.NOW,
+                answers.Verdict(state, {'reason': 'x'})))
+            self.assertIsNone(self.sealed(uuid), state)
+        uuid = self.create(server=self.SECRETS)['id']
+        self.delete(f'{PATH}/{uuid}')
+        self.assertIsNone(self.sealed(uuid))
+
+    def test_without_a_key_none_is_taken(self):
+        self.conf.set_override('secret_key_file', '', 'backlog')
+        for name, secret in self.SECRETS.items():
+            message = self.create(code=400, server={name: secret})
+            self.assertIn(f"'request.body.server.{name}'", message)
+            self.assertIn('[backlog]secret_key_file', message)
+            self.assertNotIn(secret, message)
+        self.assert_nothing_is_kept()
+        self.create()
+
+    def test_keys_that_cannot_be_read(self):
+        self.keys.write_text('nonsense')
+        self.assertEqual('User data and passwords cannot be encrypted now.',
+                         self.create(code=503, server=self.SECRETS))
+        self.assert_nothing_is_kept()
 
 
 class TestRefused(BacklogTestCase):
@@ -229,14 +289,15 @@ class TestRefused(BacklogTestCase):
         self.refused('body.server.key_name', 'There is no other.',
                      server={'key_name': 'other'})
 
-    def test_what_nova_would_refuse_in_its_own_words(self):
-        for text, server in (
-                ("'networks' is a required property", {'networks': None}),
-                ('Invalid input for field/attribute name.', {'name': ''}),
-                ("'nonsense' was unexpected", {'nonsense': 1}),
-                ('Invalid input for field/attribute imageRef.',
+    def test_what_nova_would_refuse(self):
+        for field, text, server in (
+                ('', "'networks' is a required property",
+                 {'networks': None}),
+                ('.name', 'it ', {'name': ''}),
+                ('', "'nonsense' was unexpected", {'nonsense': 1}),
+                ('.imageRef', "it is not valid under any of the given schemas",
                  {'imageRef': 'x'})):
-            self.refused('body', text, server=server)
+            self.refused(f'body.server{field}', text, server=server)
         self.refused('compute_version', "'2.51' is none of the versions",
                      compute_version='2.51')
         self.refused('compute_version', "'latest' is none of the versions",
@@ -467,7 +528,8 @@ class TestRefused(BacklogTestCase):
     def test_one_that_is_taken_just_before_it_would_be_given_up(self):
         uuid = self.create()['id']
         kept = backlog.get(self.db, uuid)
-        late = backlog_begun.Begun(uuid, 'p', 'u', kept.created_at)
+        late = backlog_begun.Begun(uuid, 'p', 'u', kept.created_at,
+                                   kept.created_at)
         with mock.patch.object(backlog_begun, 'older', return_value=[late]):
             leftovers.Leftovers(self.db, self.trusts).clear(base.NOW)
         self.assertIn(kept.trust_id, self.trusts.made)
@@ -534,6 +596,27 @@ class TestLimit(BacklogTestCase):
         self.delete(f'{PATH}/{first}')
         self.create()
 
+    def test_of_a_day(self):
+        """Rows without bound: leave and cancel, again and again."""
+        self.conf.set_override('max_created_per_day', 2, 'backlog')
+
+        def ages(minutes):
+            with self.db.writer() as session:
+                session.execute(sa.text(
+                    'UPDATE backlog_requests SET created_at = '
+                    f"datetime(created_at, '-{minutes} minutes')"))
+
+        for _number in range(2):
+            self.delete(f'{PATH}/{self.create()["id"]}')
+        ages(23 * 60)
+        self.assertEqual(
+            'The limit max_created_per_day would be exceeded: 2 allowed, 2 '
+            'used, 1 asked for.', self.create(code=403))
+        self.assertEqual({}, self.trusts.made)
+        self.create('u:q')
+        ages(60)
+        self.create()
+
     def test_two_at_once_are_not_both_kept(self):
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
         create = self.trusts.create
@@ -568,6 +651,32 @@ class TestSeen(BacklogTestCase):
         for path in (UNKNOWN, 'nonsense'):
             self.get(f'{PATH}/{path}', code=404)
 
+    def test_another_user_of_the_project_only_sees_it(self):
+        """More servers would start in the name of the one who left it."""
+        uuid = self.create()['id']
+        self.assertIn('preemption:request:update',
+                      self.change(uuid, 'v:p', 403, count=10))
+        self.checked(self.request(f'{PATH}/{uuid}', 'DELETE', 'v:p'), 403)
+        self.assertEqual([uuid], self.ids(token='v:p'))
+        self.assertEqual(('waiting', 1), tuple(
+            self.show(uuid, 'v:p')[name] for name in ('status', 'count')))
+        self.change(uuid, ADMIN, count=2)
+        self.change(uuid, count=3)
+
+    def test_lists_do_not_read_bodies(self):
+        """Of 1,000 they are 98 MB."""
+        self.create()
+        asked = []
+        sa.event.listen(
+            self.services.database.engine, 'before_cursor_execute',
+            lambda conn, cursor, statement, *args: asked.append(statement))
+        self.assertEqual(1, len(self.ids()))
+        self.assertTrue(any('FROM backlog_requests' in statement
+                            for statement in asked))
+        for statement in asked:
+            self.assertNotIn('.body', statement)
+            self.assertNotIn('.sealed', statement)
+
     def test_lists(self):
         made = [self.create(f'{user}:p')['id'] for user in 'uuv']
         backlog.change(self.db, made[0], model.OPEN, base.NOW,
@@ -592,16 +701,24 @@ class TestSeen(BacklogTestCase):
                        estimate_s=60, waits_for={
                            'code': 'room', 'text': 'No host has room.',
                            'lacks': {'VCPU': 2}})
+        plain = {'code': 'room', 'text': 'No host has room.'}
         shown = self.show(uuid)
-        self.assertEqual((3, 60, 'room'), (
-            shown['position'], shown['estimate_s'],
-            shown['waits_for']['code']))
+        self.assertEqual((3, 60, plain), (
+            shown['position'], shown['estimate_s'], shown['waits_for']))
+        details = {**plain, 'lacks': {'VCPU': 2}}
+        self.assertEqual(details, self.show(uuid, ADMIN)['waits_for'])
+        for token, query, expected in (
+                ('u:p', '', plain), (ADMIN, '?project_id=p', details)):
+            item, = self.get(f'{PATH}{query}', token)['requests']
+            self.assertEqual(expected, item['waits_for'])
         self.boots(uuid)
         self.assertTrue(backlog.record(
             self.db, uuid, model.OPEN, base.NOW, answers.Verdict(
                 model.PLACING, {}, (model.OwnServer(
                     UNKNOWN, 1, model.RUNNING, base.NOW),))))
         shown = self.show(uuid)
+        self.assertEqual((None, None, {}), (
+            shown['position'], shown['estimate_s'], shown['waits_for']))
         self.assertEqual([{'id': UNKNOWN, 'status': 'running',
                            'since': '2026-11-20T12:00:00Z'}],
                          shown['servers'])
@@ -626,6 +743,65 @@ class TestChange(BacklogTestCase):
              changed['class'], changed['body']['server']['name']))
         self.assertEqual(changed, self.show(uuid))
         self.change(uuid, priorities=None, **{'class': ''})
+
+    def trust(self, uuid):
+        return backlog.get(self.db, uuid).trust_id
+
+    def test_its_trust_expires_soon_after_its_last_start(self):
+        uuid = self.create(not_after=in_hours(24))['id']
+        kept = backlog.get(self.db, uuid)
+        expires_at = self.trusts.expiries[kept.trust_id]
+        self.assertEqual(expires_at, kept.trust_until)
+        self.assertLess(expires_at, timeutils.utcnow()
+                        + datetime.timedelta(days=10))
+        # Longer, as long as the trust lasts.
+        self.change(uuid, ADMIN, not_after=in_hours(5 * 24))
+        self.assertEqual(kept.trust_id, self.trust(uuid))
+
+    def test_one_that_may_start_later_gets_a_longer_trust(self):
+        uuid = self.create(not_after=in_hours(24))['id']
+        for values, until in (({'not_after': in_hours(240)}, True),
+                              ({'not_after': None}, False)):
+            old = self.trust(uuid)
+            self.assertIn('only that user', self.change(
+                uuid, ADMIN, 403, **values))
+            self.assertEqual(old, self.trust(uuid))
+            self.change(uuid, **values)
+            kept = backlog.get(self.db, uuid)
+            self.assertNotEqual(old, kept.trust_id)
+            self.assertEqual(until, kept.trust_until is not None)
+            # An engine may have begun to use the old one.
+            self.assertIn(old, self.trusts.made)
+            leftovers.Leftovers(self.db, self.trusts).clear(
+                timeutils.utcnow() + datetime.timedelta(seconds=601))
+            self.assertEqual([kept.trust_id], list(self.trusts.made))
+            self.assertEqual([], backlog_begun.older(
+                self.db, datetime.datetime(2100, 1, 1)))
+
+    def test_a_longer_trust_for_one_that_changed_meanwhile(self):
+        """Nothing is left of it."""
+        uuid = self.create(not_after=in_hours(24))['id']
+        old, create = self.trust(uuid), self.trusts.create
+
+        def end_meanwhile(*args):
+            self.becomes(uuid, model.CANCELLED)
+            return create(*args)
+
+        with mock.patch.object(self.trusts, 'create', end_meanwhile):
+            self.change(uuid, code=409, not_after=None)
+        self.assertEqual(old, self.trust(uuid))
+        leftovers.Leftovers(self.db, self.trusts).clear(
+            timeutils.utcnow() + datetime.timedelta(seconds=601))
+        self.assertEqual([old], list(self.trusts.made))
+
+    def test_without_a_longer_trust_nothing_changes(self):
+        uuid = self.create(not_after=in_hours(24))['id']
+        before = self.show(uuid)
+        for fault, code in ((trusts.TrustRefused('no'), 403),
+                            (trusts.KeystoneError('away'), 503)):
+            self.trusts.fails['create'] = fault
+            self.change(uuid, code=code, not_after=None)
+        self.assertEqual(before, self.show(uuid))
 
     def test_nonsense(self):
         uuid = self.create(not_before=in_hours(2))['id']
@@ -679,7 +855,7 @@ class TestChange(BacklogTestCase):
         found = backlog.get(self.db, uuid)
         self.boots(uuid)
         with self.assertRaises(exceptions.WrongState):
-            self.services.intake.change(found, {'count': 2})
+            self.services.intake.change(None, 'u:p', found, {'count': 2})
 
 
 class TestCancel(BacklogTestCase):
@@ -702,9 +878,7 @@ class TestCancel(BacklogTestCase):
         self.assertEqual([(uuid, '', 'waiting'),
                           (uuid, 'waiting', 'cancelled')], self.told)
 
-    def test_by_others(self):
-        uuid = self.create()['id']
-        self.delete(f'{PATH}/{uuid}', 'v:p')
+    def test_by_an_administrator(self):
         self.delete(f'{PATH}/{self.create()["id"]}', ADMIN)
 
     def test_servers_are_for_the_engine_to_delete(self):

@@ -21,6 +21,7 @@ from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core.backlog import room
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.scheduling import policy
 from nova_preempt.db import pauses
 
@@ -37,7 +38,7 @@ def server(uuid, maximum_runtime_s=None, **values):
 class TestRooms(unittest.TestCase):
 
     def find(self, *servers, of_all_s=0, actions=('shelve', 'delete'),
-             disk_gb=0, paused='', **options):
+             disk_gb=0, paused='', asleep=None, wakes=False, **options):
         inventories, each = {'VCPU': model.Inventory(8)}, {'VCPU': 2}
         if disk_gb:
             inventories['DISK_GB'] = model.Inventory(100)
@@ -47,13 +48,14 @@ class TestRooms(unittest.TestCase):
                 item.uuid: each for item in servers}),
             model.Provider('part', 1, {'VGPU': model.Inventory(4)}, {
                 servers[0].uuid: {'VGPU': 1}}, parent_uuid='root')]
-        host = SimpleNamespace(name='h', properties={'traits': ['T']})
+        host = SimpleNamespace(name='h', properties={'traits': ['T']},
+                               asleep=asleep)
         known = SimpleNamespace(
             policy=lambda: policy.Policy(
                 eligibility.Rules(), actions, None),
             servers=SimpleNamespace(by_node=lambda: {
                 'h': {item.uuid: item for item in servers}}))
-        (found,) = rooms.Rooms(
+        found = rooms.Rooms(
             SimpleNamespace(**{
                 'maximum_runtime_s': of_all_s, 'notice_s': 0,
                 'minimum_notice_s': 0, 'maximum_notice_s': 300,
@@ -61,8 +63,8 @@ class TestRooms(unittest.TestCase):
                 **options}),
             SimpleNamespace(rooms=lambda: [(host, providers)]),
             known, lambda: NOW, SimpleNamespace(why={
-                pauses.PREEMPTION: paused}.get)).all()
-        return found
+                pauses.PREEMPTION: paused}.get), lambda: wakes).all()
+        return found[0] if found else None
 
     def test_the_whole_tree_counts(self):
         found = self.find(server('a'), server('b', locked_by='admin'))
@@ -71,6 +73,14 @@ class TestRooms(unittest.TestCase):
                       {'VCPU': 8, 'VGPU': 4}, traits=frozenset('T'),
                       consumers=frozenset('ab'), parts=frozenset(['VGPU'])),
             found)
+
+    def test_a_host_that_is_off(self):
+        """It is none where nobody wakes it."""
+        off, late = candidates.Off(), candidates.Off('it has failed to boot')
+        self.assertIs(True, self.find(
+            server('a'), asleep=off, wakes=True).off)
+        self.assertIsNone(self.find(server('a'), asleep=off))
+        self.assertIsNone(self.find(server('a'), asleep=late, wakes=True))
 
     def test_who_is_known_to_end(self):
         found = self.find(server('a', 100), server('b', 0), server('c'),

@@ -12,12 +12,15 @@
 """Starting many requests where somebody is away."""
 
 import datetime
+import tempfile
 import types
 import unittest
 from unittest import mock
 
+from cryptography import fernet
 from oslo_db import exception as db_exc
 
+from nova_preempt.backlog import sealing
 from nova_preempt.backlog import starting
 from nova_preempt.backlog import users
 from nova_preempt.cloud import parallel
@@ -33,9 +36,11 @@ class TestAway(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.users, self.records = mock.Mock(), mock.Mock()
+        self.options = types.SimpleNamespace(
+            ask_timeout_s=60, build_timeout_s=3600, retry_interval_s=30,
+            secret_key_file='')
         self.starting = starting.Starting(
-            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
-                                  retry_interval_s=30),
+            self.options,
             self.users, self.records, lambda: base.NOW,
             mock.Mock(**{'hints.return_value': {}}))
         self.requests = {str(number): base.request(str(number))
@@ -83,6 +88,47 @@ class TestAway(unittest.TestCase):
              base.NOW + datetime.timedelta(seconds=30)),
             (verdict.state, verdict.values['waits_for']['code'],
              verdict.values['tries'], verdict.values['next_try_at']))
+
+    def test_no_secret_of_the_body_is_written_down(self):
+        """Nova's schema quotes the value, on as many lines as it has."""
+        with tempfile.NamedTemporaryFile('w') as file:
+            file.write(fernet.Fernet.generate_key().decode())
+            file.flush()
+            self.options.secret_key_file = file.name
+            self.refuse_for_a_secret()
+
+    def refuse_for_a_secret(self):
+        request = self.requests['0'] = base.request(
+            '0', body={'server': {'user_data': '***'}})
+        self.records.sealed.return_value = sealing.Sealing(
+            self.options).seal('0', {'user_data': 'hunter2\n'})
+        self.records.begin.side_effect = lambda request, boot: request
+        nova = self.users.nova.return_value
+        nova.create.return_value = mock.Mock(
+            status=400, kind='badRequest', server_uuid='',
+            text='Invalid input for user_data. Value: hunter2\n. No base64.')
+        self.starting.start([passing.Start('0', 'small', 1)],
+                            self.requests)
+        self.assertEqual('hunter2\n', nova.create.call_args.args[0][
+            'server']['user_data'])
+        (found, verdict, _now), _ = self.records.record.call_args
+        self.assertIs(request, found)
+        self.assertEqual('Invalid input for user_data. Value: ***. No '
+                         'base64.', verdict.values['reason'])
+
+    def test_secrets_that_cannot_be_decrypted(self):
+        """It waits, and starts once the operator has put that right."""
+        self.requests['0'] = base.request(
+            '0', body={'server': {'user_data': '***'}})
+        self.records.sealed.return_value = 'other'
+        self.starting.start([passing.Start('0', 'small', 1)], self.requests)
+        self.users.nova.assert_not_called()
+        self.records.begin.assert_not_called()
+        verdict = self.records.record.call_args.args[1]
+        self.assertEqual(model.WAITING, verdict.state)
+        self.assertIn('secret_key_file is not set',
+                      verdict.values['waits_for']['text'])
+        self.assertEqual(1, verdict.values['tries'])
 
 
 if __name__ == '__main__':

@@ -22,6 +22,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
 from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_begun
 from tests.unit.core.backlog import base
@@ -53,10 +54,11 @@ class UsersTestCase(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.keystone, self.nova = Keystone(), mock.Mock()
+        self.admin = mock.Mock()
         self.users = users.Users(
             types.SimpleNamespace(
                 backlog=types.SimpleNamespace(ask_timeout_s=60)),
-            self.keystone, lambda *_args: self.nova)
+            self.keystone, lambda *_args: self.nova, self.admin)
 
 
 class TestWhose(UsersTestCase):
@@ -82,7 +84,16 @@ class TestWhose(UsersTestCase):
     def test_who_may_not_any_more(self):
         self.keystone.session = mock.Mock(side_effect=trusts.TrustGone('no'))
         self.assertRaises(trusts.TrustGone, self.users.nova, base.request())
-        self.users.delete(base.request(), ['s'])
+        self.users.delete(base.request(), ['s', 't'])
+        self.assertEqual([mock.call('s'), mock.call('t')],
+                         self.admin.delete.mock_calls)
+        # And where that may not, either.
+        for error, is_final in ((nova_api.NotAllowed('policy'), True),
+                                (nova_api.NovaError('away'), False)):
+            self.admin.delete.side_effect = error
+            with self.assertRaises(users.NotDeleted) as caught:
+                self.users.delete(base.request(), ['s'])
+            self.assertEqual(is_final, caught.exception.is_final)
 
 
 class TestClosing(UsersTestCase):
@@ -163,18 +174,23 @@ class TestLeftovers(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.begun = [backlog_begun.Begun(f'b{number:02}', 'p', 'u', base.NOW)
+        self.begun = [backlog_begun.Begun(f'b{number:02}', 'p', 'u', base.NOW,
+                                          marks.expiry(f'b{number:02}'))
                       for number in range(30)]
         self.keystone = Keystone()
         self.keystone.find = lambda user_id, mark: [next(
             item.uuid for item in self.begun
-            if marks.expiry(item.uuid) == mark)]
+            if item.expires_at == mark)]
         self.leftovers = leftovers.Leftovers(None, self.keystone)
+        #: Trusts of requests that are there.
+        self.used = set()
 
     def clear(self):
         """How many are left, as it is told."""
         gone = set()
-        with mock.patch.multiple(
+        with mock.patch.object(
+                backlog, 'trusts', return_value=self.used), \
+                mock.patch.multiple(
                 backlog_begun,
                 older=lambda _db, _at, limit=None: self.begun[:limit],
                 give_up=mock.Mock(return_value=True),
@@ -182,6 +198,14 @@ class TestLeftovers(unittest.TestCase):
             told = self.leftovers.clear(base.NOW)
         self.begun = [item for item in self.begun if item.uuid not in gone]
         return told
+
+    def test_the_trust_of_another_request_stays(self):
+        """To the second it may expire when a leftover would."""
+        self.used = {'b00'}
+        self.begun = self.begun[:2]
+        with mock.patch.object(self.keystone, 'delete') as delete:
+            self.clear()
+        delete.assert_called_once_with('b01')
 
     def test_those_behind_ten_that_fail_have_their_turn(self):
         self.keystone.fails.update(item.uuid for item in self.begun[:15])

@@ -21,6 +21,7 @@ from unittest import mock
 import sqlalchemy as sa
 
 from nova_preempt.classes import keeper
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import since
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import records
@@ -79,7 +80,7 @@ class TestKeeper(unittest.TestCase):
             patch = mock.patch.object(module, name, answer)
             patch.start()
             self.addCleanup(patch.stop)
-        patch = mock.patch.object(keeper, 'nova_context', mock.MagicMock())
+        patch = mock.patch.object(cell_calls, 'opened')
         patch.start()
         self.addCleanup(patch.stop)
         self.cells = {CELL.uuid: CELL}

@@ -17,6 +17,7 @@ import json
 import re
 from unittest import mock
 
+from nova_preempt.backlog import sealing
 from nova_preempt.client import values
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
@@ -74,12 +75,16 @@ class TestCreate(BacklogTestCase):
                 'name': 'batch', 'imageRef': self.reading.image_id,
                 'networks': [{'uuid': NETWORK}], 'key_name': 'key',
                 'metadata': {'a': 'b', 'c': 'd=e'}, 'tags': ['t'],
-                'user_data': base64.b64encode(b'#!/bin/sh').decode(),
+                'user_data': '***',
                 'security_groups': [{'name': 'web'}],
                 'description': 'two', 'availability_zone': 'west'},
             'os:scheduler_hints': {'group': NETWORK,
                                    'different_host': [NETWORK, UNKNOWN]},
         }, dict(kept.body))
+        self.assertEqual(
+            {'user_data': base64.b64encode(b'#!/bin/sh').decode()},
+            sealing.Sealing(self.conf.backlog).open(
+                kept, lambda uuid: backlog.sealed(self.db, uuid)))
         self.assertEqual(('batch', '2.90', ['big', 'spot']), (
             kept.name, kept.compute_version,
             [item['name'] for item in made['flavors']]))
@@ -89,12 +94,12 @@ class TestCreate(BacklogTestCase):
             'batch', '--count', '4', '--least-count', '2', '--class', 'gold',
             '--priority', 'time=3', '--priority', 'cores=2',
             '--not-before', '2036-01-01T00:00', '--not-after',
-            '2036-01-02T00:00', '--longest-wait', '1h30m', '--comes-back',
+            '2036-01-02T00:00', '--longest-wait', '20000d', '--comes-back',
             '--back-until', '2036-01-03T00:00', '--most-returns', '5',
             flavor='f2')
         self.assertEqual(
             (4, 2, 'gold', '2036-01-01T00:00:00Z', '2036-01-02T00:00:00Z',
-             5400, True, '2036-01-03T00:00:00Z', 5),
+             1728000000, True, '2036-01-03T00:00:00Z', 5),
             tuple(made[name] for name in (
                 'count', 'least_count', 'class', 'not_before', 'not_after',
                 'longest_wait_s', 'comes_back', 'back_until',

@@ -58,6 +58,21 @@ class ClientTestCase(listening.ListeningTestCase):
                 '--os-project-domain-id', 'd']
 
 
+class TestVersion(ClientTestCase):
+
+    def test_one_that_is_not_supported(self):
+        for version in ('1.6', '2', 'latest', '1.0'):
+            out = self.openstack('--os-preemption-api-version', version,
+                                 'preemption', 'list', code=1)
+            self.assertIn(f'{version} is not supported; supported: 1.', out)
+        with mock.patch.dict(os.environ, OS_PREEMPTION_API_VERSION='1.6'):
+            self.openstack('preemption', 'list', code=1)
+
+    def test_the_supported_one(self):
+        self.openstack('--os-preemption-api-version', '1', 'preemption',
+                       'list')
+
+
 class TestCommands(ClientTestCase):
 
     def test_list(self):

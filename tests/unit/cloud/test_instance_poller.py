@@ -26,7 +26,8 @@ def cell(uuid):
 
 
 def instance(vm_state='active'):
-    return types.SimpleNamespace(vm_state=vm_state, task_state=None, host='h')
+    return types.SimpleNamespace(vm_state=vm_state, task_state=None, host='h',
+                                 locked=False)
 
 
 class TestWatch(unittest.TestCase):
@@ -88,7 +89,7 @@ class TestWatch(unittest.TestCase):
 
     def test_what_takes_long_is_read_less_often(self):
         def read(cell, uuids):
-            self.processor_s += 0.2
+            self.processor_s += 0.4
             return {'a': instance()}
 
         self.read.side_effect = read

@@ -87,6 +87,43 @@ class TestProviderCache(unittest.TestCase):
             self.look()
             self.assertEqual([], self.calls())
 
+    def test_room_of_which_there_is_no_other_trace(self):
+        inventories = {'VCPU': model.Inventory(4)}
+        self.placement.get_provider_state = lambda uuid, known: (
+            model.Provider(uuid, 1, inventories, {'s': {'VCPU': 3}}))
+        self.now = providers.MAX_AGE_S
+        self.refresh()
+        self.cache.note_room({'a': {'VCPU': 1}, 'b': {'VCPU': 2}, 'c': {}})
+        self.assertEqual({'a': True, 'b': False}, self.look())
+
+    def test_one_that_fails_in_the_background(self):
+        """The others are read, and so are listings."""
+        self.look()
+        self.calls()
+        self.placement.generations = {'a': 2, 'b': 2}
+        read = self.placement.get_provider_state
+
+        def get_provider_state(uuid, known):
+            if uuid == 'a':
+                raise placement.PlacementError('500')
+            return read(uuid, known)
+
+        self.placement.get_provider_state = get_provider_state
+        with self.assertLogs(providers.__name__, 'WARNING'):
+            self.assertEqual([('list',), 'b', ('list', *QUERY)],
+                             self.refresh())
+        self.assertEqual(1, self.cache.known('a').generation)
+
+    def test_many_that_fail(self):
+        self.placement.generations = dict.fromkeys('abcdef', 2)
+        self.placement.get_provider_state = mock.Mock(
+            side_effect=placement.PlacementError('500'))
+        self.assertRaises(
+            placement.PlacementError, self.cache.get_all,
+            self.placement.list_providers([]))
+        self.assertEqual(providers.MOST_FAILURES,
+                         self.placement.get_provider_state.call_count)
+
     def test_not_what_nobody_asks_for(self):
         self.look()
         self.now = providers.LISTING_S + 1

@@ -12,15 +12,19 @@
 """Which servers may be looked at."""
 
 import contextlib
+import datetime
 import types
 import unittest
 from unittest import mock
 
 import fixtures
+from nova import context as nova_context
 from oslo_utils import fixture as utils_fixture
 import testtools
 
 from nova_preempt.cloud import cells
+from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import since
 from tests.unit.core.scheduling import world
@@ -104,6 +108,23 @@ class TestUnreadableCells(unittest.TestCase):
         self.view.refresh()
         self.assertEqual(cells.LIMIT_S, self.now)
         self.assertEqual({'node-two'}, self.offered()[0])
+        self.assert_nova_is_not_asked_about_its_servers()
+
+    def assert_nova_is_not_asked_about_its_servers(self):
+        """Nova's API waits a minute for that cell each time."""
+        def find_cells(uuids):
+            return {uuid: types.SimpleNamespace(uuid=uuid) for uuid in uuids}
+
+        api = nova_api.NovaAPI(None)
+        api.is_away = self.view.is_away
+        api._client = mock.Mock()
+        with mock.patch.object(instance_poller, 'find_cells', find_cells):
+            self.assertRaisesRegex(
+                nova_api.NovaError, 'get of server one: its cell does not',
+                api.get, 'one')
+            api.force_delete('two')
+        api._client.servers.force_delete.assert_called_once_with('two')
+        api._client.servers.get.assert_not_called()
 
 
 class TestArchived(testtools.TestCase):
@@ -120,7 +141,7 @@ class TestArchived(testtools.TestCase):
         # Nova's are not there before it has registered them.
         self.patch(servers, 'objects', types.SimpleNamespace(
             InstanceList=types.SimpleNamespace(get_by_filters=self.find)))
-        self.patch(servers.nova_context, 'target_cell', self.target_cell)
+        self.patch(nova_context, 'target_cell', self.target_cell)
         self.patch(servers.ServerCache, '_read', self.read)
         self.cache = servers.ServerCache(
             lambda: {'one': self.cell}, lambda uuids: set(),
@@ -135,10 +156,12 @@ class TestArchived(testtools.TestCase):
     def target_cell(self, context, cell):
         yield cell
 
-    def read(self, cell, filters):
+    def read(self, cell, reading):
         if self.failing:
             raise OSError('away')
-        return {} if 'changes-since' in filters else {
+        reading.saw([types.SimpleNamespace(
+            updated_at=datetime.datetime(2026, 11, 20))])
+        return {} if 'changes-since' in reading.changes else {
             uuid: world.server(uuid, node=f'node-{uuid}', cell_uuid='one')
             for uuid in self.records}
 

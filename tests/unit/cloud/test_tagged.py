@@ -15,9 +15,9 @@ import types
 import unittest
 from unittest import mock
 
-from nova import context as nova_context
 from nova import objects
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import tagged
 
 A, B = (types.SimpleNamespace(uuid=uuid) for uuid in 'AB')
@@ -41,7 +41,7 @@ class TestSought(unittest.TestCase):
                                           cell_mapping=home)
                     for uuid in uuids]
 
-        def scatter(context, cells, timeout, read):
+        def gather(cells, read, limit_s):
             return {cell.uuid: {
                 's': tagged.Tagged('s', 'p', 'active', None, ())}
                 if cell in there else {} for cell in cells}
@@ -51,7 +51,7 @@ class TestSought(unittest.TestCase):
                 mock.patch.object(
                     objects.InstanceMappingList, 'get_by_instance_uuids',
                     side_effect=get_mappings)), mock.patch.object(
-                nova_context, 'scatter_gather_cells', scatter):
+                cell_calls, 'gather', gather):
             return tagged.find(uuids=['s'])
 
     def test_there(self):

@@ -129,6 +129,14 @@ class TestTrees(unittest.TestCase):
         self.assertEqual((tree, True), self.trees.look_again('h'))
         self.assertEqual(['s', 's'], self.placement.reads)
 
+    def test_what_is_shared_is_read_again_after_a_while(self):
+        """Whoever deletes allocations in Placement leaves no other trace."""
+        self.placement.used['s'] = {'a': {'S': 1}}
+        self.trees.read('h')
+        self.placement.used['s'] = {}
+        self.clock.side_effect = range(500, 1000)
+        self.assertEqual({}, self.trees.look()['h'][0][2].allocations)
+
     def test_what_is_shared_with_others_from_now_on(self):
         self.trees.read('h')
         self.placement.generations['s'] += 1

@@ -28,12 +28,11 @@ class TestTimeout(unittest.TestCase):
         self.conf = cfg.ConfigOpts()
         nova_preempt_conf.register_opts(self.conf)
         self.conf([], default_config_files=[], default_config_dirs=[])
-        self.conf.set_override('ask_timeout_s', 7, 'backlog')
         self.conf.set_override('auth_type', 'none', 'preemption')
 
     def test_it_is_bounded_unless_an_operator_says_otherwise(self):
         made = trusts.Trusts(self.conf)._own()
-        self.assertEqual(7, made.timeout)
+        self.assertEqual(60, made.timeout)
         self.conf.set_override('timeout', 3, 'preemption')
         made = trusts.Trusts(self.conf)._own()
         self.assertEqual(3, made.timeout)

@@ -581,6 +581,70 @@ class TestSweep(Case):
             f"nova-preempt-simulate: {self.trace}: server x has the flavor "
             "'huge', which is not known; there are: small, spot\n", err)
 
+    def test_an_interrupted_one_goes_on(self):
+        ran = []
+
+        def two_at_most(jobs, count):
+            for job in jobs[:2]:
+                ran.append(job.seed)
+                yield job, sweep.run(job)
+            raise KeyboardInterrupt
+
+        keep = str(self.directory / 'new' / 'kept')
+        expected = self.sweep('--seeds', '0-2')[1]
+        with mock.patch.object(sweep, 'in_processes', two_at_most):
+            code, out, _ = self.main('sweep', '--cloud', self.cloud,
+                                     self.trace, '--seeds', '0-2',
+                                     '--keep', keep)
+        self.assertEqual((130, '', [0, 1]), (code, out, ran))
+        for found in (2, 3):
+            self.assertEqual(
+                (0, expected, (f'nova-preempt-simulate: {found} of 3 runs '
+                               f'are in {keep}\n')),
+                self.sweep('--seeds', '0-2', '--keep', keep))
+
+    def test_a_run_of_which_something_has_changed_is_another(self):
+        keep = str(self.directory / 'kept')
+        policy = self.write('a.conf', '')
+        args = ['--policy', policy, '--seeds', '1', '--keep', keep, '--json']
+
+        def found(*more):
+            code, out, err = self.sweep(*args, *more)
+            self.assertEqual(0, code, err)
+            return err.rpartition(': ')[2][:1], json.loads(out)
+
+        count, first = found()
+        self.assertEqual('0', count)
+        self.assertEqual(('1', first), found())
+        for change in (lambda: self.write('a.conf', '[preemption]\n'
+                                                    'enabled = false\n'),
+                       lambda: self.write(pathlib.Path(self.trace).name,
+                                          TRACE + '\n'),
+                       lambda: self.write(pathlib.Path(self.cloud).name,
+                                          CLOUD + '\n')):
+            change()
+            self.assertEqual('0', found()[0])
+            self.assertEqual('1', found()[0])
+        for more in (['--until-s', '100'], ['--sort'], ['--seeds', '2'],
+                     ['--machine-vcpus', '9']):
+            self.assertEqual('0', found(*more)[0], more)
+
+    def test_a_damaged_run_is_made_again(self):
+        keep = self.directory / 'kept'
+        args = ['--seeds', '1', '--keep', str(keep)]
+        expected = self.sweep(*args)[1]
+        (file,) = keep.iterdir()
+        for damage in (b'', b'{"run": {}', b'[]', b'{"summary": {}}'):
+            file.write_bytes(damage)
+            code, out, err = self.sweep(*args)
+            self.assertEqual((0, expected), (code, out))
+            self.assertIn('0 of 1 runs', err)
+        self.assertEqual([file], list(keep.iterdir()))
+        file.unlink()
+        code, _, err = self.sweep('--seeds', '1', '--keep', self.trace)
+        self.assertEqual(1, code)
+        self.assertIn(f'File exists: {self.trace!r}', err)
+
     def test_seeds(self):
         for wrong in ('a', '3-1', '1-2-3', '0-100000', '-1'):
             code, _, _ = self.sweep(f'--seeds={wrong}')

@@ -18,6 +18,7 @@ import subprocess
 import sys
 from unittest import mock
 
+from cryptography import fernet
 import fixtures
 import nova.conf.conductor
 import nova.conf.paths
@@ -26,6 +27,7 @@ import nova.conf.scheduler
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_upgradecheck import upgradecheck
+import sqlalchemy as sa
 import testtools
 
 from nova_preempt import db
@@ -47,11 +49,13 @@ class TestChecks(testtools.TestCase):
         for module in (nova.conf.conductor, nova.conf.paths, nova.conf.rpc,
                        nova.conf.scheduler, nova_preempt.conf):
             module.register_opts(self.conf)
-        self.conf([])
         folder = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(folder, 'nova.conf')
+        open(path, 'w').close()
+        self.conf(['--config-file', path])
         self.set(connection=f'sqlite:///{folder}/test.sqlite',
                  group='preemption_database')
-        self.set(auth_type='password', group='preemption')
+        self.set(auth_type='none', group='preemption')
         self.set(
             group='filter_scheduler',
             available_filters=['nova.scheduler.filters.all_filters',
@@ -94,7 +98,7 @@ class TestChecks(testtools.TestCase):
 
     def test_classes(self):
         self.set(enabled=True, group='classes')
-        self.assert_found('Classes', 'FAILURE', 'qos_class: there are 0 cl')
+        self.assert_found('Options', 'FAILURE', 'qos_class: there are 0 cl')
         silver = {'name': 'silver', 'importance': '1', 'availability': '0.9'}
         self.set(qos_class=[silver], group='classes')
         self.assertEqual({}, self.results())
@@ -119,11 +123,11 @@ class TestChecks(testtools.TestCase):
         with mock.patch.object(upgradecheck, 'CONF', self.conf), \
                 mock.patch('builtins.print') as output:
             self.assertEqual(upgradecheck.Code.FAILURE, self.checks.check())
-        self.assertIn('Headroom', str(output.call_args[0][0]))
+        self.assertIn('Options', str(output.call_args[0][0]))
 
     def test_credentials(self):
         self.set(auth_type=None, group='preemption')
-        self.assert_found('Credentials', 'FAILURE', 'auth_type')
+        self.assert_found('Options', 'FAILURE', 'auth_type')
 
     def test_misspelt_extra_specs(self):
         name = 'Extra specs of flavors'
@@ -144,7 +148,22 @@ class TestChecks(testtools.TestCase):
 
     def test_quotas(self):
         self.set(allocation_project_id='x', group='preemption_quota')
-        self.assert_found('Quotas', 'FAILURE', 'enforce_normal')
+        self.assert_found('Options', 'FAILURE', 'enforce_normal')
+
+    def test_secrets_of_requests(self):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'keys')
+        self.set(enabled=True, group='backlog')
+        self.assert_found('Secrets of requests', 'WARNING',
+                          'secret_key_file is not set')
+        self.set(secret_key_file=path, group='backlog')
+        self.assert_found('Secrets of requests', 'FAILURE', 'No such file')
+        with open(path, 'w') as stream:
+            stream.write('hunter2')
+        self.assert_found('Secrets of requests', 'FAILURE',
+                          'line 1 is no key')
+        with open(path, 'wb') as stream:
+            stream.write(fernet.Fernet.generate_key())
+        self.assertEqual({}, self.results())
 
     def test_figures(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
@@ -163,7 +182,7 @@ class TestChecks(testtools.TestCase):
         self.assertEqual({}, self.results())
         self.set(enabled=True, group='energy')
         for name, good in (('driver', 'command'), ('forecast', 'ewma')):
-            self.assert_found('Power of hosts', 'FAILURE', "'fortune'")
+            self.assert_found('Options', 'FAILURE', "'fortune'")
             self.set(**{name: good}, group='energy')
         self.assertEqual({}, self.results())
         self.set(demand_wait_s=1800, group='energy')
@@ -172,9 +191,13 @@ class TestChecks(testtools.TestCase):
     def test_tables(self):
         database = db.Database(self.conf)
         with mock.patch.object(db.Database, 'is_sqlite', False):
-            self.assert_found('Database', 'FAILURE', 'revision None')
-            schema.sync(database, '0001')
-            self.assert_found('Database', 'FAILURE', 'revision 0001')
+            self.assert_found('Database', 'FAILURE', 'has no tables')
+        schema.sync(database)
+        self.assertEqual({}, self.results())
+        with database.engine.begin() as connection:
+            connection.execute(sa.text(
+                "UPDATE alembic_version SET version_num = '0017'"))
+        self.assert_found('Database', 'FAILURE', 'at revision 0017, which')
 
     def test_database_away(self):
         with mock.patch.object(schema, 'get_revision',
@@ -239,7 +262,7 @@ class TestChecks(testtools.TestCase):
         self.set(enabled_filters=enabled, group='filter_scheduler')
         self.assertEqual({}, self.results())
         self.set(lease_service='nobody', group='reservation')
-        self.assert_found('Lease service', 'WARNING', 'blazar, native')
+        self.assert_found('Options', 'FAILURE', 'blazar, native')
 
     def test_reservations_are_off(self):
         tables.make(db.Database(self.conf))
@@ -275,7 +298,7 @@ class TestChecks(testtools.TestCase):
 
     def test_headroom(self):
         self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')
-        self.assert_found('Headroom', 'FAILURE', "'MEMORY_MB'")
+        self.assert_found('Options', 'FAILURE', "'MEMORY_MB'")
 
 
 class TestProcess(testtools.TestCase):

@@ -15,6 +15,7 @@
 import unittest
 
 from nova_preempt.core import actions
+from nova_preempt.core import eligibility
 
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
           'error', 'shelved', 'soft-delete')
@@ -84,3 +85,15 @@ class TestFreed(unittest.TestCase):
         self.assertTrue(actions.is_plain(['VCPU', 'MEMORY_MB', 'DISK_GB']))
         self.assertTrue(actions.is_plain([]))
         self.assertFalse(actions.is_plain(['VCPU', 'VGPU']))
+
+
+class TestShelvedVictims(unittest.TestCase):
+
+    def test_one_that_is_shelved_is_offloaded_whatever_its_action(self):
+        for action in ('delete', 'shelve', 'stop'):
+            self.assertEqual('shelve_offload', actions.call(action, 'shelved'))
+            self.assertEqual('shelve_offload', actions.next_call(
+                action, ('delete', 'stop'), 'shelved'))
+        # A reservation that deletes its servers in the end deletes them all.
+        self.assertEqual('force_delete',
+                         eligibility.next_call('delete', 'shelved'))

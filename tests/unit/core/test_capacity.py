@@ -285,3 +285,13 @@ class TestAmounts(unittest.TestCase):
                 "s": summary(None, DISK_GB=(10, 11)),
             }),
         )
+
+
+class TestMostUsed(unittest.TestCase):
+
+    def test_what_is_reserved_since_it_is_in_use(self):
+        for inventory, expected in (
+                (Inventory(4), 4), (Inventory(4, reserved=1), 3),
+                (Inventory(4, reserved=1, allocation_ratio=2.0), 6),
+                (Inventory(1, reserved=1), 1)):
+            self.assertEqual(expected, capacity.most_used(inventory))

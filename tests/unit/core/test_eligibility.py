@@ -38,6 +38,7 @@ class Server:
     vm_state: str = 'active'
     task_state: str | None = None
     locked_by: str = ''
+    one_time: bool = False
     minimum_runtime_s: int = 0
 
 
@@ -115,6 +116,13 @@ class TestRules(unittest.TestCase):
                                ('admin', 'an administrator')):
             self.assertEqual(f'it is locked by {who}',
                              self.why_not(locks='all', locked_by=locked_by))
+
+    def test_a_device_that_can_be_used_once_is_not_wasted(self):
+        self.assertEqual(
+            'it has a device that can be used once only, which shelve would '
+            'waste', self.why_not('shelve', one_time=True))
+        for action in ('delete', 'stop'):
+            self.assertEqual('', self.why_not(action, one_time=True))
 
     def test_promised_run_time(self):
         for operator_s, flavor_s in ((60, 0), (0, 60), (60, 59), (5, 60)):

@@ -16,7 +16,9 @@ import dataclasses
 import itertools
 import unittest
 
+from nova_preempt.core import eligibility
 from nova_preempt.core import ending
+from nova_preempt.core import ending_times
 from nova_preempt.core.ending import What
 
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
@@ -33,9 +35,10 @@ ACTING = ending.Progress(notice_until=100.0, acting_since=100.0)
 
 
 def step(vm_state='active', task_state=None, host='here', terms=TERMS,
-         progress=ACTING, now=100.0, **kwargs):
-    return ending.next_step(ending.Seen(vm_state, task_state, host, now),
-                            terms, progress, now, **kwargs)
+         progress=ACTING, now=100.0, locked_by='', host_up=True, **kwargs):
+    return ending.next_step(
+        ending.Seen(vm_state, task_state, host, now, locked_by),
+        terms, progress, now, host_up=host_up, **kwargs)
 
 
 def every_state():
@@ -110,6 +113,18 @@ class TestNextStep(unittest.TestCase):
         self.assertEqual(ending.Step(What.FREE, 'gone'),
                          gone(since, 110.0, holds=True))
 
+    def test_gone_from_its_host_and_not_from_the_records_yet(self):
+        plain = dataclasses.replace(TERMS, pinned=False)
+        self.assertEqual(What.LOOK, step('deleted', terms=plain).what)
+        self.assertEqual(ending.Step(What.DONE, 'gone'),
+                         step('deleted', terms=plain, holds=False))
+        # Its host still counts its devices and NUMA cells.
+        asked = dataclasses.replace(ACTING, asked='force_delete',
+                                    asked_at=100.0)
+        self.assertEqual(What.WAIT, step('deleted', progress=asked).what)
+        self.assertEqual(What.WAIT, step('deleted', 'deleting', terms=plain,
+                                         progress=asked).what)
+
     def test_who_leaves_by_itself_is_let(self):
         for task_state in ('deleting', 'shelving', 'migrating',
                            'resize_prep', 'rebuilding'):
@@ -174,10 +189,76 @@ class TestNextStep(unittest.TestCase):
         self.assertEqual(ending.Step(What.DONE, 'shelved'), step(
             'shelved_offloaded', None, None, terms, holds=False))
 
+    def test_a_lock_that_was_set_in_the_notice(self):
+        kept = ending.Step(What.KEEP, 'it is locked')
+        for progress in (NOTICED, ACTING, dataclasses.replace(
+                ACTING, asked='confirm_resize', asked_at=100.0)):
+            self.assertEqual(kept, step(progress=progress, locked_by='admin'))
+            self.assertNotEqual(kept, step(progress=progress,
+                                           locked_by='owner'))
+        both = dataclasses.replace(
+            TERMS, rules=eligibility.Rules(eligibility.ALL))
+        self.assertEqual(kept, step(terms=both, locked_by='owner'))
+
+    def test_a_lock_is_too_late(self):
+        for asked in ('force_delete', 'shelve', 'stop', 'live_migrate'):
+            self.assertNotEqual(What.KEEP, step(
+                locked_by='admin', progress=dataclasses.replace(
+                    ACTING, asked=asked, asked_at=100.0)).what)
+        for state in (('stopped', None, 'there'), ('active', 'shelving'),
+                      ('shelved_offloaded', None, None)):
+            self.assertNotEqual(What.KEEP,
+                                step(*state, locked_by='admin').what)
+        # Our own: it is stopped, and locked for that.
+        self.assertEqual(What.LEAVE_STOPPED, step(
+            'stopped', terms=dataclasses.replace(TERMS, action='stop'),
+            progress=dataclasses.replace(ACTING, locked_at=90.0),
+            locked_by='admin').what)
+
+    def test_nobody_ends_on_a_host_that_is_down(self):
+        kept = ending.Step(What.KEEP, 'host here is down')
+        for action in ('delete', 'shelve', 'stop'):
+            terms = dataclasses.replace(TERMS, action=action)
+            self.assertEqual(What.LOOK_AT_HOST,
+                             step(terms=terms, host_up=None).what)
+            for progress in (NOTICED, ACTING, dataclasses.replace(
+                    ACTING, asked='force_delete', asked_at=100.0)):
+                self.assertEqual(kept, step(terms=terms, progress=progress,
+                                            host_up=False))
+            self.assertEqual(What.ASK, step(host_up=None, terms=(
+                dataclasses.replace(terms, for_good=True))).what)
+        self.assertEqual(What.WAIT, step(progress=NOTICED, now=90.0,
+                                         host_up=None).what)
+
+    def test_one_that_is_shelved_is_offloaded(self):
+        """That frees as much as to delete it."""
+        for action in ('delete', 'shelve', 'stop'):
+            terms = dataclasses.replace(TERMS, action=action)
+            self.assertEqual(ending.Step(What.ASK, 'shelve_offload'),
+                             step('shelved', terms=terms))
+            self.assertEqual(What.WAIT,
+                             step('shelved', 'shelving', terms=terms).what)
+
+    def test_the_longest_notice_counts_for_all(self):
+        seen = ending.Seen('active', None, 'here')
+        soon = dataclasses.replace(NOTICED, notice_until=10.0)
+        self.assertEqual(100.0, ending_times.begin_at([10.0, 100.0]))
+        for now, known, expected in ((10.0, True, False), (100.0, True, True),
+                                     (100.0, False, True)):
+            self.assertEqual(expected, ending_times.may_begin(
+                [(soon, seen, known), (NOTICED, seen, known)], now))
+        # Nobody needs the rest of its notice.
+        self.assertTrue(ending_times.may_begin(
+            [(soon, seen, True), (NOTICED, None, True)], 10.0))
+
+    def test_what_was_seen_long_ago_says_nothing(self):
+        self.assertTrue(ending_times.is_fresh(100.0, 102.0))
+        self.assertFalse(ending_times.is_fresh(100.0, 118.0))
+
     def test_notice(self):
         def over(vm_state, now=90.0, known=True, task_state=None):
             seen = vm_state and ending.Seen(vm_state, task_state, 'here')
-            return ending.notice_is_over(NOTICED, seen, known, now)
+            return ending_times.notice_is_over(NOTICED, seen, known, now)
 
         for vm_state in ('active', 'paused', 'rescued'):
             self.assertFalse(over(vm_state))
@@ -210,10 +291,10 @@ class TestPause(unittest.TestCase):
     def test_short_at_first(self):
         now, looks = 0.0, 0
         while now < 2.0:
-            pause_s = ending.pause_s(now, 0.5)
-            self.assertLessEqual(pause_s, max(0.05, now / 4))
+            pause_s = ending_times.pause_s(now, 0.5)
+            self.assertLessEqual(pause_s, max(0.05, now * 0.1))
             now += pause_s
             looks += 1
-        self.assertLess(looks, 16)
-        self.assertEqual(0.5, ending.pause_s(100.0, 0.5))
-        self.assertEqual(0.01, ending.pause_s(0.0, 0.01))
+        self.assertLess(looks, 26)
+        self.assertEqual(0.5, ending_times.pause_s(100.0, 0.5))
+        self.assertEqual(0.01, ending_times.pause_s(0.0, 0.01))

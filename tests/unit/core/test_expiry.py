@@ -15,6 +15,7 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core import ending
 from nova_preempt.core import expiry
 
 
@@ -23,6 +24,7 @@ class Server:
     vm_state: str = 'active'
     task_state: str | None = None
     locked_by: str = ''
+    one_time: bool = False
     minimum_runtime_s: int = 0
     class_name: str = ''
     action: str = ''
@@ -82,3 +84,35 @@ class TestExpiry(unittest.TestCase):
     def test_stopped_victims_are_kept_for_a_while(self):
         self.assertEqual([True, False, False], [
             expiry.is_kept(seconds, 60) for seconds in (59, 60, 61)])
+
+
+class TestStopped(unittest.TestCase):
+    """Victims that were stopped to give way."""
+
+    def found(self, vm_state, task_state=None, kept=False):
+        return expiry.of_stopped(
+            ending.Seen(vm_state, task_state, 'h'), kept=kept)
+
+    def test_one_that_runs_is_never_deleted(self):
+        for vm_state in ('active', 'paused', 'suspended', 'rescued',
+                         'resized'):
+            for kept in (False, True):
+                self.assertEqual(expiry.Stopped.GIVE_BACK,
+                                 self.found(vm_state, kept=kept))
+
+    def test_one_that_nova_works_on_is_left(self):
+        for vm_state in ('stopped', 'active', 'shelved_offloaded'):
+            self.assertEqual(expiry.Stopped.NOTHING,
+                             self.found(vm_state, 'migrating'))
+
+    def test_one_that_does_not_run_is_deleted_in_the_end(self):
+        for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
+            self.assertEqual(expiry.Stopped.DELETE, self.found(vm_state))
+            self.assertEqual(expiry.Stopped.NOTHING,
+                             self.found(vm_state, kept=True))
+
+    def test_one_that_has_nothing_any_more(self):
+        self.assertEqual(expiry.Stopped.GONE,
+                         expiry.of_stopped(None, kept=True))
+        self.assertEqual(expiry.Stopped.SHELVED,
+                         self.found('shelved_offloaded'))

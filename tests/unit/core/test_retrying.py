@@ -52,7 +52,7 @@ class TestReading(unittest.TestCase):
 
     def test_the_longer_it_takes_the_later_it_is_due(self):
         for took_s, max_age_s, expected in (
-                (0, 1, 1), (0, 0, 0), (0.2, 0, 4), (0.2, 1, 4), (0.01, 1, 1),
+                (0, 1, 1), (0, 0, 0), (0.4, 0, 4), (0.4, 1, 4), (0.01, 1, 1),
                 # However long it takes, and however old it may be.
                 (60, 0, 5), (0, 60, 5)):
             reading = retrying.Reading(100, took_s)

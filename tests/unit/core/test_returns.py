@@ -12,6 +12,7 @@
 
 """Which shelved victims come back, in which order, and when."""
 
+import datetime
 import unittest
 
 from nova_preempt.core import returns
@@ -109,3 +110,19 @@ class TestTurn(unittest.TestCase):
                 'SHELVED_OFFLOADED', None, 'host', held_s))
         self.assertIs(returns.Sight.SHELVED, returns.seen(
             'SHELVED', None, 'host', 0))
+
+    def test_its_owner_has_shelved_it_again(self):
+        ended = datetime.datetime(2026, 1, 1, 12)
+        before = ended - datetime.timedelta(hours=1)
+        later = ended + datetime.timedelta(seconds=9)
+        for launched, known, expected in (
+                (before, before, False), (later, before, True),
+                (None, before, False), (later, None, True),
+                # The clock of its compute is ahead of ours.
+                (later, later, False)):
+            self.assertIs(expected, returns.has_run_since(
+                launched, known, ended))
+        self.assertIs(returns.Sight.BACK, returns.seen(
+            'SHELVED_OFFLOADED', None, None, 0, has_run=True))
+        self.assertIs(returns.Sight.COMING, returns.seen(
+            'SHELVED_OFFLOADED', 'spawning', None, 0, has_run=True))

@@ -31,6 +31,7 @@ from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
+from nova_preempt.db import backlog_rows
 from nova_preempt.db import class_servers
 from nova_preempt.db import models
 from tests import tables
@@ -205,7 +206,7 @@ class TestSQLite(DatabaseTestCase):
     def test_one_that_was_not_taken_after_all(self):
         for uuid in ('r1', 'r2'):
             backlog.create(self.db, request(uuid))
-        begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
+        begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW, NOW)
         for _twice in range(2):
             self.assertTrue(backlog.remove(self.db, begun, LATER).is_gone)
         self.assertEqual([begun], backlog_begun.older(self.db, LATER, 9))
@@ -217,7 +218,7 @@ class TestSQLite(DatabaseTestCase):
         """Its servers are there, and who made them is not forgotten."""
         backlog.create(self.db, request())
         backlog.begin_boot(self.db, 'r1', model.OPEN, boot())
-        begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW)
+        begun = backlog_begun.Begun('r1', 'p1', 'u1', NOW, NOW)
         for cancelled in (model.PLACING, ''):
             self.assertEqual(
                 backlog.Removal(is_gone=False, cancelled=cancelled),
@@ -234,7 +235,7 @@ class TestSQLite(DatabaseTestCase):
     def test_one_that_is_taken_twice(self):
         """The answer to the first commit was lost."""
         backlog_begun.begin(self.db, backlog_begun.Begun(
-            'r1', 'p1', 'u1', NOW))
+            'r1', 'p1', 'u1', NOW, NOW))
         for _twice in range(2):
             self.assertTrue(backlog.create(self.db, request(), begun=True))
         self.assertFalse(backlog.create(
@@ -242,7 +243,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(1, len(backlog.history(self.db, 'r1')))
 
     def test_one_that_was_begun(self):
-        items = [backlog_begun.Begun(uuid, 'p1', 'u1', at)
+        items = [backlog_begun.Begun(uuid, 'p1', 'u1', at, at)
                  for uuid, at in (('r1', NOW), ('r2', NOW), ('r3', LATER))]
         for item in items:
             backlog_begun.begin(self.db, item)
@@ -293,6 +294,18 @@ class TestSQLite(DatabaseTestCase):
                **parts):
         return backlog.record(self.db, 'r1', of, LATER, answers.Verdict(
             state, values or {}, **parts))
+
+    def test_servers_on_their_way_as_a_request_is_closed(self):
+        backlog.create(self.db, request(state=model.PLACING))
+        self.assertTrue(self.record(
+            (model.PLACING,), model.PLACING,
+            servers=(model.OwnServer('s1', 1, model.RUNNING, LATER),
+                     model.OwnServer('s2', 1, model.BUILDING, LATER))))
+        uuids = ['s1', 's2', 'of nobody']
+        self.assertEqual(set(), backlog_rows.given_up(self.db, uuids))
+        self.assertTrue(backlog.change(
+            self.db, 'r1', (model.PLACING,), LATER, state=model.CANCELLED))
+        self.assertEqual({'s2'}, backlog_rows.given_up(self.db, uuids))
 
     def test_a_verdict_is_written_as_a_whole_or_not_at_all(self):
         backlog.create(self.db, request())
@@ -395,6 +408,15 @@ class TestSQLite(DatabaseTestCase):
             [(3, {'code': 'room'}, 60), (None, {}, None)],
             [(item.position, item.waits_for, item.estimate_s)
              for item in backlog.find(self.db)])
+
+    def test_who_is_begun_has_no_position(self):
+        """Another request may have it from now on."""
+        backlog.create(self.db, request(position=2, estimate_s=60))
+        self.assertTrue(backlog.begin_boot(
+            self.db, 'r1', (model.WAITING,), model.Boot(
+                1, 'backlog:r1:1', 'small', 1, LATER)))
+        found = backlog.get(self.db, 'r1')
+        self.assertEqual((None, None), (found.position, found.estimate_s))
 
     def test_what_was_placed(self):
         backlog.create(self.db, request())

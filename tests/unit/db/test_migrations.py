@@ -9,69 +9,180 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The migrations follow each other."""
+"""The tables are made in steps of which each may be the last."""
 
-import itertools
+import logging
 import os
+import tempfile
 import unittest
+import uuid
 
-import alembic.script
+from alembic import autogenerate
+from alembic import migration
+from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
-from nova_preempt.db import backlog
+from nova_preempt.db import backlog_models  # noqa: F401 (its tables)
+from nova_preempt.db import class_models  # noqa: F401 (its tables)
+from nova_preempt.db import models
 from nova_preempt.db import schema
 from tests.unit.db import test_decisions
 
+MARIADB = 'mysql+pymysql://root@127.0.0.1:3306'
 
-class TestMigrations(unittest.TestCase):
 
-    def test_each_follows_the_one_before(self):
-        """Two that were made at once must not both follow a third."""
-        script = alembic.script.ScriptDirectory.from_config(schema._config())
-        found = sorted(script.walk_revisions(), key=lambda item: item.path)
-        self.assertEqual([f'{number:04}' for number in range(
-            1, len(found) + 1)], [item.revision for item in found])
-        self.assertIsNone(found[0].down_revision)
-        for before, item in itertools.pairwise(found):
-            self.assertEqual(before.revision, item.down_revision)
-        for item in found:
-            self.assertTrue(os.path.basename(item.path).startswith(
-                f'{item.revision}_'))
+class Killed(Exception):
+    """The process ended after a statement."""
 
-    def test_none_hides_another(self):
-        """Of one number: only one of them would be run."""
-        folder = os.path.join(schema._MIGRATIONS, 'versions')
-        numbers = [name.partition('_')[0] for name in os.listdir(folder)
-                   if name[0].isdigit()]
-        self.assertEqual(len(set(numbers)), len(numbers))
 
-    def test_requests_get_the_numbers_of_their_first_changes(self):
-        """Also one of an API of before, which does not name its own."""
-        database = test_decisions.make_database('sqlite://')
-        self.addCleanup(database.engine.dispose)
-        schema.sync(database, '0016')
-        insert = (
-            'INSERT INTO backlog_requests (uuid, project_id, user_id, '
-            'trust_id, name, body, compute_version, count, least_count, '
-            'alternatives, created_at, updated_at, class_name, ladder, apart, '
-            'comes_back, state, reason, waits_for, ends_servers, returns, '
-            "tries) VALUES (:uuid, '', '', '', '', '{}', '2.90', 1, 1, '[]', "
-            "'2026-01-01 12:00:00.000000', '2026-01-01 12:00:00.000000', '', "
-            "'', 0, 0, 'waiting', '', '{}', 0, 0, 0)")
-        with database.engine.begin() as connection:
-            for uuid in 'cab':
-                connection.execute(sa.text(insert), {'uuid': uuid})
-            for uuid in 'caac':
+def is_other_type(_context, _inspected, _column, found, wanted):
+    """None leaves it to alembic, which tells DOUBLE from FLOAT(53)."""
+    both = isinstance(found, sa.Double) and isinstance(wanted, sa.Float)
+    return False if both and wanted.precision == 53 else None
+
+
+class TestSQLite(unittest.TestCase):
+
+    # Whether a definition is taken back with its transaction.
+    rolls_back = True
+
+    def setUp(self):
+        super().setUp()
+        # oslo.db tells of each that is killed.
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        self.db = test_decisions.make_database(self.make_url())
+        self.addCleanup(self.db.engine.dispose)
+
+    def make_url(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        return f'sqlite:///{directory.name}/test.sqlite'
+
+    def kill(self, statement, count=1):
+        """Run sync() until such a statement was executed so many times.
+
+        :returns: whether it was, and so did not end
+        """
+        left = [count]
+
+        def after(_connection, _cursor, text, *_rest):
+            left[0] -= text.strip().startswith(statement)
+            if not left[0]:
+                raise Killed('killed')
+
+        sa.event.listen(self.db.engine, 'after_cursor_execute', after)
+        try:
+            schema.sync(self.db)
+        except (Killed, db_exc.DBError):
+            if left[0] > 0:
+                raise
+        finally:
+            sa.event.remove(self.db.engine, 'after_cursor_execute', after)
+        return left[0] <= 0
+
+    def assert_complete(self):
+        with self.db.engine.connect() as connection:
+            context = migration.MigrationContext.configure(connection, opts={
+                'compare_type': is_other_type,
+                'compare_server_default': True})
+            self.assertEqual([], autogenerate.compare_metadata(
+                context, models.Base.metadata))
+            for table, rows in (('locks', 3), ('counters', 1),
+                                ('calendar_changes', 1)):
+                self.assertEqual(rows, connection.execute(sa.text(
+                    f'SELECT count(*) FROM {table}')).scalar(), table)
+        schema.check(self.db)
+
+    def test_tables_are_those_of_the_models(self):
+        schema.sync(self.db)
+        self.assert_complete()
+        schema.sync(self.db)
+        self.assert_complete()
+
+    def test_killed_after_each_definition(self):
+        tables = models.Base.metadata.tables.values()
+        # With the one of alembic.
+        definitions = 1 + len(tables) + sum(
+            len(item.indexes) for item in tables)
+        for number in range(definitions):
+            # Each run goes on where the one before it was killed.
+            self.assertTrue(self.kill(
+                'CREATE', number + 1 if self.rolls_back else 1))
+        schema.sync(self.db)
+        self.assert_complete()
+
+    def test_killed_as_rows_are_written(self):
+        for table in ('locks', 'counters', 'calendar_changes',
+                      'alembic_version'):
+            self.assertTrue(self.kill(f'INSERT INTO {table} '))
+        schema.sync(self.db)
+        self.assert_complete()
+
+    def test_revisions_before_the_first_release(self):
+        with self.assertRaisesRegex(schema.WrongTables, 'has no tables'):
+            schema.check(self.db)
+        schema.sync(self.db)
+        for revision in ('0001', '0017'):
+            with self.db.engine.begin() as connection:
                 connection.execute(sa.text(
-                    'INSERT INTO backlog_changes (request_uuid, at, state, '
-                    "reason) VALUES (:uuid, '2026-01-01 12:00:00.000000', "
-                    "'waiting', '')"), {'uuid': uuid})
-        schema.sync(database)
-        with database.engine.begin() as connection:
-            connection.execute(sa.text(insert), {'uuid': 'd'})
-        self.assertEqual(
-            [('b', 0), ('d', 0), ('c', 1), ('a', 2)],
-            [(item.uuid, item.serial) for item in backlog.find(database)])
+                    'UPDATE alembic_version SET version_num = :revision'),
+                    {'revision': revision})
+            for act in (schema.sync, schema.check):
+                with self.assertRaisesRegex(
+                        schema.WrongTables, f'is at revision {revision}, '
+                        'which this version does not know'):
+                    act(self.db)
+
+
+class TestMariaDB(TestSQLite):
+
+    rolls_back = False
+
+    def make_url(self):
+        server = sa.create_engine(MARIADB)
+        self.addCleanup(server.dispose)
+        name = f'np_{uuid.uuid4().hex[:12]}'
+        try:
+            with server.begin() as connection:
+                connection.execute(sa.text(
+                    f'CREATE DATABASE {name} CHARACTER SET utf8mb4'))
+        except sa.exc.OperationalError as exc:
+            self.skipTest(f'no MariaDB to try it with: {exc}')
+        self.addCleanup(self.drop, server, name)
+        return f'{MARIADB}/{name}'
+
+    def drop(self, server, name):
+        with server.begin() as connection:
+            connection.execute(sa.text(f'DROP DATABASE {name}'))
+
+
+class Server(TestSQLite):
+    """On an empty database of OS_TEST_DATABASES."""
+
+    url = None
+
+    def make_url(self):
+        return self.url
+
+    def tearDown(self):
+        with self.db.engine.begin() as connection:
+            models.Base.metadata.drop_all(connection)
+            connection.execute(sa.text(
+                'DROP TABLE IF EXISTS alembic_version'))
+        super().tearDown()
+
+
+def load_tests(loader, tests, pattern):
+    found = unittest.TestSuite(
+        loader.loadTestsFromTestCase(case) for case in (TestSQLite,
+                                                        TestMariaDB))
+    for number, url in enumerate(
+            os.environ.get('OS_TEST_DATABASES', '').split()):
+        case = type(f'TestServer{number}', (Server,), {
+            'url': url, 'rolls_back': url.startswith('postgresql')})
+        found.addTests(loader.loadTestsFromTestCase(case))
+    return found
 
 
 if __name__ == '__main__':

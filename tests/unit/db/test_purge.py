@@ -13,6 +13,7 @@
 
 import datetime
 import os
+import types
 import unittest
 from unittest import mock
 
@@ -27,6 +28,7 @@ from nova_preempt.db import models
 from nova_preempt.db import purge
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
+from nova_preempt.reservation import retention
 from tests.unit.db import test_backlog
 from tests.unit.db import test_decisions
 
@@ -118,11 +120,12 @@ class TestPurge(test_decisions.TestSQLite):
         self.assertEqual('2026-01-01T00:00:00Z', rows[1]['released_at'])
         self.assertEqual([], list(purge.find_reservations(
             self.db, BEFORE - datetime.timedelta(days=1))))
-        self.assertEqual(2, purge.delete_reservations(
-            self.db, ['ended-1', 'error-1']))
+        with mock.patch.object(purge, 'BATCH', 2):
+            self.assertEqual(3, purge.delete_old_reservations(
+                self.db, BEFORE))
         with self.db.reader() as session:
             self.assertEqual(
-                8, session.query(models.ReservationHost).count())
+                6, session.query(models.ReservationHost).count())
 
     def find_reservations(self):
         return [[row['uuid'] for row in rows] for rows
@@ -139,7 +142,8 @@ class TestPurge(test_decisions.TestSQLite):
                 ('trusted', model.DONE, old, 't1')):
             backlog.create(self.db, test_backlog.request(
                 uuid, state=state, updated_at=at, trust_id=trust,
-                body={'server': {'name': 'a', 'user_data': 'secret'}}))
+                body={'server': {'name': 'a', 'user_data': '***'}}),
+                sealed='secret')
         backlog.begin_boot(self.db, 'done', (model.DONE,),
                            test_backlog.boot(asked_at=old))
         backlog.change(self.db, 'done', model.OPEN, old, state=model.DONE)
@@ -150,8 +154,16 @@ class TestPurge(test_decisions.TestSQLite):
         self.assertNotIn('secret', str(rows))
         self.assertEqual((1, 1, 3), tuple(
             len(rows[0][name]) for name in ('boots', 'servers', 'history')))
-        self.assertEqual(2, purge.delete_requests(
-            self.db, ['done', 'failed']))
+        clock = mock.Mock(return_value=BEFORE + datetime.timedelta(days=9))
+        keeper = retention.Retention(
+            self.db, types.SimpleNamespace(retention_days=9), clock,
+            purge.delete_old_requests, 'requests')
+        with mock.patch.object(purge, 'BATCH', 1), \
+                self.assertLogs(retention.__name__, 'INFO') as logs:
+            keeper.run()
+            keeper.run()
+        line, = logs.output
+        self.assertIn('2 requests were deleted', line)
         self.assertEqual(
             ['open', 'trusted', 'young'],
             sorted(item.uuid for item in backlog.find(self.db)))

@@ -11,19 +11,23 @@
 # under the License.
 """Ends of the engine: many at once in few threads."""
 
+import dataclasses
 import threading
 import types
 from unittest import mock
 
 import testtools
 
+from nova_preempt import db
 from nova_preempt import pauses
 from nova_preempt.cloud import placement
 from nova_preempt.cloud import servers
+from nova_preempt.core import wanted as core
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.engine import evictions
 from nova_preempt.engine import stepper
 from nova_preempt.handover import terminator
+from nova_preempt.handover import wanted
 
 WAIT_S = 60
 
@@ -49,8 +53,7 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.Work, ended=terminator.Ended(
-            set(), set()))
+        work = mock.Mock(spec=terminator.Work, ended=terminator.Ended())
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
         work.close.side_effect = lambda: self.closed.append(decision.uuid)
@@ -111,6 +114,17 @@ class TestEnds(testtools.TestCase):
         self.terminator.allowed.set()
         self.assertTrue(self.done.wait(WAIT_S))
         self.assertEqual(set(uuids), set(self.settled))
+
+    def test_whose_request_it_is_can_be_told(self):
+        made = self.make(expected=1)
+        made.begin(make_server(1), 'reservation', 'why',
+                   asked_by={'reservation_id': 'r'})
+        decision, = (call.args[0] for call in made._process.decisions
+                     .create_decision.call_args_list)
+        self.assertEqual(
+            core.Purpose('reservation', '', 'r', 'node1', frozenset('p')),
+            wanted._purpose(dataclasses.replace(decision, victims=(
+                db.Victim('s1', allocations={'p': {}}),))))
 
     def test_everything_is_let_go_of(self):
         made = self.make(expected=3)

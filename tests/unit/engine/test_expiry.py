@@ -17,11 +17,19 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
 from nova_preempt.core import model
+from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
+from nova_preempt.handover import stopped
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
+STOPPED = nova_api.ServerStatus('SHUTOFF', None, 'h', 'stopped')
+RUNNING = nova_api.ServerStatus('ACTIVE', None, 'h', 'active',
+                                stopped.LOCKED)
 
 
 def server(uuid, **values):
@@ -62,22 +70,93 @@ class TestMaximumRuntime(unittest.TestCase):
 class TestRetention(unittest.TestCase):
 
     def test_one_that_nova_does_not_delete_keeps_none_of_the_others(self):
-        nova = mock.Mock()
-        nova.get.side_effect = [nova_api.NovaError('its cell is away'),
-                                mock.Mock(), mock.Mock()]
-        nova.force_delete.side_effect = [nova_api.NovaError('409'), None]
-        process = mock.Mock(options=types.SimpleNamespace(
-            stop_retention_s=0, maximum_runtime_s=0))
-        process.pauses.why.return_value = ''
-        process.decisions.get_victims.return_value = [
-            ('d', db.Victim(uuid, ended_at=NOW.replace(tzinfo=None)))
-            for uuid in 'abc']
-        keeper = expiry.Expiry(process, None, nova, None)
+        self.nova.get.side_effect = [nova_api.NovaError('its cell is away'),
+                                     STOPPED, STOPPED]
+        self.nova.force_delete.side_effect = [nova_api.NovaError('409'), None]
+        keeper = self.make('abc')
         with self.assertLogs(expiry.__name__) as logs:
             keeper.delete_stopped()
-        self.assertEqual(['b', 'c'], [
-            call.args[0] for call in nova.force_delete.mock_calls])
+        self.assertEqual(['b', 'c'], self.deleted())
         self.assertEqual(2, ''.join(logs.output).count('WARNING'))
+
+    def setUp(self):
+        super().setUp()
+        self.nova = mock.Mock()
+        self.placement = mock.Mock()
+        self.placement.get_consumer.return_value = placement.Consumer(
+            'a', {}, 7)
+        self.known = {}
+
+    def make(self, uuids, retention_s=0):
+        self.process = mock.Mock(options=types.SimpleNamespace(
+            stop_retention_s=retention_s, maximum_runtime_s=0))
+        self.process.pauses.why.return_value = ''
+        self.process.decisions.get_victims.return_value = [
+            ('d', db.Victim(uuid, ended_at=NOW.replace(tzinfo=None),
+                            allocations=ALLOCATIONS, project_id='p',
+                            user_id='u')) for uuid in uuids]
+        self.known.update((uuid, server(uuid, vm_state='stopped'))
+                          for uuid in uuids)
+        return expiry.Expiry(
+            self.process, mock.Mock(get=self.known.get),
+            clients.Clients(self.nova, self.placement, None), None)
+
+    def deleted(self):
+        return [call.args[0] for call in self.nova.force_delete.mock_calls]
+
+    def statuses(self):
+        return [call.args[2] for call
+                in self.process.decisions.update_victim.mock_calls]
+
+    def test_one_that_somebody_has_started_gets_its_space_back(self):
+        """Whether it was kept for long enough or not."""
+        for retention_s in (0, 10 ** 10):
+            keeper = self.make('a', retention_s)
+            self.known['a'] = server('a')
+            self.nova.get.return_value = RUNNING
+            keeper.delete_stopped()
+            (changes,), _ = self.placement.post_allocations.call_args
+            self.assertEqual([placement.Consumer(
+                'a', ALLOCATIONS, 7, 'p', 'u')], changes)
+            self.assertEqual([decisions.KEPT], self.statuses())
+            self.nova.unlock.assert_called_with('a')
+            self.assertEqual([], self.deleted())
+
+    def test_one_that_was_started_where_others_have_its_space(self):
+        """It is told once, and never deleted."""
+        self.nova.get.return_value = RUNNING
+        self.placement.post_allocations.side_effect = placement.Conflict(
+            'no', placement.NO_ROOM)
+        keeper = self.make('a')
+        with self.assertLogs(expiry.__name__) as logs:
+            for _ in range(3):
+                keeper.delete_stopped()
+        self.assertEqual(1, ''.join(logs.output).count('WARNING'))
+        self.assertEqual([], self.deleted() + self.statuses())
+
+    def test_nova_is_not_asked_for_those_that_are_kept(self):
+        self.make('abc', 10 ** 10).delete_stopped()
+        self.nova.get.assert_not_called()
+
+    def test_one_that_is_preemptible_no_more_is_not_deleted(self):
+        self.nova.get.return_value = STOPPED
+        keeper = self.make('a')
+        self.known.clear()
+        keeper.delete_stopped()
+        self.assertEqual([], self.deleted() + self.statuses())
+
+    def test_what_became_of_it(self):
+        for status, expected in (
+                (None, [decisions.GONE]),
+                (nova_api.ServerStatus('SHELVED_OFFLOADED', None, None,
+                                       'shelved_offloaded'),
+                 [decisions.SHELVED]),
+                (nova_api.ServerStatus('SHUTOFF', 'powering-on', 'h',
+                                       'stopped'), [])):
+            self.nova.get.return_value = status
+            self.make('a').delete_stopped()
+            self.assertEqual(expected, self.statuses())
+        self.assertEqual([], self.deleted())
 
 
 if __name__ == '__main__':

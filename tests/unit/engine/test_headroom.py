@@ -45,7 +45,7 @@ class TestWhoEndsAlready(unittest.TestCase):
 
         process.decisions.get_decisions.side_effect = get_decisions
         known = mock.Mock()
-        known.headroom.groups.return_value = [core.Group(
+        known.headroom.look.return_value = [core.Group(
             'all', core.parse('VCPU:1'), {'h': model.Provider(
                 'uuid', 1, {'VCPU': model.Inventory(2)}, held)})]
         known.servers.servers.return_value = [

@@ -27,11 +27,13 @@ from tests.unit.engine import test_expiry
 class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def repair(self, inventories=('VCPU',), code=placement.NO_ROOM,
-               **values):
+               stopped=(), **values):
         """(whether it was put right, the uuids of those that end)."""
         server = test_expiry.server('a', **values)
         ends = evictions.Evictions(
-            mock.Mock(options=types.SimpleNamespace(actions=['delete'])),
+            mock.Mock(options=types.SimpleNamespace(
+                actions=['delete'], honored_locks='admin',
+                minimum_runtime_s=0)),
             mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(ends.close)
         clients = mock.Mock()
@@ -43,7 +45,10 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
         clients.placement.post_allocations.side_effect = (
             placement.Conflict('no', code))
         made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
-            **{'get.return_value': server}), mock.Mock(), ends, None)
+            **{'get.return_value': server}), mock.Mock(**{
+                'get_victims.return_value': [
+                    ('d', types.SimpleNamespace(server_uuid=uuid))
+                    for uuid in stopped]}), ends, None)
         with mock.patch.object(audit, 'expected_allocation',
                                return_value=({'VCPU': 1}, 'node')), \
                 mock.patch.object(ends, 'begin') as begin:
@@ -52,6 +57,11 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def test_it_ends(self):
         self.assertEqual((True, ['a']), self.repair())
+
+    def test_not_if_an_administrator_has_started_or_locked_it(self):
+        self.assertEqual((False, []), self.repair(stopped=['a']))
+        self.assertEqual((True, ['a']), self.repair(stopped=['b']))
+        self.assertEqual((False, []), self.repair(locked_by='admin'))
 
     def test_not_if_a_generation_has_moved(self):
         for code in placement.CONCURRENT_UPDATE, '':
@@ -66,6 +76,37 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def test_not_where_its_host_is_gone(self):
         self.assertEqual((False, []), self.repair(inventories=None))
+
+
+class TestNobodyNeedsIt(unittest.TestCase):
+    """Allocations that are freed as they are found for the second time."""
+
+    def freed(self, kind, of=None):
+        """How many times, after each of two audits.
+
+        :param of: by what our decisions name the consumer
+        """
+        clients, database, audits = mock.Mock(), mock.Mock(), mock.Mock()
+        database.get_decisions.side_effect = (
+            lambda **values: [object()] if values == {of: 'a'} else [])
+        audits.look.return_value = [audit.Problem(kind, 'a', '')]
+        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(), database,
+                               mock.Mock(), audits)
+        counts = []
+        for _ in range(2):
+            made.clean()
+            counts.append(clients.placement.delete_allocations.call_count)
+        return counts
+
+    def test_of_a_migration_whose_server_is_gone(self):
+        self.assertEqual([0, 1], self.freed(audit.ENDED_MIGRATION))
+
+    def test_of_a_server_or_a_stand_in_of_ours(self):
+        for of in 'server_uuid', 'victim_uuid', 'stand_in':
+            self.assertEqual([0, 1], self.freed(audit.NO_SERVER, of))
+
+    def test_what_is_not_ours_is_left(self):
+        self.assertEqual([0, 0], self.freed(audit.NO_SERVER))
 
 
 class TestGoneMeanwhile(unittest.TestCase):

@@ -66,8 +66,10 @@ class TestReturns(testtools.TestCase):
                 allocations={'p': {'resources': SIZE}})
             self.show(uuid, 'SHELVED_OFFLOADED')
 
-    def show(self, uuid, status, task_state=None, host=None):
-        self.servers[uuid] = nova_api.ServerStatus(status, task_state, host)
+    def show(self, uuid, status, task_state=None, host=None,
+             launched_at=None):
+        self.servers[uuid] = nova_api.ServerStatus(
+            status, task_state, host, launched_at=launched_at)
 
     def update(self, decision_uuid, uuid, status, **values):
         self.victims[uuid] = db.Victim(**{
@@ -93,6 +95,25 @@ class TestReturns(testtools.TestCase):
         self.show('b', 'ACTIVE')
         self.assertEqual(['d'], self.run_after(10))
         self.assertEqual(decisions.RESTORED, self.victims['b'].status)
+
+    def test_what_a_request_has_come_back(self):
+        """Whatever the flavor says, and no longer than it is wanted."""
+        self.add('a')
+        self.victims['a'] = db.Victim(
+            'a', status=decisions.SHELVED, restore=False, ended_at=START,
+            allocations={'p': {'resources': SIZE}})
+        self.assertEqual([], self.run_after(10))
+        self.restorer._wanted = lambda: frozenset('a')
+        self.assertEqual(['a'], self.run_after(10))
+
+    def test_one_that_was_back_is_its_owners(self):
+        self.add('a', 'b')
+        self.show('a', 'SHELVED_OFFLOADED',
+                  launched_at=START + datetime.timedelta(seconds=5))
+        self.show('b', 'SHELVED_OFFLOADED',
+                  launched_at=START - datetime.timedelta(hours=1))
+        self.assertEqual(['b'], self.run_after(10))
+        self.assertEqual(decisions.RESTORED, self.victims['a'].status)
 
     def test_one_that_is_stuck_keeps_nobody_waiting(self):
         self.options.restore_at_once = 1

@@ -20,6 +20,7 @@ from nova import exception
 from nova import objects
 from nova.scheduler import utils
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.engine import janitor
@@ -29,7 +30,7 @@ from tests.unit.engine import test_expiry
 
 class TestWithoutAllocation(unittest.TestCase):
 
-    def found(self, **values):
+    def found(self, stopped=(), **values):
         """The kinds of problems of a server that holds nothing."""
         root = types.SimpleNamespace(uuid='p', root_uuid='p', name='h')
         listed = mock.Mock(**{
@@ -38,7 +39,9 @@ class TestWithoutAllocation(unittest.TestCase):
         decisions = mock.Mock(**{
             'get_decisions.return_value': [],
             'get_open_decisions.return_value': [],
-            'get_victims.return_value': []})
+            'get_victims.return_value': [
+                ('d', types.SimpleNamespace(server_uuid=uuid))
+                for uuid in stopped]})
         view = mock.Mock(**{'servers.return_value': [
             test_expiry.server('a', **values)]})
         return [problem.kind for problem in audit.Audit(
@@ -52,6 +55,12 @@ class TestWithoutAllocation(unittest.TestCase):
         for vm_state in 'soft-delete', 'shelved_offloaded', 'deleted':
             self.assertEqual([], self.found(vm_state=vm_state))
         self.assertEqual([], self.found(task_state='migrating'))
+
+    def test_what_was_stopped_to_give_way_and_started_again(self):
+        self.assertEqual([], self.found(['a'], vm_state='stopped'))
+        for vm_state in 'active', 'paused', 'rescued':
+            self.assertEqual([audit.NO_ALLOCATION],
+                             self.found(['a'], vm_state=vm_state))
 
 
 class TestExpected(unittest.TestCase):
@@ -77,7 +86,8 @@ class TestExpected(unittest.TestCase):
 
     def expected(self):
         return audit.expected_allocation(
-            {'c': None}, test_expiry.server('a'))
+            {'c': types.SimpleNamespace(uuid='c', identity='c')},
+            test_expiry.server('a'))
 
     def test_there(self):
         self.assertEqual(({'VCPU': 1}, 'p'), self.expected())
@@ -90,7 +100,8 @@ class TestExpected(unittest.TestCase):
                 self.assertRaises(exception.NotFound, self.expected)
 
     def test_it_gets_nothing_where_it_was(self):
-        clients = mock.Mock(**{'get_cells.return_value': {'c': None}})
+        clients = mock.Mock(**{'get_cells.return_value': {
+            'c': types.SimpleNamespace(uuid='c', identity='c')}})
         clients.placement.get_consumer.return_value = placement.Consumer(
             'a', {})
         clients.placement.get_provider_state.return_value = model.Provider(
@@ -103,6 +114,25 @@ class TestExpected(unittest.TestCase):
         self.instance.node = 'other'
         self.assertFalse(made._allocate('a'))
         clients.placement.post_allocations.assert_called_once()
+
+
+class TestCellAway(unittest.TestCase):
+
+    def known(self, *answers):
+        made = audit.Audit(None, None, None, dict, 60)
+        with mock.patch.object(cell_calls, 'gather', side_effect=[
+                dict(enumerate(found)) for found in answers]), (
+                mock.patch.object(audit, '_is_building',
+                                  return_value=False)):
+            return made._known(['a', 'b'])[0]
+
+    def test_nobody_is_without_a_server_who_may_be_there(self):
+        away = cell_calls.CellAway(cell='c', limit=1)
+        self.assertEqual({'a'}, self.known([['a']], [[]]))
+        for servers, migrations in (([['a'], away], [[], []]),
+                                    ([['a'], []], [[], away])):
+            with self.assertLogs(audit.__name__, 'WARNING'):
+                self.assertEqual({'a', 'b'}, self.known(servers, migrations))
 
 
 if __name__ == '__main__':

@@ -20,6 +20,7 @@ from oslo_config import cfg
 
 from nova_preempt.classes import plugin
 from nova_preempt.conf import classes as conf_classes
+from nova_preempt.conf import preemption
 from nova_preempt.handover import classes
 
 
@@ -28,6 +29,7 @@ class TestLoad(unittest.TestCase):
     def load(self, *lines):
         conf = cfg.ConfigOpts()
         conf_classes.register_opts(conf)
+        preemption.register_opts(conf)
         with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
             print('[classes]', *lines, sep='\n', file=file, flush=True)
             conf(['--config-file', file.name])

@@ -145,6 +145,8 @@ class TestTerms(unittest.TestCase):
                 # Its owner has deleted it.
                 ({'class_name': 'gold', 'vm_state': 'soft-delete'}, False),
                 ({'vm_state': 'error'}, False),
+                ({'one_time': True}, True),
+                ({'one_time': True, 'vm_state': 'error'}, False),
                 ({'locked_by': 'admin'}, True),
                 ({'locked_by': 'owner'}, False)):
             self.assertEqual(stays, bool(eviction_policy.why_stays(

@@ -83,16 +83,18 @@ class FakeNova:
 
 
 class FakeDatabase:
-    """Keeps one decision."""
+    """Keeps one decision, and later ones of the same server and host."""
 
     def __init__(self, decision):
         self.decision = decision
+        self.later = []
 
     def get_decision(self, uuid):
         return self.decision
 
-    def get_decisions(self, **kwargs):
-        return [self.decision]
+    def get_decisions(self, statuses, **kwargs):
+        return [each for each in [self.decision, *self.later]
+                if each.status in statuses]
 
     def update_decision(self, uuid, owner, status, new_owner=None, **values):
         if owner != self.decision.owner:
@@ -111,27 +113,38 @@ class FakeDatabase:
 
 
 class TestRollBack(unittest.TestCase):
-    """A host of 2 VCPUs; "new" has taken those of "a" and "b"."""
+    """A host of 2 VCPUs; "held" holds those of "a" and "b" for "new"."""
 
     def setUp(self):
         super().setUp()
         self.placement = FakePlacement(2)
-        self.placement.give('new', 2)
+        self.placement.give('held', 2)
         self.nova = FakeNova()
         for uuid in 'ab':
             self.nova.put(uuid)
 
-    def roll_back(self, record=None, **values):
-        """What becomes of the victims: {uuid: status}."""
+    def roll_back(self, record=None, later=(), status=db_decisions.CLAIMED,
+                  victims=db_decisions.ENDING, operation='create', **values):
+        """What becomes of the victims: {uuid: status}.
+
+        :param later: statuses of later decisions
+        :param status: of the decision
+        :param victims: their status before
+        """
         victims = tuple(db_decisions.Victim(
-            uuid, status=db_decisions.ENDING,
+            uuid, status=victims,
             allocations={'rp': {'resources': SIZE}}, **values)
             for uuid in 'ab')
         self.decisions = FakeDatabase(db_decisions.Decision(
-            'd', 'new', owner='me', status=db_decisions.CLAIMED, host='host1',
+            'd', 'new', owner='me', status=status, host='host1',
+            operation=operation,
             provider_uuid='rp',
-            record={'consumer_generation': 1, **(record or {})},
+            record={'stand_in': 'held', 'consumer_generation': None,
+                    'allocations': {'rp': {'VCPU': 2}}, **(record or {})},
             victims=victims))
+        self.decisions.later = [
+            dataclasses.replace(self.decisions.decision, uuid=status,
+                                status=status) for status in later]
         return self.again()
 
     def again(self):
@@ -151,7 +164,7 @@ class TestRollBack(unittest.TestCase):
     def test_everybody_lives(self):
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back())
-        self.assert_space(new=0, a=1, b=1)
+        self.assert_space(held=0, a=1, b=1)
         self.assertEqual([], self.nova.calls)
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
@@ -161,14 +174,14 @@ class TestRollBack(unittest.TestCase):
         self.placement.give('stand-in', 1)
         found = self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
         self.assertEqual({db_decisions.KEPT}, set(found.values()))
-        self.assert_space(**{'a': 1, 'b': 1, 'stand-in': 0, 'new': 0})
+        self.assert_space(**{'a': 1, 'b': 1, 'stand-in': 0, 'held': 0})
 
     def test_a_stand_in_of_one_that_is_gone(self):
         self.placement.capacity = 3
         self.placement.give('stand-in', 1)
         del self.nova.servers['a']
         self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
-        self.assert_space(**{'a': 0, 'b': 1, 'stand-in': 0, 'new': 0})
+        self.assert_space(**{'a': 0, 'b': 1, 'stand-in': 0, 'held': 0})
 
     def test_notice_is_taken_back(self):
         self.roll_back(notice_s=5)
@@ -177,52 +190,141 @@ class TestRollBack(unittest.TestCase):
 
     # -- the server that the space was for -----------------------------
 
-    def test_resize_on_the_same_host(self):
-        """That it is on the host says nothing: it was there before."""
-        self.nova.put('new', task_state='resize_prep')
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
-                         self.roll_back())
-        self.assert_space(new=0, a=1, b=1)
-        self.assertEqual([], self.nova.calls)
+    def test_what_the_server_has_is_not_touched(self):
+        """It has come there in another way: victims have not left."""
+        self.placement.capacity = 4
+        self.placement.give('new', 2)
+        for status in (db_decisions.CLAIMED, db_decisions.ROLLING_BACK):
+            self.assertEqual({db_decisions.KEPT},
+                             set(self.roll_back(status=status).values()))
+            self.assert_space(held=0, new=2, a=1, b=1)
 
     def test_resize_that_nova_has_taken_back_already(self):
-        """What it has then is what it had before."""
         self.placement.capacity = 3
         self.placement.give('new', 1)
         self.nova.put('new')
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back())
-        self.assert_space(new=1, a=1, b=1)
+        self.assert_space(held=0, new=1, a=1, b=1)
+
+    def hand_over(self, before=None, **record):
+        """The victims have gone, and the server has the space."""
+        self.placement = FakePlacement(2)
+        self.nova.servers.pop('a', None)
+        self.nova.servers.pop('b', None)
+        for allocations in before, {
+                **(before or {}), 'rp': {'resources': {'VCPU': 2}}}:
+            if allocations:
+                self.placement.post_allocations([
+                    self.placement.get_consumer('new').with_allocations(
+                        allocations)])
+
+    def roll_back_moved(self, **values):
+        self.roll_back(victims=db_decisions.GONE, **values)
+
+    def test_a_crash_after_the_hand_over(self):
+        self.hand_over()
+        self.roll_back_moved()
+        self.assert_space(new=0)
+
+    def test_resize_on_the_same_host(self):
+        """That it is on the host says nothing: it was there before."""
+        self.hand_over()
+        self.nova.put('new', task_state='resize_prep')
+        self.roll_back_moved(operation='resize')
+        self.assert_space(new=0)
+
+    def test_a_server_that_came_there_by_a_retry(self):
+        """Without victims: they had left, and the stand-in has nothing."""
+        self.hand_over()
+        self.nova.put('new', 'building')
+        self.roll_back_moved()
+        self.assert_space(new=2)
+        self.nova.put('new', 'error')
+        self.roll_back_moved()
+        self.assert_space(new=0)
+
+    def test_retries_that_were_aborted_do_not_use_the_claim(self):
+        self.hand_over()
+        self.roll_back_moved(later=[db_decisions.ABORTED,
+                                    db_decisions.ROLLED_BACK])
+        self.assert_space(new=0)
+
+    def test_a_later_claim_of_the_same_host_is_kept(self):
+        self.hand_over()
+        for status in (db_decisions.INTENT, db_decisions.DONE):
+            self.roll_back_moved(later=[status])
+            self.assert_space(new=2)
 
     def test_claim_that_others_have_changed(self):
         """Such as where it was in an evacuation."""
+        self.hand_over()
         self.placement.give('new', 2)
         self.nova.put('new', host='host2')
-        self.roll_back()
-        self.assert_space(new=0, a=1, b=1)
+        self.roll_back_moved()
+        self.assert_space(new=0)
 
     def test_evacuation_with_storage_that_hosts_share(self):
-        """Nothing was claimed, or all was given back before a crash."""
+        """What it has of the failed host and of the storage stays."""
         source = {'source': {'resources': {'VCPU': 2}},
                   'shared': {'resources': {'DISK_GB': 20}}}
+        both = {**source, 'shared': {'resources': {'DISK_GB': 40}}}
+        record = {'allocations': {'rp': {'VCPU': 2},
+                                  'shared': {'DISK_GB': 20}},
+                  'consumer_generation': 1}
         self.placement.post_allocations([
             self.placement.get_consumer('new').with_allocations(source)])
         self.nova.put('new', host='host2')
-        claimed = {'allocations': {'rp': {'VCPU': 2},
-                                   'shared': {'DISK_GB': 20}}}
+        self.roll_back(record)
+        self.assertEqual(source,
+                         self.placement.get_consumer('new').allocations)
+        self.hand_over(before=both)
+        self.roll_back_moved(record=record)
+        self.assertEqual(source,
+                         self.placement.get_consumer('new').allocations)
+
+    # -- a claim of which nothing is seen ------------------------------
+
+    def test_a_claim_that_arrives_after_the_roll_back_is_refused(self):
+        self.placement = FakePlacement(2)
+        for uuid in 'ab':
+            self.placement.give(uuid, 1)
+        late = [*(self.placement.get_consumer(uuid).with_allocations({})
+                  for uuid in 'ab'),
+                placement_api.Consumer(
+                    'held', {'rp': {'resources': {'VCPU': 2}}})]
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
-                         self.roll_back(claimed))
-        self.assertEqual(source,
-                         self.placement.get_consumer('new').allocations)
-        # Where it was claimed, that alone is taken back.
-        self.placement.consumers = {}
-        both = {**source, 'rp': {'resources': {'VCPU': 2}},
-                'shared': {'resources': {'DISK_GB': 40}}}
-        self.placement.post_allocations([
-            self.placement.get_consumer('new').with_allocations(both)])
-        self.roll_back(claimed)
-        self.assertEqual(source,
-                         self.placement.get_consumer('new').allocations)
+                         self.roll_back(status=db_decisions.INTENT,
+                                        victims=db_decisions.PENDING))
+        self.assertEqual(db_decisions.ABORTED, self.decisions.decision.status)
+        with self.assertRaises(placement_api.Conflict):
+            self.placement.post_allocations(late)
+        self.assert_space(held=0, a=1, b=1)
+
+    def test_a_claim_that_arrives_in_the_middle_is_found(self):
+        """Between the look at the stand-in and the write."""
+        self.placement = FakePlacement(2)
+        for uuid in 'ab':
+            self.placement.give(uuid, 1)
+        claim = [*(self.placement.get_consumer(uuid).with_allocations({})
+                   for uuid in 'ab'),
+                 placement_api.Consumer(
+                     'held', {'rp': {'resources': {'VCPU': 2}}})]
+        real = self.placement.get_consumer
+
+        def get(uuid):
+            found = real(uuid)
+            if uuid == 'held' and claim:
+                self.placement.get_consumer = real
+                self.placement.post_allocations(claim)
+            return found
+
+        self.placement.get_consumer = get
+        self.roll_back(status=db_decisions.INTENT,
+                       victims=db_decisions.PENDING)
+        self.assert_space(held=0, a=1, b=1)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
 
     # -- victims that are not what they were ---------------------------
 
@@ -232,7 +334,7 @@ class TestRollBack(unittest.TestCase):
         self.placement.give('b', 1, 'other')
         self.assertEqual({'a': db_decisions.GONE, 'b': db_decisions.MIGRATED},
                          self.roll_back())
-        self.assert_space(new=0, a=0, b=0)
+        self.assert_space(held=0, a=0, b=0)
         self.assertEqual(1, self.placement.vcpus('b', 'other'))
 
     def test_deletion_that_never_finishes(self):
@@ -240,7 +342,7 @@ class TestRollBack(unittest.TestCase):
         self.nova.put('a', task_state='deleting')
         self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
                          self.roll_back())
-        self.assert_space(new=0, a=1, b=1)
+        self.assert_space(held=0, a=1, b=1)
         with self.assertRaises(placement_api.Conflict):
             self.placement.give('other', 1)
 
@@ -255,13 +357,13 @@ class TestRollBack(unittest.TestCase):
         """Nova confirms its resize before it deletes it."""
         self.assertEqual({db_decisions.ENDING}, set(
             self.roll_back(asked='force_delete').values()))
-        self.assert_space(new=0, a=1, b=1)
+        self.assert_space(held=0, a=1, b=1)
 
     def test_shelving(self):
         self.nova.put('a', task_state='shelving_image_uploading')
         self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
                          self.roll_back())
-        self.assert_space(new=0, a=1, b=1)
+        self.assert_space(held=0, a=1, b=1)
 
     def offload(self, **values):
         """Nova has done that while its space was given back."""
@@ -278,12 +380,12 @@ class TestRollBack(unittest.TestCase):
         self.placement.post_allocations = post
         self.assertEqual({'a': db_decisions.SHELVED, 'b': db_decisions.KEPT},
                          self.roll_back(action='shelve'))
-        self.assert_space(new=0, a=0, b=1)
+        self.assert_space(held=0, a=0, b=1)
 
     def test_offloaded_and_on_its_way_back(self):
         """What it has is what it has claimed to return."""
         self.placement = FakePlacement(3)
-        self.placement.give('new', 2)
+        self.placement.give('held', 2)
         self.placement.give('a', 1)
         real = self.placement.get_consumer
 
@@ -328,7 +430,7 @@ class TestRollBack(unittest.TestCase):
         # Somebody looks again later.
         self.assertEqual((db_decisions.ROLLING_BACK, ''), (
             self.decisions.decision.status, self.decisions.decision.owner))
-        self.assert_space(new=0, a=1, b=1)
+        self.assert_space(held=0, a=1, b=1)
         self.nova.put('a', 'stopped')
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.again())

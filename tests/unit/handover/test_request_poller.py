@@ -15,9 +15,9 @@ import types
 import unittest
 from unittest import mock
 
-from nova import context as nova_context
 from nova import objects
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import nova_api
 from nova_preempt.handover import request_poller
 
@@ -92,16 +92,16 @@ class TestWhatNovaSays(unittest.TestCase):
                 uuid=cell, is_cell0=lambda: cell == 'cell0'))
 
     def unwanted(self, *mappings):
-        def scatter(context, cells, timeout, read):
+        def gather(cells, read, limit_s):
             self.read += [cell.uuid for cell in cells]
             return {cell.uuid: read(types.SimpleNamespace(
                 cell_uuid=cell.uuid)) if cell.uuid in self.cells
-                else nova_context.did_not_respond_sentinel for cell in cells}
+                else cell_calls.CellAway() for cell in cells}
 
         with mock.patch.object(
                 objects.InstanceMappingList, 'get_by_instance_uuids',
                 return_value=mappings), mock.patch.object(
-                    nova_context, 'scatter_gather_cells', scatter):
+                    cell_calls, 'gather', gather):
             return request_poller.find_unwanted(
                 [mapping.instance_uuid for mapping in mappings])
 

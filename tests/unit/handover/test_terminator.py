@@ -12,6 +12,8 @@
 """Ending victims, in a time of the tests' own."""
 
 import collections
+import dataclasses
+import datetime
 import threading
 import types
 import unittest
@@ -26,6 +28,8 @@ from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import ending
+from nova_preempt.core import wanted
+from nova_preempt.core.reservation import model
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import notifications
 from nova_preempt.handover import owner
@@ -40,6 +44,16 @@ HOLDING = placement_api.Consumer(
 
 #: Calls after which a server is active again.
 BACK = ('confirm_resize', 'unrescue', 'unpause', 'resume')
+
+START = datetime.datetime(2030, 1, 1)
+
+
+def reservation(status):
+    """A reservation of one host for an hour."""
+    end = START + datetime.timedelta(hours=1)
+    return model.Reservation(
+        'r', 'p', 1, 3600, START, 'delete', 0, status=status, start_at=START,
+        end_at=end, hosts=(model.Assignment('node1', START, end),))
 
 
 class Clock:
@@ -141,10 +155,13 @@ class TestTerminator(unittest.TestCase):
         self.placement.get_consumer.return_value = FREE
         self.poller = mock.Mock(spec=instance_poller.InstancePoller)
         self.requests = mock.Mock(spec=request_poller.RequestPoller)
-        self.requests.unwanted.return_value = set()
+        self.requests.is_gone.return_value = False
+        self.requests.now.return_value = START
         self.options = types.SimpleNamespace(
             termination_timeout_s=60, poll_interval_s=1.0,
-            migrate_timeout_s=30, actions=['delete'])
+            migrate_timeout_s=30, actions=['delete'], honored_locks='admin',
+            minimum_runtime_s=0)
+        self.host_is_up = mock.Mock(return_value=True)
 
     def halt(self, operation):
         """Nobody is to end from some time on."""
@@ -159,16 +176,23 @@ class TestTerminator(unittest.TestCase):
     def end(self, cloud, *uuids, **values):
         return self.finish(cloud, *uuids, **values).stuck
 
-    def finish(self, cloud, *uuids, operation='create', check=None,
-               **values):
+    def finish(self, cloud, *uuids, **values):
+        given = {name: values.pop(name)
+                 for name in ('operation', 'check', 'server', 'record')
+                 if name in values}
+        return self.finish_all(cloud, [db.Victim(uuid, **values)
+                                       for uuid in uuids], **given)
+
+    def finish_all(self, cloud, victims, operation='create', check=None,
+                   server='s', record=None):
         decision = db.Decision(
-            'd', 's', operation=operation, host='host1', victims=tuple(
-                db.Victim(uuid, **values) for uuid in uuids))
+            'd', server, operation=operation, host='host1',
+            record=record or {}, victims=tuple(victims))
         return terminator.Terminator(
             clients.Clients(cloud, self.placement, None), self.poller,
             self.requests, self.decisions, self.owner, self.options,
             self.events, lambda: self.clock.now, self.clock.sleep,
-            self.halt).end([decision], check)
+            self.halt, self.host_is_up).end([decision], check)
 
     def assert_soon_after(self, when):
         """No later than at the next look, which is soon at first."""
@@ -259,19 +283,23 @@ class TestTerminator(unittest.TestCase):
 
     def test_failed_end_is_asked_for_again(self):
         cloud = self.cloud({'a': 1})
-        active = instance_poller.State('active', None, 'host1', 100.0)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
-            active if self.clock.now < 112 else None)
+            cloud._state('a', None) if self.clock.now < 112 else None)
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(2, len(cloud.asked['a']))
 
     def test_records_of_nova_away_for_a_while(self):
         cloud = self.cloud({'a': 1})
-        self.poller.get.side_effect = [
-            instance_poller.State('active', None, 'host1', 100.0),
-            *[nova_api.NovaError('away')] * 5, None]
+
+        def get(uuid, max_age_s):
+            if 100.0 < self.clock.now < 105.0:
+                raise nova_api.NovaError('away')
+            return cloud.get(uuid)
+
+        self.poller.get.side_effect = get
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(1, len(cloud.asked['a']))
+        self.assert_soon_after(105.0)
 
     # -- notice ------------------------------------------------------------
 
@@ -314,6 +342,158 @@ class TestTerminator(unittest.TestCase):
         cloud.set_notice = mock.Mock(side_effect=nova_api.NovaError('403'))
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
         self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
+
+    def test_nobody_ends_before_the_longest_notice_is_over(self):
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.finish_all(cloud, [db.Victim('a'), db.Victim('b', notice_s=8)])
+        self.assertEqual({'a': [(108.0, 'force_delete')],
+                          'b': [(108.0, 'force_delete')]}, cloud.asked)
+
+    def test_who_has_no_notice_lives_on_where_the_server_is_deleted(self):
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.requests.is_gone.side_effect = lambda uuid: (
+            self.clock.now >= 103)
+        ended = self.finish_all(
+            cloud, [db.Victim('a'), db.Victim('b', notice_s=8)])
+        self.assertEqual({'d'}, ended.unwanted.keys())
+        self.assertEqual({}, cloud.asked)
+
+    def test_looks_seldom_while_others_have_their_notice(self):
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.finish_all(cloud, [db.Victim('a'), db.Victim('b', notice_s=30)])
+        self.assertLess(self.poller.get.call_count, 300)
+
+    # -- right before each act ---------------------------------------------
+
+    def check(self, when):
+        def check():
+            if self.clock.now >= when:
+                raise deadline.TimeIsUp
+
+        return check
+
+    def test_nobody_is_asked_where_the_look_has_lasted_too_long(self):
+        cloud = self.cloud({'a': 1})
+
+        def get(uuid, max_age_s):
+            self.clock.now += 18
+            return cloud.get(uuid)
+
+        self.poller.get.side_effect = get
+        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+                          check=self.check(114))
+        self.assertEqual({}, cloud.asked)
+
+    def test_nobody_is_asked_where_writing_has_lasted_too_long(self):
+        for hangs, notice_s in ((self.decisions.update_victim, 0),
+                                (self.host_is_up, 3)):
+            cloud = self.cloud({'a': 1})
+
+            def hang(*args, **kwargs):
+                self.clock.now += 18
+                return True
+
+            hangs.side_effect = hang
+            self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+                              notice_s=notice_s,
+                              check=self.check(self.clock.now + 14))
+            self.assertEqual({}, cloud.asked)
+            hangs.side_effect = None
+
+    def test_what_was_seen_long_ago_is_seen_again(self):
+        """Where it has taken long to write down what is asked for."""
+        cloud = self.cloud({'a': 1})
+        self.meanwhile(cloud, 110, 'shelved_offloaded', host=None)
+
+        def hang(_decision, _uuid, status, **values):
+            if status == db_decisions.ENDING:
+                self.clock.now += 18
+
+        self.decisions.update_victim.side_effect = hang
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual({}, cloud.asked)
+        self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
+
+    def test_locked_by_an_administrator_meanwhile(self):
+        for honored, locked_by in (('admin', 'admin'), ('all', 'owner')):
+            self.options.honored_locks = honored
+            cloud = self.cloud({'a': 1, 'b': 1})
+            self.meanwhile(cloud, self.clock.now + 10, uuids='b',
+                           locked_by=locked_by)
+            ended = self.finish_all(
+                cloud, [db.Victim('a'), db.Victim('b', notice_s=30)])
+            self.assertEqual({'b': 'it is locked'}, ended.refusals)
+            self.assertEqual({}, cloud.asked)
+
+    def test_locked_as_the_notice_ends(self):
+        """Nobody else ends for nothing."""
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.meanwhile(cloud, 130, uuids='b', locked_by='admin')
+        ended = self.finish(cloud, 'a', 'b', notice_s=30)
+        self.assertEqual({'b': 'it is locked'}, ended.refusals)
+        self.assertEqual({}, cloud.asked)
+
+    def test_locked_once_it_was_asked_to_end(self):
+        cloud = self.cloud({'a': 20})
+        real = cloud.get
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
+            dataclasses.replace(real(uuid), locked_by='admin')
+            if 100 < self.clock.now < 120 else real(uuid))
+        ended = self.finish(cloud, 'a')
+        self.assertEqual({}, ended.refusals)
+        self.assertEqual(db_decisions.GONE, self.statuses('a')[-1])
+
+    def test_the_host_dies_in_the_notice(self):
+        cloud = self.cloud({'a': 1, 'b': 1})
+        self.host_is_up.side_effect = lambda uuid, host: self.clock.now < 120
+        ended = self.finish_all(
+            cloud, [db.Victim('a'), db.Victim('b', notice_s=30)])
+        self.assertEqual(['host host1 is down'],
+                         list(ended.refusals.values()))
+        self.assertEqual({}, cloud.asked)
+        self.host_is_up.assert_called_once_with('a', 'host1')
+
+    def test_no_notice_on_a_host_that_is_down(self):
+        """As for headroom or a reservation, which no filter precedes."""
+        cloud = self.cloud({'a': 1})
+        self.host_is_up.return_value = False
+        ended = self.finish(cloud, 'a', operation='headroom', server='',
+                            notice_s=30)
+        self.assertEqual({'a': 'host host1 is down'}, ended.refusals)
+        self.assertEqual(({}, []), (cloud.shown, self.statuses('a')))
+        self.assertEqual(100.0, self.clock.now)
+
+    def test_the_host_dies_while_its_victims_end(self):
+        cloud = self.cloud({'a': 15})
+        self.host_is_up.side_effect = lambda uuid, host: self.clock.now < 105
+        ended = self.finish(cloud, 'a')
+        self.assertEqual(['host host1 is down'],
+                         list(ended.refusals.values()))
+        self.assertEqual(1, len(cloud.asked['a']))
+
+    def test_victims_of_a_dead_host_that_others_have_deleted(self):
+        cloud = self.cloud({'a': 9})
+        cloud.force_delete('a')
+        self.host_is_up.return_value = False
+        self.assertEqual({'d': 'host host1 is down'},
+                         self.finish(cloud, 'a', notice_s=30).refusals)
+
+    def test_nobody_can_tell_whether_the_host_is_up(self):
+        cloud = self.cloud({'a': 1})
+        self.host_is_up.side_effect = nova_api.NovaError('away')
+        self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
+        self.assertEqual({}, cloud.asked)
+
+    def test_nobody_looks_at_a_host_that_was_just_chosen(self):
+        self.end(self.cloud({'a': 1}), 'a')
+        self.host_is_up.assert_not_called()
+
+    def test_a_maximum_run_time_ends_on_a_dead_host_too(self):
+        cloud = self.cloud({'a': 1})
+        self.host_is_up.return_value = False
+        ended = self.finish(cloud, 'a', operation='maximum_runtime', server='')
+        self.assertEqual({}, ended.refusals)
+        self.assertEqual(db_decisions.GONE, self.statuses('a')[-1])
 
     # -- actions -----------------------------------------------------------
 
@@ -521,12 +701,13 @@ class TestTerminator(unittest.TestCase):
     # -- what became of it meanwhile ---------------------------------------
 
     def meanwhile(self, cloud, when, vm_state='active', task_state=None,
-                  host='host1'):
+                  host='host1', uuids='ab', locked_by=''):
         """Somebody else has done something to it by then."""
         real = cloud.get
         self.poller.get.side_effect = lambda uuid, max_age_s: (
-            real(uuid) if self.clock.now < when else instance_poller.State(
-                vm_state, task_state, host, self.clock.now))
+            real(uuid) if self.clock.now < when or uuid not in uuids
+            else instance_poller.State(vm_state, task_state, host,
+                                       self.clock.now, locked_by))
 
     def test_shelved_by_its_owner(self):
         cloud = self.cloud({'a': 1})
@@ -535,6 +716,26 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
         self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
         self.assert_soon_after(110)
+
+    def test_shelved_by_its_owner_and_not_offloaded_yet(self):
+        """As where [DEFAULT]shelved_offload_time is not 0."""
+        cloud = self.cloud({'a': 3})
+        shelved_at = self.clock.now + 10
+        real = cloud.get
+
+        def get(uuid, max_age_s):
+            if self.clock.now < shelved_at or cloud.asked['a']:
+                return real(uuid)
+            uploading = self.clock.now < shelved_at + 5
+            cloud.vm_states['a'] = 'active' if uploading else 'shelved'
+            return cloud._state(
+                'a', 'shelving_image_uploading' if uploading else None)
+
+        self.poller.get.side_effect = get
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=12))
+        self.assertEqual(['shelve_offload'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
 
     def test_moved_by_an_administrator(self):
         cloud = self.cloud({'a': 1})
@@ -601,26 +802,79 @@ class TestTerminator(unittest.TestCase):
 
     def test_nobody_needs_the_space_any_more(self):
         cloud = self.cloud({'a': 1})
-        self.requests.unwanted.side_effect = lambda uuids: (
-            set(uuids) if self.clock.now >= 120 else set())
+        self.requests.is_gone.side_effect = lambda uuid: (
+            self.clock.now >= 120)
         ended = self.finish(cloud, 'a', notice_s=30)
-        self.assertEqual((set(), {'d'}), (ended.stuck, ended.unwanted))
+        self.assertEqual((set(), {'d': wanted.SERVER_GONE}),
+                         (ended.stuck, ended.unwanted))
         self.assertEqual({}, cloud.asked)
         self.requests.add.assert_called_once_with(['s'])
         self.requests.remove.assert_called_once_with(['s'])
 
     def test_nobody_knows_whether_it_is_needed(self):
         cloud = self.cloud({'a': 1})
-        self.requests.unwanted.side_effect = nova_api.NovaError('away')
+        self.requests.is_gone.side_effect = nova_api.NovaError('away')
         self.assertEqual({'a'}, self.end(cloud, 'a'))
         self.assertEqual({}, cloud.asked)
 
+    def test_the_request_goes_while_a_victim_is_looked_at(self):
+        """The look itself takes so long that another one is needed."""
+        cloud = self.cloud({'a': 1})
+        gone_at = float('inf')
+
+        def get(uuid, max_age_s):
+            nonlocal gone_at
+            if self.clock.now >= 130:
+                gone_at = self.clock.now
+            return cloud.get(uuid, max_age_s)
+
+        self.poller.get.side_effect = get
+        self.requests.is_gone.side_effect = lambda uuid: (
+            self.clock.now >= gone_at)
+        ended = self.finish(cloud, 'a', notice_s=30)
+        self.assertEqual({'d'}, set(ended.unwanted))
+        self.assertEqual({}, cloud.asked)
+
+    def test_the_reservation_is_cancelled_during_the_notice(self):
+        cloud = self.cloud({'a': 1})
+        self.requests.reservation.side_effect = lambda uuid: {
+            'r': reservation(model.CANCELLED if self.clock.now >= 129
+                             else model.PENDING)}[uuid]
+        ended = self.finish(
+            cloud, 'a', notice_s=30, operation='reservation', server='',
+            record={'asked_by': {'reservation_id': 'r'}, 'node': 'node1'})
+        self.assertEqual({'d': 'reservation r is cancelled'}, ended.unwanted)
+        self.assertEqual({}, cloud.asked)
+
     def test_looks_often_at_first(self):
-        self.assertEqual(set(), self.end(self.cloud({'a': 0.4}), 'a'))
-        self.assertLess(self.clock.now, 100.6)
+        """An end is seen within 0.05 s, or a tenth of how long it took."""
+        for seconds, late_s in ((0.0, 0.051), (0.31, 0.051), (0.66, 0.067),
+                                (2.0, 0.21)):
+            start = self.clock.now
+            self.assertEqual(set(), self.end(self.cloud({'a': seconds}), 'a'))
+            self.assertLess(self.clock.now - start, seconds + late_s)
         looks = self.poller.get.call_count
         self.assertEqual(set(), self.end(self.cloud({'a': 50}), 'a'))
-        self.assertLess(self.poller.get.call_count - looks, 80)
+        self.assertLess(self.poller.get.call_count - looks, 130)
+
+    def test_handed_over_once_its_guest_is_gone(self):
+        """Nova still tells its host and Placement; it needs its devices."""
+        for record, left_s in (({'pinned': False}, 0), ({'pinned': True}, 2),
+                               ({}, 2)):
+            cloud = self.cloud({'a': 1 + left_s})
+            start = self.clock.now
+
+            def get(uuid, max_age_s):
+                found = cloud.get(uuid)                  # noqa: B023
+                if self.clock.now >= start + 1 and found:  # noqa: B023
+                    found = dataclasses.replace(
+                        found, vm_state='deleted', task_state=None)
+                return found
+
+            self.poller.get.side_effect = get
+            self.assertEqual(set(), self.end(cloud, 'a', record=record))
+            self.assertEqual(1, len(cloud.asked['a']))
+            self.assertEqual(1 + left_s, int(self.clock.now - start))
 
     def test_guests_are_told_at_once(self):
         together = threading.Barrier(3, timeout=10)

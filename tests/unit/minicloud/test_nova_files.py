@@ -20,6 +20,7 @@ from unittest import mock
 
 from minicloud import layout as layouts
 from minicloud import nova_files
+from minicloud import services
 
 
 class TestNovaFiles(unittest.TestCase):
@@ -98,6 +99,24 @@ class TestNovaFiles(unittest.TestCase):
         self.assertEqual(2, len({
             self._read(f'{name}.conf')['DEFAULT']['state_path']
             for name in ('compute1', 'compute2')}))
+
+    def test_each_process_has_a_port_for_metrics(self):
+        nova_files.write(self.layout)
+        found = {name: self._read(f'{name}.conf') for name in (
+            'nova-preempt-scheduler-1', 'nova-preempt-scheduler-2',
+            'nova-preempt-engine-1', 'nova-preempt-engine-2')}
+        self.assertEqual(
+            ['30010', '30011', '30012', '30013'],
+            [conf['preemption']['metrics_port'] for conf in found.values()])
+        self.assertEqual(2 * ['controller1', 'controller2'], [
+            conf['DEFAULT']['host'] for conf in found.values()])
+        described = services.describe(self.layout)
+        for name in found:
+            command = described[name].command
+            self.assertEqual(f'/venv/bin/{name[:-2]}', command[0])
+            self.assertIn('--config-file='
+                          f'{self.layout.etc}/nova/{name}.conf', command)
+            self.assertIn(name, self.layout.own_ports())
 
     def test_what_is_tried_stays(self):
         nova_files.write(self.layout)

@@ -19,6 +19,7 @@ from unittest import mock
 
 from oslo_db import exception as db_exc
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
 from nova_preempt.power import compute_hosts
 
@@ -42,7 +43,10 @@ class TestCells(unittest.TestCase):
             patch = mock.patch.object(compute_hosts, name, value)
             patch.start()
             self.addCleanup(patch.stop)
-        compute_hosts.nova_context.target_cell.side_effect = self.cell
+        patch = mock.patch.object(cell_calls.nova_context, 'target_cell',
+                                  self.cell)
+        patch.start()
+        self.addCleanup(patch.stop)
         nova.ServiceList.get_by_binary.side_effect = self.services
         nova.ComputeNodeList.get_all.side_effect = self.nodes
         self.hosts = compute_hosts.ComputeHosts(

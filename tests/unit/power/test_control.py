@@ -14,6 +14,7 @@
 import datetime
 
 from nova_preempt import pauses
+from nova_preempt.cloud import placement
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses as db_pauses
@@ -223,6 +224,19 @@ class TestControl(ControlTestCase):
         self.reserve(['d'], 900)
         self.until_asleep('a', 'b', 'c')
 
+    def test_one_that_placement_fails_for(self):
+        is_empty = self.world.is_empty
+
+        def fail(host):
+            if host.name == 'a':
+                raise placement.PlacementError('500')
+            return is_empty(host)
+
+        self.world.is_empty = fail
+        self.set(spare_hosts=0, minimum_hosts=0)
+        self.until_asleep('b', 'c', 'd')
+        self.assertNotIn('a', self.states())
+
     def test_disabled_by_us_and_forgotten(self):
         self.world.change('a', disabled=True,
                           disabled_reason='nova-preempt-engine: once')
@@ -368,6 +382,16 @@ class TestRequests(ControlTestCase):
             self.minutes(8)
             self.assertEqual(set(NAMES), self.in_state('asleep'))
 
+    def test_what_is_on_is_kept_for_a_request_that_asks_for_more(self):
+        self.world.broken = {'b'}
+        self.wake('r1', 4)
+        self.minutes(3)
+        self.assertNotIn('a', self.states())
+        # The first is of use with another in place of the second.
+        self.assertEqual(['c'], self.wake('r1', 2, {'c': 2})['hosts'])
+        self.assertEqual(['a', 'c'], sorted(
+            item.host for item in promises.get(self.db, EPOCH)))
+
     def test_what_will_not_be_on_is_forgotten(self):
         self.wake('r1', 4)
         self.set(excluded_hosts=['a'])
@@ -386,6 +410,15 @@ class TestRequests(ControlTestCase):
         self.tick()
         self.assertEqual({'a'}, self.in_state('waking'))
         self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
+
+    def test_no_longer_than_that_takes(self):
+        """The controller of the first one has died in its shutdown."""
+        for age_s, name in ((600, 'a'), (1200, 'b')):
+            db_energy.set_power(
+                self.db, 'a', 'sleeping', self.world.naive()
+                - datetime.timedelta(seconds=age_s),
+                from_states=('asleep', 'sleeping'))
+            self.assertEqual([name], self.wake(f'r{age_s}')['hosts'])
 
     def test_of_two_engines(self):
         """What one has promised the other one knows."""

@@ -213,7 +213,7 @@ class TestConfigured(base.PowerTestCase):
         for text in ('a: many', 'a: [', '- a', 'a:'):
             self.write('watts.yaml', text)
             self.assertEqual({}, chain.read(['a']), text)
-        self.assertIn(f"{path}: host a: 'many' is not of type 'number'",
+        self.assertIn(f"{path}: host a: is not of type 'number'",
                       self.logger.output)
 
     def test_no_sources(self):

@@ -55,9 +55,23 @@ class TestPower(world.WorldTestCase):
             db_energy.set_power(self.db, state, state, base.NOW.replace(
                 tzinfo=None), from_states=('on',))
         self.assertEqual({'emptying', 'sleeping', 'asleep', 'waking'},
-                         self.make().asleep())
+                         self.make().asleep().keys())
         self.set(enabled=False)
-        self.assertEqual(set(), self.make().asleep())
+        self.assertEqual({}, self.make().asleep())
+
+    def test_hosts_that_nobody_wakes(self):
+        for name in ('a', 'b'):
+            db_energy.set_power(
+                self.db, name, db_energy.ASLEEP, base.NOW.replace(
+                    tzinfo=None), from_states=('on',))
+        power = self.make()
+        power._pauses.why.return_value = ''
+        self.set(excluded_hosts=['a'])
+        self.assertEqual([False, True], [
+            not power.asleep()[name].why_late for name in ('a', 'b')])
+        power._pauses.why.return_value = 'Power control is paused: storm'
+        self.assertEqual('Power control is paused: storm',
+                         power.asleep()['b'].why_late)
 
     def test_figures(self):
         db_energy.put_figures(self.db, [
@@ -81,13 +95,13 @@ class TestPower(world.WorldTestCase):
         work = dict(power.works)['power: control']
         self.assertEqual(10, work())
         power.control.step.assert_not_called()
-        self.assertEqual(frozenset(), power.asleep())
+        self.assertEqual({}, power.asleep())
         self.assertEqual({'hosts': [], 'boot_s': 0.0},
                          power.endpoints[0].wake(None, 'r', 1, {'a': 1}))
         self.mutate('[energy]\nenabled = true')
         work()
         power.control.step.assert_called_once_with()
-        self.assertEqual({'a'}, power.asleep())
+        self.assertEqual({'a'}, power.asleep().keys())
 
     def test_how_many_wake_is_changed_while_it_runs(self):
         self.configure('[energy]\nenabled = true\nmax_wakes_per_minute = 5')

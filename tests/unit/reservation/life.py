@@ -125,6 +125,7 @@ class Server:
     movable: bool = True
     stubborn: bool = False
     locked_by: str = ''
+    one_time: bool = False
     minimum_runtime_s: int = 0
     uptime_s: int = 86400
     project_id: str = 'q'
@@ -218,6 +219,10 @@ class Cloud:
         self.servers[uuid].vm_state = 'stopped'
         for consumers in self.foreign.values():
             consumers.discard(f'move of {uuid}')
+
+    def unrescue(self, uuid):
+        self._ask('unrescue', uuid)
+        self.servers[uuid].vm_state = 'active'
 
     def force_delete(self, uuid):
         self._ask('force_delete', uuid)

@@ -74,12 +74,26 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual('error', self.told()[-1])
 
     def test_servers_that_nova_cannot_shelve(self):
+        """Whatever state they are in, the next one gets the host."""
         self.run_it(end_action='shelve')
-        self.cloud.boot('mine', 'h1', reservation='r1', vm_state='rescued')
+        self.reserve('h1', uuid='next')
+        self.cloud.boot('a', 'h1', reservation='r1', vm_state='rescued')
+        self.cloud.boot('b', 'h1', reservation='r1', vm_state='resized')
+        self.cloud.boot('c', 'h1', reservation='r1', vm_state='error')
+        self.cloud.boot('d', 'h1', reservation='r1', vm_state='building',
+                        task_state='spawning')
         self.end_it()
-        self.look_until(600)
-        self.assertEqual([], self.cloud.asked)
-        self.assertEqual(rows.ERROR, self.get().status)
+        self.look_until(290)
+        self.assertEqual([
+            ('unrescue', 'a'), ('confirm_resize', 'b'), ('shelve', 'a'),
+            ('shelve', 'b'), ('shelve_offload', 'a'),
+            ('shelve_offload', 'b')], self.cloud.asked)
+        self.assertEqual(rows.PENDING, self.get('next').status)
+        self.look_until(20)
+        self.assertEqual([('force_delete', 'c'), ('force_delete', 'd')],
+                         self.cloud.asked[6:])
+        self.assertEqual([rows.ENDED, rows.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'next')])
 
     def test_cancelled(self):
         self.run_it()

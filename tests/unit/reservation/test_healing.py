@@ -12,7 +12,9 @@
 """Hosts that die are replaced."""
 
 from nova_preempt import exceptions
+from nova_preempt.core.reservation import healing
 from nova_preempt.db import reservation_rows as rows
+from nova_preempt.db import reservations as db
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
 
@@ -61,6 +63,65 @@ class TestDeadHosts(life.ChoresTestCase):
         self.assertEqual(('h1',), self.get().held)
         self.look_until(5)
         self.assertNotEqual(('h1',), self.get().held)
+
+    def test_the_brake_lets_go_where_others_are_free(self):
+        names = [f'n{number}' for number in range(12)]
+        for name in names:
+            self.cloud.add_host(name)
+        self.reserve('h1', start_s=0, duration_s=5 * HOUR_S)
+        self.look_until(5)
+        for name in ('h1', *names[:4]):
+            self.cloud.add_host(name, state='down')
+        self.look_until(1700)
+        found = self.get()
+        self.assertEqual(('h1',), found.held)
+        self.assertEqual(healing.BRAKED, found.public_reason)
+        self.assertIn('h1 down, and not replaced yet: 5 of 15 hosts are '
+                      'down', found.reason)
+        self.assertEqual(['start', 'degraded'], self.told())
+        self.look_until(300)
+        found = self.get()
+        self.assertNotEqual(('h1',), found.held)
+        self.assertEqual(('', rows.ACTIVE),
+                         (found.public_reason, found.status))
+
+    def test_the_brake_is_released_by_an_operator(self):
+        self.reserve('h1')
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name, state='down')
+        self.look_until(3600)
+        self.assertEqual(('h1',), self.get().held)
+        self.assertEqual(healing.BRAKED, self.get().public_reason)
+        self.options.brake_percent = 100
+        self.look_until(150)
+        self.assertEqual(('h3',), self.get().held)
+        self.assertEqual('', self.get().public_reason)
+
+    def test_owners_are_told_nothing_by_an_engine_that_sees_nothing(self):
+        self.reserve('h1')
+        self.blind = 'the bus is away'
+        for name in ('h1', 'h2', 'h3'):
+            self.cloud.add_host(name, state='down')
+        self.look_until(60)
+        self.assertIsNone(self.get().public_reason)
+        self.blind = ''
+        self.look_until(15)
+        self.assertEqual(healing.BRAKED, self.get().public_reason)
+        self.blind = 'the bus is away again'
+        self.look_until(60)
+        self.assertEqual(['degraded'], self.told())
+
+    def test_what_its_owner_was_told_before_the_engine_was_started(self):
+        self.reserve('h1')
+        for name in ('h1', 'h2'):
+            self.cloud.add_host(name, state='down')
+        self.look_until(30)
+        self.assertEqual(healing.BRAKED, self.get().public_reason)
+        self.reservations = db.Reservations(self.database, self.clock)
+        self.reconciler = self.make_reconciler()
+        self.cloud.add_host('h1')
+        self.look_until(30)
+        self.assertEqual('', self.get().public_reason)
 
     def test_while_it_is_active(self):
         self.reserve('h1', start_s=0)

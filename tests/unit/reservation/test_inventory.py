@@ -21,6 +21,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.reservation import properties
 from nova_preempt.reservation import inventory
 from nova_preempt.reservation import occupancy
@@ -130,7 +131,7 @@ class TestInventory(testtools.TestCase):
         self.now = 0.0
         self.settings = {}
         self.efficiency = {}
-        self.asleep = set()
+        self.asleep = {}
         self.make(2)
 
     def make(self, count):
@@ -142,7 +143,8 @@ class TestInventory(testtools.TestCase):
             self.nova, self.placement, lambda: self.settings,
             lambda: {'vcpus'}, Occupancy, lambda: self.efficiency,
             lambda: self.asleep, lambda: self.now,
-            lambda uuid: not uuid.endswith('locked'))
+            lambda uuid: not uuid.endswith('locked'),
+            lambda: {'stand-in': 'coming'})
 
     def find(self, query=None):
         return [host['name'] for host in self.inventory.find_hosts(query)]
@@ -210,7 +212,7 @@ class TestInventory(testtools.TestCase):
                              'h2': {'status': 'disabled'}}
         self.settings = {'h3': (False, {}), 'h4': (True, {})}
         self.assertEqual(['h4', 'h5'], self.find())
-        self.asleep = {'h1'}
+        self.asleep = {'h1': candidates.Off()}
         self.assertEqual(['h1', 'h4', 'h5'], self.find(['=', '$state', 'up']))
 
     def test_one_asleep_that_an_operator_has_disabled(self):
@@ -219,8 +221,16 @@ class TestInventory(testtools.TestCase):
         self.nova.changed = {'h1': off, 'h2': off}
         self.nova.reasons = {'h1': 'nova-preempt-engine: no servers',
                              'h2': 'waits for a fan'}
-        self.asleep = {'h1', 'h2'}
+        self.asleep = dict.fromkeys(('h1', 'h2'), candidates.Off())
         self.assertEqual(['h1', 'h3'], self.find())
+
+    def test_not_vacant_where_nobody_wakes_it_in_time(self):
+        self.make(2)
+        self.asleep = {'h1': candidates.Off('power is paused', 300),
+                       'h2': candidates.Off('', 300)}
+        self.assertEqual([('h1', False), ('h2', True)], [
+            (host['name'], host['vacant'])
+            for host in self.inventory.find_hosts([])])
 
     def test_vacant(self):
         self.make(4)
@@ -246,6 +256,17 @@ class TestInventory(testtools.TestCase):
         host = self.inventory.hosts()['h1']
         self.assertEqual({'unknown'},
                          self.inventory.occupants(host).consumers)
+
+    def test_a_server_whose_victims_still_end_is_there(self):
+        """A stand-in holds its space."""
+        self.placement.allocations['h2'] = {'stand-in': {'VCPU': 3},
+                                            'other': {'VCPU': 1}}
+        self.assertEqual({'h1': 0, 'h2': 4}, self.used())
+        (_, _), (_, (root,)) = self.inventory.rooms()
+        self.assertEqual({'coming': {'VCPU': 3}, 'other': {'VCPU': 1}},
+                         root.allocations)
+        self.assertEqual({'coming', 'other'}, self.inventory.occupants(
+            self.inventory.hosts()['h2']).consumers)
 
     def test_reads_what_has_changed(self):
         self.make(100)

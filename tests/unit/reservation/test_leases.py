@@ -15,6 +15,8 @@ import threading
 import unittest
 from unittest import mock
 
+from nova import exception
+
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import leases
 from tests.unit.reservation import support
@@ -277,7 +279,7 @@ class TestCurrent(unittest.TestCase):
         self.assertIs(leases.current(conf), leases.current(conf))
 
     def test_an_unknown_service(self):
-        with self.assertRaisesRegex(LookupError,
+        with self.assertRaisesRegex(exception.InvalidConfiguration,
                                     'known are: blazar, native'):
             leases.current(self.conf('none'))
 

@@ -25,7 +25,7 @@ NOW = datetime.datetime(2026, 11, 20, 12)
 
 def instance(uuid, node='n1', deleted=False):
     return SimpleNamespace(uuid=uuid, node=node, host=node, deleted=deleted,
-                           vm_state='active', task_state=None)
+                           vm_state='active', task_state=None, updated_at=NOW)
 
 
 class TestOccupancy(testtools.TestCase):

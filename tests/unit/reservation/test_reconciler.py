@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import model
 from nova_preempt.core import notice
+from nova_preempt.core.energy import candidates
 from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
@@ -306,7 +307,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
             'Server late is on host h1, which reservation r1 has'))
 
     def test_active_once_its_hosts_are_on_and_up(self):
-        for values in ({'asleep': True}, {'state': 'down'}):
+        for values in ({'asleep': candidates.Off('', 300)},
+                       {'state': 'down'}):
             self.cloud.add_host('h1', **values)
             uuid = str(values)
             self.reserve('h1', uuid=uuid, start_s=0)
@@ -317,6 +319,52 @@ class TestBeforeTheStart(life.ChoresTestCase):
             self.look_until(5)
             self.assertEqual(rows.ACTIVE, self.get(uuid).status)
             self.reservations.update(uuid, status=rows.CANCELLED)
+
+    def test_another_host_for_one_that_does_not_wake(self):
+        """Its boot hangs; it has the time that a boot takes."""
+        self.cloud.add_host('h1', asleep=candidates.Off('', 300))
+        self.reserve('h1')
+        self.cloud.add_host('h2')
+        self.look_until(HOUR_S + 270)
+        self.assertEqual((rows.PENDING, ('h1',)),
+                         (self.get().status, self.get().held))
+        self.look_until(45)
+        self.assertEqual((rows.ACTIVE, ('h2',)),
+                         (self.get().status, self.get().held))
+        self.assertIn('host h1 is not on: it does not wake',
+                      self.logger.output)
+
+    def test_another_host_for_one_that_nobody_wakes(self):
+        late = candidates.Off('Power control is paused: storm', 300)
+        self.cloud.add_host('h1', asleep=late)
+        self.reserve('h1')
+        for name in ('h2', 'h3'):
+            self.cloud.add_host(name, asleep=late)
+        self.look_until(HOUR_S - 310)
+        self.assertEqual(('h1',), self.get().held)
+        # In the time of a boot before the start.
+        self.look_until(20)
+        self.assertEqual(('h1',), self.get().held)
+        self.cloud.add_host('h3')
+        self.look_until(290)
+        self.assertEqual((rows.ACTIVE, ('h3',)),
+                         (self.get().status, self.get().held))
+
+    def test_its_owner_is_told_of_a_host_that_does_not_wake(self):
+        self.cloud.add_host('h1', asleep=candidates.Off(
+            'it has been waking for 999 s', 300))
+        self.reserve('h1')
+        self.look_until(HOUR_S + 60)
+        self.assertEqual(rows.DEGRADED, self.get().status)
+        self.assertEqual('1 of 1 hosts are missing: a host could not be '
+                         'powered on', self.get().public_reason)
+        self.assertIn('host h1 is not on: it has been waking for 999 s',
+                      self.get().reason)
+        self.assertEqual(['degraded'], self.told())
+        self.cloud.add_host('h1')
+        self.look_until(10)
+        self.assertEqual((rows.ACTIVE, ('h1',)),
+                         (self.get().status, self.get().held))
 
     def test_one_host_that_placement_fails_for(self):
         for name in ('h1', 'h2'):

@@ -19,6 +19,7 @@ import random
 import threading
 import unittest
 
+from nova import exception
 from oslo_config import cfg
 
 from nova_preempt import exceptions
@@ -218,7 +219,8 @@ class TestSchedule(test_decisions.TestSQLite):
         self.schedule = self.make()
         self.assertEqual(('h1', 'h2'), self.preview(quantity=2).hosts)
         self.limit(ranking='x')
-        with self.assertRaisesRegex(ValueError, "'x'; known are: best_fit"):
+        with self.assertRaisesRegex(exception.InvalidConfiguration,
+                                    "'x'; known are: best_fit"):
             self.make()
 
     def test_not_hosts_that_are_not_reservable(self):

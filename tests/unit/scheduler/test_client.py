@@ -125,10 +125,13 @@ class TestPlacementClient(unittest.TestCase):
                           self.client.get_allocation_candidates(
                               'context', 'resources'))
             self.assertEqual('claimed', self.claim())
+            cycle.offer.assert_called_once_with('resources', 'offered')
+            # It has to know that Placement is away.
             self.real.get_allocation_candidates.return_value = None
+            cycle.offer.return_value = None
             self.assertIsNone(self.client.get_allocation_candidates(
                 'context', 'resources'))
-        cycle.offer.assert_called_once_with('resources', 'offered')
+        cycle.offer.assert_called_with('resources', None)
         cycle.claim.assert_called_once_with(mock.ANY, 'uuid', REQUEST, 'own',
                                             'user')
         self.assert_claimed_for('own')

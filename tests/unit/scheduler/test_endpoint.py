@@ -233,8 +233,9 @@ class TestChances(DevicesTestCase):
         known = self.preemption.known
         known.providers.list.return_value = [
             placement.Provider('uuid', 'host', 1, 'uuid')]
-        known.providers.get.return_value = root = model.Provider(
-            'uuid', 1, {}, {})
+        root = model.Provider('uuid', 1, {}, {})
+        known.providers.get_all.side_effect = lambda listed: {
+            provider.name: root for provider in listed}
         known.trees.around.return_value = {'uuid': (root,)}
         known.headroom = mock.MagicMock()
         known.headroom.__bool__.return_value = False

@@ -15,6 +15,7 @@ import types
 import unittest
 from unittest import mock
 
+from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
@@ -52,7 +53,7 @@ class TestDevices(unittest.TestCase):
         self.reads = []
         self.gone = set()
         for patch in (
-                mock.patch.object(host_trees, '_target_cell'),
+                mock.patch.object(nova_context, 'target_cell'),
                 mock.patch.object(objects.InstanceList, 'get_by_filters',
                                   self.read)):
             patch.start()

@@ -36,6 +36,7 @@ class Cycle:
     refusal = ''
     why = refusals.Why.REQUEST
     has_begun = False
+    unanswered = ''
 
     def __init__(self):
         self.taken = taken.Taken()
@@ -166,6 +167,39 @@ class TestWhatTheUserReads(PlacingTestCase):
             why=refusals.Why.SERVICE)
         self.assertNotIn('secret', text)
         self.assertEqual('http://secret: 503', note)
+
+    def test_a_host_that_could_not_be_read(self):
+        text, note = self.refused(
+            exception.NoValidHost(reason=''), has_begun=True,
+            unanswered='http://secret: 500')
+        self.assertIn('a service that it needs did not answer', text)
+        self.assertNotIn('secret', text)
+        self.assertEqual('http://secret: 500', note)
+
+    def test_placement_cannot_be_reached(self):
+        text, _note = self.refused(exception.NoValidHost(reason=''),
+                                   unanswered='Placement cannot be reached')
+        self.assertIn('a service that it needs did not answer', text)
+
+    def test_a_preemptible_server(self):
+        with self.assertRaises(exception.NoValidHost) as caught:
+            placing.place_free(mock.Mock(
+                side_effect=exception.NoValidHost(reason='')), {})
+        self.assertEqual(
+            'No valid host was found. Preemption could not help: a '
+            'preemptible server takes only space that is free.',
+            str(caught.exception))
+
+    def test_no_preemptible_server_is_left(self):
+        """As of Nova where there never was one."""
+        for had_any, text in (
+                (False, 'No valid host was found. '),
+                (True, ('No valid host was found. Preemption could not help: '
+                        'there is no preemptible server that could end.'))):
+            self.preemption.known.servers = mock.MagicMock(
+                had_any=had_any, **{'__bool__.return_value': False})
+            self.assertEqual(text, self.refused(
+                exception.NoValidHost(reason=''), has_begun=True)[0])
 
     def test_races(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),

@@ -311,7 +311,8 @@ class TestDemand(world.WorldTestCase):
     def test_what_was_promised_is_let_go(self):
         def wake(context, request, servers, hosts):
             promises.make(self.db, request, lambda others: [
-                core.Promise(request, 'a', 1, 2)], timeutils.utcnow(), 600)
+                core.Promise(request, 'a', 1, 2)], timeutils.utcnow(), 600,
+                lambda name: False)
             return {'hosts': ['a'], 'boot_s': 300}
 
         self.engine.wake_hosts.side_effect = wake

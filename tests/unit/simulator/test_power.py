@@ -103,6 +103,20 @@ class TestPower(unittest.TestCase):
         self.assertIn('1060 refused two', found)
         self.assertEqual(0, summary['energy']['waited'])
 
+    def test_what_is_promised_comes_for_whoever_asks_again(self):
+        """Two give up before the second host has had its turn to wake."""
+        options = dataclasses.replace(POWER, demand_wait_s=30,
+                                      max_wakes_per_minute=1)
+        found, _ = simulated(small.boot(1, 'one', 4),
+                             small.boot(1000, 'two', 4),
+                             small.boot(1000, 'three', 4),
+                             small.boot(1250, 'again', 4), options=options)
+        self.assertEqual(['1030 refused two', '1030 refused three'],
+                         [line for line in found if ' refused ' in line])
+        self.assertEqual(['1000 waking h-1', '1060 waking h-2'],
+                         [line for line in found if ' waking ' in line])
+        self.assertIn('1250 placed again', found)
+
     def test_its_owner_may_want_it_no_more(self):
         found, _ = simulated(small.boot(1, 'one', 4),
                              small.boot(1000, 'two', 4),

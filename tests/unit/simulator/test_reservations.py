@@ -365,6 +365,17 @@ class TestEmptied(unittest.TestCase):
         self.assertLess(2000, int(woken[0].split()[0]))
         self.assertIn('3000 reservation started r', found)
 
+    def test_another_host_for_one_that_does_not_wake(self):
+        found, _ = test_power.simulated(
+            small.boot(1, 'one', 4, for_s=2900),
+            reserve(1000, 'r', 3000, 3000), hosts=2, until_s=6000,
+            delay='constant:5000', reservations=RESERVATIONS)
+        self.assertIn('2680 waking h-1', found)
+        # In the time of a boot, and not after all that are tried.
+        self.assertIn('3005 reservation host replaced r', found)
+        self.assertIn('3010 reservation started r', found)
+        self.assertIn('4480 failed h-1', found)
+
     def test_no_host_wakes_for_who_must_not_go_there(self):
         found, _ = test_power.simulated(
             small.boot(1, 'one', 4), reserve(500, 'r', 3000, 1000),

@@ -183,6 +183,18 @@ class TestSimulation(unittest.TestCase):
             boot(0, 'one', 2, spot=True), boot(0, 'two', 2, spot=True),
             boot(100, 'a', 4, for_s=50), terms=terms, restore_at_once=1)
 
+    def test_none_ends_before_the_longest_notice_is_over(self):
+        found, _summary, _simulation = small.simulated(
+            small.cloud(1, classes={'preemptible': setting.Terms(),
+                                    'soon': setting.Terms(notice_s=0)}),
+            small.options(), boot(0, 'late', 2, spot=True),
+            model.Boot(0, 'soon', {'VCPU': 2}, '', 'soon'),
+            boot(100, 'a', 4))
+        self.assertEqual(
+            ['100 notice late', '100 notice soon', '100 preempted a',
+             '132 deleted late', '132 deleted soon', '142 active a'],
+            found[4:])
+
     def test_owners_may_be_faster(self):
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',

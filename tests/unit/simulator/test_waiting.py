@@ -14,6 +14,7 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core.backlog import fair_share
 from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.batch import choice
@@ -188,6 +189,38 @@ class TestWaiting(unittest.TestCase):
               for number, vcpus in enumerate((2, 1, 3, 2))),
             hosts=2, backlog=backlog)
         self.assertEqual(4, sum('placed' in line for line in found))
+
+
+class NewestFirst(order.FIFO):
+    """Who comes later ranks ahead."""
+
+    def rank(self, requests, now, shares):
+        return super().rank(requests, now, shares)[::-1]
+
+
+class TestLarge(unittest.TestCase):
+    """A whole host is asked for where small servers come all the time."""
+
+    def placed(self, of, hold_after_s):
+        """When it is, in seconds; None: in four hours it is not."""
+        backlog = setting.Backlog(of, passing.Options(
+            hold_after_s=hold_after_s))
+        trace = [small.boot(at_s, f's{at_s:05}', for_s=395)
+                 for at_s in range(0, 14400, 25)]
+        trace.insert(40, small.boot(
+            trace[40].at_us // SECOND, 'large', 4))
+        found = simulated(*trace, hosts=4, backlog=backlog, until_s=14400,
+                          waiting=('normal',))
+        return next((int(line.split()[0]) for line in found
+                     if line.endswith(' placed large')), None)
+
+    def test_it_starts_in_every_order(self):
+        """Nova spreads servers, and knows of no host that is kept."""
+        for of in (order.FIFO(), NewestFirst(),
+                   fair_share.FairShare(order.Options())):
+            with self.subTest(of):
+                self.assertIsNone(self.placed(of, 10 ** 6))
+                self.assertLess(self.placed(of, 1000), 1000 + 2 * 1000 + 400)
 
 
 class TestChosenHosts(unittest.TestCase):

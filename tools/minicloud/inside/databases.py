@@ -21,6 +21,9 @@ import pymysql
 
 PASSWORD = 'secret'
 CONNECTIONS = 500
+#: The database that has what max_connections was before; those of clouds begin
+#: with its name.
+MEMORY = 'minicloud'
 PATIENCE_S = 60
 
 
@@ -54,11 +57,19 @@ def create(cursor, names):
                            f" IDENTIFIED BY '{PASSWORD}'")
             cursor.execute(f'GRANT ALL PRIVILEGES ON {name}.* TO {user}')
     # Some twenty processes with a pool for each of several databases; the
-    # default of 151 is for less. Until the server starts anew.
-    cursor.execute('SELECT @@GLOBAL.max_connections')
-    if cursor.fetchone()[0] < CONNECTIONS:
+    # default of 151 is for less.
+    if _max_connections(cursor) < CONNECTIONS:
+        cursor.execute(f'CREATE DATABASE IF NOT EXISTS {MEMORY}')
+        cursor.execute(f'CREATE OR REPLACE TABLE {MEMORY}.machine AS'
+                       ' SELECT @@GLOBAL.max_connections AS max_connections')
         cursor.execute(f'SET GLOBAL max_connections = {CONNECTIONS}')
-        print(f'max_connections is {CONNECTIONS} until MariaDB starts anew')
+        print(f'max_connections is {CONNECTIONS} until the last cloud of this '
+              'MariaDB is wiped')
+
+
+def _max_connections(cursor):
+    cursor.execute('SELECT @@GLOBAL.max_connections')
+    return cursor.fetchone()[0]
 
 
 def drop(cursor, names):
@@ -66,6 +77,22 @@ def drop(cursor, names):
         cursor.execute(f'DROP DATABASE IF EXISTS {name}')
         for host in ('%', 'localhost'):
             cursor.execute(f"DROP USER IF EXISTS '{name}'@'{host}'")
+    _put_back(cursor)
+
+
+def _put_back(cursor):
+    """Set max_connections to what it was, if this was the last cloud."""
+    cursor.execute('SHOW DATABASES')
+    names = {name for name, in cursor.fetchall()}
+    if MEMORY not in names or any(
+            name.startswith(f'{MEMORY}_') for name in names):
+        return
+    cursor.execute(f'SELECT max_connections FROM {MEMORY}.machine')
+    [(before,)] = cursor.fetchall()
+    # Somebody else may have changed it, or MariaDB has started anew.
+    if _max_connections(cursor) == CONNECTIONS:
+        cursor.execute(f'SET GLOBAL max_connections = {before}')
+    cursor.execute(f'DROP DATABASE {MEMORY}')
 
 
 def main():

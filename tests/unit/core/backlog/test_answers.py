@@ -130,3 +130,17 @@ class TestTime(unittest.TestCase):
             if state != model.WAITING:
                 self.assertIsNone(answers.expire(
                     base.request(state=state, longest_wait_s=0), base.NOW))
+
+
+class TestWithoutFlavor(unittest.TestCase):
+
+    def test_it_goes_on_with_the_others(self):
+        small, large = (base.alternative(name) for name in ('s', 'l'))
+        boot = model.Boot(1, 'tag', 's', 1, base.NOW)
+        verdict = answers.without_flavor(
+            base.request('r1', small, large), boot)
+        self.assertEqual(
+            (model.WAITING, {'alternatives': (large,)}, model.REFUSED),
+            (verdict.state, verdict.values, verdict.boots[0].state))
+        self.assertIsNone(answers.without_flavor(
+            base.request('r1', small), boot))

@@ -20,8 +20,11 @@ import unittest
 
 from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import model
+from tests.unit.core.backlog import base
 
 NOW = datetime.datetime(2026, 1, 1, 12)
+DAY = datetime.timedelta(days=1)
+SECOND = datetime.timedelta(seconds=1)
 LATER = NOW + datetime.timedelta(hours=1)
 
 
@@ -122,6 +125,19 @@ class TestWishes(unittest.TestCase):
                 ('most_returns', {'most_returns': 1, 'comes_back': False})):
             self.assertEqual(field, self.refused(values))
 
+    def test_it_has_to_wait_for_its_window(self):
+        opens_s = int((LATER - NOW).total_seconds())
+        for longest_s, field in ((opens_s, 'longest_wait_s'),
+                                 (opens_s + 1, None)):
+            values = {'not_before': LATER, 'longest_wait_s': longest_s}
+            self.assertEqual(field, self.refused(values))
+            # From when it was made, whenever it is changed.
+            made = {**values, 'created_at': NOW - datetime.timedelta(
+                seconds=1)}
+            self.assertEqual('longest_wait_s', self.refused(
+                made, ('not_before',)))
+            self.assertIsNone(self.refused(made, ('name',)))
+
     def test_what_was_right_once(self):
         old = {'class_name': 'silver', 'not_after': NOW}
         self.assertIsNone(self.refused(old, ('name',)))
@@ -164,13 +180,49 @@ class TestWishes(unittest.TestCase):
         self.assertIn('nor any other', str(caught.exception))
 
 
+class TestTrust(unittest.TestCase):
+
+    def test_latest_start(self):
+        at, later = NOW + DAY, NOW + 2 * DAY
+        for expected, values in (
+                (None, {}), (at, {'not_after': at}),
+                (NOW + DAY, {'longest_wait_s': 86400}),
+                (at, {'not_after': at, 'longest_wait_s': 9 * 86400}),
+                (None, {'not_after': at, 'comes_back': True}),
+                (later, {'not_after': at, 'comes_back': True,
+                         'back_until': later}),
+                (at, {'not_after': at, 'comes_back': True,
+                      'back_until': NOW}),
+                (at, {'not_after': at, 'count': 2, 'least_count': 2}),
+                (None, {'not_after': at, 'count': 2, 'least_count': 1}),
+                (None, {'not_after': at, 'count': 2, 'least_count': 2,
+                        'apart': True})):
+            self.assertEqual(expected, asking.latest_start(base.request(
+                'a', **{'created_at': NOW, **values})), values)
+
+    def test_who_needs_a_longer_one(self):
+        until = NOW + 9 * DAY
+        for expected, values in (
+                (False, {'not_after': NOW + 8 * DAY}),
+                (True, {'not_after': NOW + 8 * DAY + SECOND}),
+                (True, {'not_after': None}),
+                (True, {'not_after': NOW, 'comes_back': True})):
+            self.assertEqual(expected, asking.outlasts_trust(base.request(
+                'a', trust_until=until, **values)))
+            self.assertFalse(asking.outlasts_trust(base.request(
+                'a', **values)))
+
+
 class TestLimit(unittest.TestCase):
 
     def test_limit(self):
         for refused, used, allowed in ((False, 1, 2), (True, 2, 2),
                                        (True, 3, 2), (False, 9, -1),
                                        (True, 0, 0)):
-            self.assertEqual(refused, bool(asking.check_limit(used, allowed)))
+            why = asking.check_limits(
+                {'open': (0, -1), 'a_day': (used, allowed)})
+            self.assertEqual(refused, 'limit a_day' in why)
+            self.assertEqual(refused, bool(why))
 
 
 if __name__ == '__main__':

@@ -349,6 +349,42 @@ class TestGaveWay(unittest.TestCase):
             request, s0=victim_status.SHELVED).state)
 
 
+    def test_kept_servers_that_come_back(self):
+        request = running(model.AWAY, model.RUNNING, model.ENDED,
+                          comes_back=True, back_until=base.NOW)
+        before = base.ago(1)
+        self.assertEqual(['s0'], lifecycle.coming_back(request, before))
+        self.assertEqual([], lifecycle.coming_back(request, base.NOW))
+        self.assertEqual([], lifecycle.coming_back(
+            dataclasses.replace(request, comes_back=False), before))
+
+    def test_nothing_is_told_of_who_is_not_in_the_order(self):
+        """Positions and reasons of the last pass it was in are over."""
+        known = {'position': 3, 'estimate_s': 60,
+                 'waits_for': {'code': 'room', 'text': 'None.'}}
+        kept = sight('s0', 'shelved_offloaded')
+        for request, sights, expected in (
+                (running(model.RUNNING), [kept], model.EVICTED),
+                (running(model.RUNNING, model.AWAY),
+                 [sight('s0'), sight('s1', 'shelved_offloaded')],
+                 model.PARTLY_ACTIVE),
+                (running(model.AWAY), [sight('s0')], model.ACTIVE),
+                (placing(model.BUILDING), [sight('s0')], model.ACTIVE)):
+            request = dataclasses.replace(request, **known)
+            verdict = judge(request, *sights, s0=victim_status.SHELVED,
+                            s1=victim_status.SHELVED)
+            after = answers.after(request, verdict)
+            self.assertEqual((expected, None, None, {}), (
+                after.state, after.position, after.estimate_s,
+                after.waits_for))
+
+    def test_who_waits_for_the_rest_is_in_the_order(self):
+        request = running(model.RUNNING, count=2, position=3)
+        after = answers.after(request, judge(request, sight('s0')))
+        self.assertEqual((model.PARTLY_ACTIVE, 3),
+                         (after.state, after.position))
+
+
 class TestClosing(unittest.TestCase):
 
     def closing(self, request, *sights):

@@ -31,6 +31,21 @@ class TestExpiry(unittest.TestCase):
         self.assertGreaterEqual(found, marks.EARLIEST)
         self.assertLess(found, datetime.datetime(4700, 1, 1))
 
+    @given(st.uuids().map(str), st.datetimes(
+        datetime.datetime(2026, 1, 1), datetime.datetime(9999, 1, 1)))
+    def test_is_soon_after_the_last_start(self, of, latest):
+        found = marks.expiry(of, latest.replace(microsecond=0))
+        self.assertEqual(0, found.microsecond)
+        if latest < marks.EARLIEST:
+            self.assertLess(datetime.timedelta(days=6), found - latest)
+            self.assertGreater(datetime.timedelta(days=9), found - latest)
+
+    def test_of_many_at_the_same_time(self):
+        latest = datetime.datetime(2026, 11, 20)
+        self.assertLess(95, len({
+            marks.expiry(str(uuid.UUID(int=number)), latest)
+            for number in range(100)}))
+
     def test_is_another_one_for_each(self):
         """Of 1,000, which are many more than are begun at once."""
         self.assertEqual(1000, len({

@@ -13,8 +13,10 @@
 
 import dataclasses
 import datetime
+import itertools
 import math
 import unittest
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +37,10 @@ LATER = base.NOW + datetime.timedelta(seconds=90)
 def decide(requests, rooms, now=base.NOW, pace=None, **options):
     return passing.decide(requests, rooms, now, passing.Options(**options),
                           pace)
+
+
+#: Hosts without room for anybody: of nine hosts two are kept for a project.
+OTHERS = [host(f'other{number}', 0, capacity=0) for number in range(7)]
 
 
 def starts(found):
@@ -149,6 +155,113 @@ class TestDecide(unittest.TestCase):
         self.assertIn('in use', found.notes['r1'].waits_for['text'])
 
 
+class TestTime(unittest.TestCase):
+    """A pass ends when its time is over, and the next one goes on."""
+
+    def run_pass(self, requests, looks, unseen=(), free=0):
+        left = iter(range(looks))
+        return passing.decide(
+            requests, [host('h', free)], base.NOW, passing.Options(),
+            unseen=unseen, is_over=lambda: next(left, None) is None)
+
+    def test_what_it_did_not_get_to_is_first_the_next_time(self):
+        requests = [base.request(str(number)) for number in range(5)]
+        found = self.run_pass(requests, 2)
+        self.assertEqual({'3', '4'}, found.unseen)
+        self.assertEqual(
+            {'0': 1, '1': 2, '2': 3, '3': 4, '4': 5},
+            {uuid: note.position for uuid, note in found.notes.items()})
+        self.assertIn('did not get to it', found.notes['4'].waits_for['text'])
+        found = self.run_pass(requests, 2, found.unseen)
+        self.assertEqual({'1', '2'}, found.unseen)
+        self.assertEqual(['3'], names(self.run_pass(
+            requests, 2, {'3', '4'}, free=1)))
+
+    def test_what_was_found_before_stays(self):
+        waits_for = {'code': 'room', 'text': 'None.'}
+        found = self.run_pass(
+            [base.request('a'), base.request('b', waits_for=waits_for)], 0)
+        self.assertEqual(waits_for, found.notes['b'].waits_for)
+
+    def test_at_least_one(self):
+        self.assertEqual(['a'], names(self.run_pass(
+            [base.request('a'), base.request('b')], 0, free=2)))
+
+
+def names(found):
+    return [start.uuid for start in found.starts]
+
+
+class TestShortfalls(unittest.TestCase):
+
+    def test_what_lacks_is_looked_up_once_a_flavor(self):
+        """However a request orders its flavors."""
+        looked = []
+
+        class Counting(Ledger):
+
+            def lack(self, alternative):
+                looked.append(alternative.name)
+                return super().lack(alternative)
+
+        flavors = [vcpus(number) for number in range(2, 7)]
+        requests = [base.request(str(number), *order) for number, order
+                    in enumerate(itertools.permutations(flavors))]
+        with mock.patch.object(passing, 'Ledger', Counting):
+            decide(requests, [host('h', 1)])
+        self.assertEqual(['2', '3', '4', '5', '6'], sorted(looked))
+
+
+class TestOff(unittest.TestCase):
+    """Normal servers wake hosts that are off, and preemptible ones do not."""
+
+    def test_it_is_for_normal_servers(self):
+        rooms = [dataclasses.replace(host('h', 8), off=True), host('i', 0)]
+        spot = base.request('a', vcpus(1, preemptible=True))
+        found = decide([spot, base.request('b')], rooms)
+        self.assertEqual(['b'], names(found))
+        self.assertEqual('No host has room for one of its servers now.',
+                         found.notes['a'].waits_for['text'])
+        # Nor is anything of it planned for them.
+        self.assertEqual(['i'], [
+            each.host for each in Ledger(rooms).left(spot.alternatives)])
+
+
+class TestNewRoom(unittest.TestCase):
+    """One that Nova found no host for, and is to be tried later."""
+
+    def look(self, free, waits_for=None, reclaimable=None, code=None):
+        found = decide([base.request(
+            next_try_at=LATER, tries=1, waits_for=waits_for or {
+                'code': code or 'no_valid_host', 'text': 'No host.'})],
+            [host('h', free, reclaimable)])
+        return found.notes['r1'].waits_for if found.notes else None
+
+    def test_it_is_tried_as_soon_as_there_is_some(self):
+        seen = self.look(0)
+        self.assertEqual('room', seen['code'])
+        self.assertEqual('room', self.look(0, seen)['code'])
+        self.assertIsNone(self.look(1, seen))
+
+    def test_not_in_the_room_that_nova_refused(self):
+        seen = self.look(1)
+        self.assertEqual('no_valid_host', seen['code'])
+        self.assertEqual(seen, self.look(1, seen))
+        # Unless that was taken meanwhile.
+        self.assertIsNone(self.look(1, self.look(0, seen)))
+
+    def test_what_is_free_is_more_than_what_would_be(self):
+        seen = self.look(0, reclaimable=1)
+        self.assertEqual('no_valid_host', seen['code'])
+        self.assertEqual(seen, self.look(0, seen, reclaimable=1))
+        self.assertIsNone(self.look(1, seen))
+
+    def test_other_answers_are_not_about_room(self):
+        for code in ('quota', 'refused', 'no_answer'):
+            self.assertEqual(code, self.look(
+                1, self.look(0, code=code))['code'])
+
+
 class TestOnTheirWay(unittest.TestCase):
 
     def test_their_room_is_theirs(self):
@@ -242,6 +355,17 @@ class TestHolds(unittest.TestCase):
         self.assertEqual(['a', 'b'], [start.uuid for start in decide(
             requests, rooms, hold_after_s=600, most_holds=0).starts])
 
+    def test_who_starts_beside_them_is_told_where(self):
+        """Nova knows of no hosts that are kept, and would take any."""
+        large = base.request('large', vcpus(8), created_at=base.ago(60))
+        small = base.request('a')
+        rooms = [host('h', 7), host('i', 1)]
+        for requests, hosts in (([large, small], {'i': 1}),
+                                ([small, large], {}), ([small], {})):
+            found = decide(requests, rooms, hold_after_s=60)
+            self.assertEqual([hosts], [
+                start.hosts for start in found.starts])
+
     def test_when_it_can_start_is_said(self):
         found = decide([base.request('large', vcpus(8))],
                        [host('h', 7, ends=[(60, 1)])], hold_after_s=0)
@@ -252,12 +376,14 @@ class TestHolds(unittest.TestCase):
         found = decide(requests, [host('h', 7, ends=[(60, 1)]), host('i', 8)],
                        hold_after_s=0)
         self.assertEqual([('a', '4', 3)], starts(found))
-        found = decide(requests, [host('h', 7, ends=[(60, 1)]), host('i', 0)],
-                       hold_after_s=0)
+        found = decide(
+            requests, [host('h', 7, ends=[(60, 1)]), host('i', 0), *OTHERS],
+            hold_after_s=0)
         self.assertEqual(('a',), found.held)
         self.assertNotIn(' s.', found.notes['a'].waits_for['text'])
         found = decide(requests, [
-            host('h', 7, ends=[(60, 1)]), host('i', 0, ends=[(90, 4)])],
+            host('h', 7, ends=[(60, 1)]), host('i', 0, ends=[(90, 4)]),
+            *OTHERS],
             hold_after_s=0)
         self.assertIn('in 90 s.', found.notes['a'].waits_for['text'])
 
@@ -266,7 +392,7 @@ class TestHolds(unittest.TestCase):
         for free_s, expected in ((0, ['b']), (math.inf, [])):
             found = decide([large, base.request('b')], [
                 host('h', 4), dataclasses.replace(host('i', 0),
-                                                  free_s=free_s)],
+                                                  free_s=free_s), *OTHERS],
                 hold_after_s=60)
             self.assertEqual(expected, [start.uuid for start in found.starts])
             self.assertEqual('room', codes(found)['a'])

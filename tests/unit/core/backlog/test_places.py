@@ -66,7 +66,9 @@ class TestReservedHosts(unittest.TestCase):
         waits_for = found.notes['a'].waits_for
         self.assertEqual(({'VCPU': 1}, {'VCPU': 1}), (
             waits_for['lacks'], waits_for['hosts']))
-        self.assertIn('Reserved for others are 1 hosts.', waits_for['text'])
+        self.assertIn('Some hosts are reserved for others.',
+                      waits_for['text'])
+        self.assertEqual(1, waits_for['reserved'])
 
     def test_a_preemptible_one_stays_until_its_notice(self):
         spot = base.alternative(preemptible=True)

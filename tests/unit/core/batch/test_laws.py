@@ -58,7 +58,7 @@ def score_of(name, request, host, hosts):
     return total * 10**6
 
 
-def best(requests, hosts, first, name):
+def best(requests, hosts, name):
     """Of all placements the best, as (who is placed, score)."""
     by_name = {host.name: host for host in hosts}
 
@@ -67,20 +67,18 @@ def best(requests, hosts, first, name):
         score = sum(
             score_of(name, each, by_name[chosen[each.uuid]], hosts)
             for each in requests if chosen[each.uuid] is not None)
-        return (placed if first == model.ORDER else sum(placed), score)
+        return placed, score
 
     return max(map(key, base.all_placements(requests, hosts)))
 
 
-def outcome(requests, found, first):
-    placed = tuple(each.uuid in found.placed for each in requests)
-    return placed if first == model.ORDER else sum(placed)
+def outcome(requests, found):
+    return tuple(each.uuid in found.placed for each in requests)
 
 
 options = st.fixed_dictionaries({
     'mode': st.sampled_from(model.MODES),
     'score': st.sampled_from(model.SCORES),
-    'first': st.sampled_from(model.FIRST),
     'unscheduled_free': st.booleans(),
     'most_at_once': st.sampled_from((2, 100))})
 
@@ -88,13 +86,12 @@ options = st.fixed_dictionaries({
 class TestLaws(unittest.TestCase):
 
     @settings(max_examples=60)
-    @given(batches(), st.sampled_from(model.FIRST),
-           st.sampled_from(model.SCORES))
-    def test_exact_is_the_best_of_all(self, batch, first, score):
+    @given(batches(), st.sampled_from(model.SCORES))
+    def test_exact_is_the_best_of_all(self, batch, score):
         requests, hosts = batch
-        found = base.place(requests, hosts, first=first, score=score)
-        wanted, most = best(requests, hosts, first, score)
-        self.assertEqual(wanted, outcome(requests, found, first))
+        found = base.place(requests, hosts, score=score)
+        wanted, most = best(requests, hosts, score)
+        self.assertEqual(wanted, outcome(requests, found))
         # A millionth for each server is rounding.
         self.assertAlmostEqual(most, found.score, delta=len(requests))
         self.assertTrue(all(part.optimal for part in found.parts))
@@ -124,11 +121,11 @@ class TestLaws(unittest.TestCase):
             chance.sample(hosts, len(hosts)), **chosen))
 
     @settings(max_examples=60)
-    @given(batches(9, 4), st.sampled_from(model.FIRST))
-    def test_no_move_is_better(self, batch, first):
+    @given(batches(9, 4))
+    def test_no_move_is_better(self, batch):
         """Of a single server, or of one that was left out."""
         requests, hosts = batch
-        found = base.place(requests, hosts, first=first)
+        found = base.place(requests, hosts)
         by_name = {host.name: host for host in hosts}
         room = base.fits_where(requests, hosts, found)
         for each in requests:
@@ -146,8 +143,7 @@ class TestLaws(unittest.TestCase):
     def test_nobody_is_left_out_for_who_comes_later(self, batch, chosen):
         """Without all who come later there is no room for it either."""
         requests, hosts = batch
-        chosen |= {'first': model.ORDER, 'unscheduled_free': False,
-                   'rounds': 20}
+        chosen |= {'unscheduled_free': False, 'rounds': 20}
         found = base.place(requests, hosts, **chosen)
         for number, each in enumerate(requests):
             if each.uuid in found.placed:
@@ -160,18 +156,17 @@ class TestLaws(unittest.TestCase):
                 [], base.fits_where(requests, hosts, earlier)[each.uuid])
 
     @settings(max_examples=40)
-    @given(batches(9, 4), st.sampled_from(model.FIRST),
-           st.sampled_from(model.SCORES), st.integers(0, 6))
-    def test_never_worse_than_one_by_one(self, batch, first, score, ticks):
+    @given(batches(9, 4), st.sampled_from(model.SCORES), st.integers(0, 6))
+    def test_never_worse_than_one_by_one(self, batch, score, ticks):
         """However soon the time limit comes."""
         requests, hosts = batch
         clock = iter([0, *[0] * ticks, *[9] * 1000])
-        found = base.place(requests, hosts, lambda: next(clock), first=first,
-                           score=score, time_limit_s=5)
+        found = base.place(requests, hosts, lambda: next(clock), score=score,
+                           time_limit_s=5)
         greedy = base.place(requests, hosts, mode=model.GREEDY, score=score)
         self.assertLessEqual(
-            (outcome(requests, greedy, first), greedy.score),
-            (outcome(requests, found, first), found.score))
+            (outcome(requests, greedy), greedy.score),
+            (outcome(requests, found), found.score))
 
 
 class TestFlavors(unittest.TestCase):

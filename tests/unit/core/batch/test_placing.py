@@ -188,33 +188,31 @@ class TestCounts(unittest.TestCase):
 
     def test_as_many_as_fit(self):
         hosts = [base.host('a', 2), base.host('b', 1)]
-        for first in model.FIRST:
-            found = base.place(
-                [base.request(0, 1, count=9, least=2), base.request(1, 1)],
-                hosts, first=first)
-            self.assertEqual(3, sum(
-                sum(each.values()) for each in found.placed.values()))
-            self.assertEqual(found.placed['r0'].keys(), {'a', 'b'})
+        found = base.place(
+            [base.request(0, 1, count=9, least=2), base.request(1, 1)], hosts)
+        self.assertEqual(3, sum(
+            sum(each.values()) for each in found.placed.values()))
+        self.assertEqual(found.placed['r0'].keys(), {'a', 'b'})
 
     def test_who_comes_first(self):
-        """In order it is the large one, by count the small ones."""
+        """It is the large one, though three small ones had room."""
         requests = [base.request(0, 6), *(
             base.request(number, 2) for number in range(1, 4))]
         hosts = [base.host('a', 7)]
         found = base.place(requests, hosts)
         self.assertEqual(['r0'], list(found.placed))
         self.assertTrue(found.parts[0].optimal)
-        found = base.place(requests, hosts, first=model.COUNT)
-        self.assertEqual(['r1', 'r2', 'r3'], sorted(found.placed))
-        self.assertTrue(found.parts[0].optimal)
 
-    def test_all_or_nothing_by_count(self):
-        requests = [base.request(0, 2, count=3, least=3),
-                    base.request(1, 3), base.request(2, 3)]
-        found = base.place(requests, [base.host('a', 6)], first=model.COUNT)
-        self.assertEqual({'r0': {'a': 3}}, found.placed)
-        found = base.place(requests, [base.host('a', 5)], first=model.COUNT)
-        self.assertEqual({'r1': {'a': 1}}, found.placed)
+    def test_an_affinity_group_comes_as_a_whole(self):
+        """It is left out where it has no room, whoever else has."""
+        group = [base.request(number, 3, together=('g',))
+                 for number in range(2)]
+        requests = [*group, base.request(2, 4)]
+        found = base.place(requests, [base.host('a', 6)])
+        self.assertEqual({'r0': 'a', 'r1': 'a'}, base.where(found))
+        found = base.place(requests, [base.host('a', 5)])
+        self.assertEqual({'r2': 'a'}, base.where(found))
+        self.assertTrue(found.parts[0].optimal)
 
     def test_room_is_made_for_who_comes_first(self):
         """One by one the small ones take the hosts that the large need."""
@@ -239,7 +237,6 @@ class TestBadInput(unittest.TestCase):
         for name, value, text in (
                 ('mode', 'best', "'best', it must be one of ecsched, exact"),
                 ('score', 'x', 'one of dp, ml, weights'),
-                ('first', '', 'one of order, count'),
                 ('solver', 'lap', 'auto, classes, assignment, ortools'),
                 ('rounds', 0, 'from 1 to 1000'),
                 ('most_at_once', 9000, 'from 1 to 8192'),

@@ -138,6 +138,21 @@ class TestEvents(unittest.TestCase):
                     ("resize", 500, True)), *BUILT)
         self.assertEqual(495, clocks.at(600 * SECOND).running_us // SECOND)
 
+    def test_a_guest_that_shuts_down_keeps_its_place(self) -> None:
+        """Nova stops its server then, and is of no project."""
+        for asked_by, kind in ((None, Kind.RUNNING), ("", Kind.RUNNING),
+                               ("ours", Kind.RUNNING),
+                               ("others", Kind.EVICTED)):
+            found = records.events(RECORD, actions(
+                CREATE, ("stop", 200, records.is_by_owner(
+                    asked_by, "ours"))))
+            self.assertIs(kind, Clocks(found).kind)
+        # Unless that is how it gave way.
+        found = records.events(
+            RECORD, actions(CREATE, ("stop", 200, True)),
+            [records.Preemption(199 * SECOND)])
+        self.assertIs(Kind.EVICTED, Clocks(found).kind)
+
     def test_it_ran_before_it_left_whatever_nova_says(self) -> None:
         """Nova says that a server is there, and only later since when."""
         for name, by_owner, kind in (

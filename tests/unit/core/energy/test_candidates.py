@@ -29,6 +29,32 @@ class TestCandidates(unittest.TestCase):
             self.assertIs(expected, candidates.is_usable(
                 state, up=up, disabled=disabled))
 
+    def off(self, state, age_s, boots=0, stopped=''):
+        return candidates.off(
+            state, age_s, boots, lead_s=320, queue_s=70, stopped=stopped,
+            limits=steps.Limits(10, 300, 60, 900, 3600, boots=2))
+
+    def test_who_is_on_in_time(self):
+        for state, age_s, boots, why in (
+                (steps.ASLEEP, 10 ** 9, 0, ''),
+                (steps.WAKING, 320, 0, ''),
+                (steps.WAKING, 321, 0, 'it has been waking for 321 s'),
+                (steps.WAKING, 1, 1, 'its first boot has failed'),
+                # It was on already, as its controller says.
+                (steps.WAKING, 1, 2, ''),
+                (steps.SLEEPING, 690, 0, ''),
+                (steps.SLEEPING, 691, 0, 'it has been sleeping for 691 s'),
+                (steps.EMPTYING, 691, 0, 'it has been emptying for 691 s'),
+                (steps.FAILED, 1, 0, 'it has failed to boot')):
+            with self.subTest(state=state, age_s=age_s, boots=boots):
+                self.assertEqual(why, self.off(state, age_s, boots).why_late)
+        self.assertEqual('paused',
+                         self.off(steps.ASLEEP, 1, stopped='paused').why_late)
+
+    def test_how_long_it_may_take(self):
+        self.assertEqual(320, self.off(steps.WAKING, 1).patience_s)
+        self.assertEqual(390, self.off(steps.ASLEEP, 1).patience_s)
+
     def test_who_counts_as_what(self):
         for state, usable, expected in (
                 (steps.ON, True, True), (steps.ON, False, None),

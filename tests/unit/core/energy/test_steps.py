@@ -65,6 +65,13 @@ class TestEmptying(StepsTestCase):
                    enable=True)
         self.moves(step('emptying'), 'sleeping')
 
+    def test_no_longer_than_a_boot_may_take(self):
+        """Nova refuses to disable it, or nobody can look what is on it."""
+        for values in ({'disabled': False, 'ours': False}, {'empty': None}):
+            self.moves(step('emptying', age_s=900, error='500', **values),
+                       'on', 'that it is empty: 500',
+                       enable=values.get('ours', True))
+
     def test_an_operator_takes_it_or_it_is_down(self):
         self.moves(step('emptying', ours=False), 'on', enable=False)
         self.moves(step('emptying', up=False), 'on', enable=True)
@@ -96,12 +103,17 @@ class TestSleeping(StepsTestCase):
                        'on', 'could not be powered off: no route',
                        enable=True)
         # Not one whose service is down: it may be off.
-        self.acts(Act.WAIT, step('sleeping', age_s=99999, up=False,
+        self.acts(Act.WAIT, step('sleeping', age_s=1199, up=False,
                                  power=Power.UNKNOWN))
         self.acts(Act.SHUT_DOWN, step('sleeping', age_s=360, up=False))
         self.moves(step('sleeping', age_s=1200, up=False), 'on')
         self.moves(step('sleeping', age_s=360, ours=False), 'on',
                    enable=False)
+
+    def test_its_controller_dies_in_the_shutdown(self):
+        self.moves(step('sleeping', age_s=1200, up=False, error='no route',
+                        power=Power.UNKNOWN, shut_down=True),
+                   'failed', 'does not answer: no route')
 
 
 class TestAsleep(StepsTestCase):
@@ -175,12 +187,15 @@ class TestFailed(StepsTestCase):
     def test_it_comes_late(self):
         self.acts(Act.ASK_POWER, step('failed', reported=True,
                                       power=Power.NOT_ASKED))
-        self.moves(step('failed', reported=True), 'waking', 'late')
+        for power in (Power.ON, Power.UNKNOWN):
+            self.moves(step('failed', reported=True, power=power), 'waking',
+                       'late')
 
     def test_it_is_tried_again_much_later(self):
         self.acts(Act.WAIT, step('failed', age_s=3599))
-        for power in (Power.OFF, Power.UNKNOWN):
-            self.moves(step('failed', age_s=3600, power=power), 'asleep')
+        self.moves(step('failed', age_s=3600, power=Power.OFF), 'asleep')
+        # Nobody counts on one that cannot be powered on.
+        self.acts(Act.WAIT, step('failed', age_s=3600, power=Power.UNKNOWN))
         # One that is on does not sleep.
         self.moves(step('failed', age_s=3600), 'waking', boots=0)
 

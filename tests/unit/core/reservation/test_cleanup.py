@@ -89,6 +89,7 @@ class TestCall(unittest.TestCase):
     def test_calls(self):
         for action, vm_state, task_state, expected in (
                 ('delete', 'active', None, 'force_delete'),
+                ('delete', 'shelved', None, 'force_delete'),
                 ('delete', 'error', 'rebooting', 'force_delete'),
                 ('delete', 'active', 'deleting', ''),
                 ('delete', 'active', 'soft-deleting', ''),
@@ -98,12 +99,31 @@ class TestCall(unittest.TestCase):
                 ('shelve', 'suspended', None, 'shelve'),
                 ('shelve', 'shelved', None, 'shelve_offload'),
                 ('shelve', 'shelved_offloaded', None, ''),
+                ('shelve', 'resized', None, 'confirm_resize'),
+                ('shelve', 'resized', 'resize_confirming', ''),
+                ('shelve', 'rescued', None, 'unrescue'),
+                ('shelve', 'soft-delete', None, 'force_delete'),
                 ('shelve', 'error', None, ''),
+                ('shelve', 'building', 'spawning', ''),
                 ('shelve', 'active', 'shelving', '')):
             with self.subTest(action=action, vm_state=vm_state,
                               task_state=task_state):
                 self.assertEqual(expected, cleanup.call(
                     action, vm_state, task_state))
+
+    def test_who_is_not_shelved_in_half_its_time_is_deleted(self):
+        self.assertEqual([False, True], [
+            cleanup.is_late(cleanup.State(True, asked_s=asked_s), 600)
+            for asked_s in (299, 300)])
+        for vm_state, task_state, expected in (
+                ('error', None, 'force_delete'),
+                ('building', 'spawning', 'force_delete'),
+                ('error', 'deleting', ''),
+                ('active', 'shelving_image_uploading', ''),
+                ('active', None, 'shelve'), ('rescued', None, 'unrescue')):
+            with self.subTest(vm_state=vm_state, task_state=task_state):
+                self.assertEqual(expected, cleanup.call(
+                    'shelve', vm_state, task_state, late=True))
 
     def test_again_after_a_while(self):
         self.assertEqual(['', 'force_delete'], [

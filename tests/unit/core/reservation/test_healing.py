@@ -9,11 +9,13 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
+import dataclasses
 import unittest
 
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.energy import candidates
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import model
@@ -34,6 +36,33 @@ class TestBrake(unittest.TestCase):
             self.assertEqual(
                 f'{down} of {total} hosts are down, disabled or gone at '
                 'once', BRAKE.why(down, total))
+
+    def test_not_for_ever_where_others_are_free(self) -> None:
+        for down, held_s, enough, braked in (
+                (25, 1799, True, True), (25, 1800, True, False),
+                (25, 10 ** 6, False, True), (50, 10 ** 6, True, True)):
+            self.assertIs(braked, bool(BRAKE.why(
+                down, 100, held_s=held_s, enough=enough)))
+
+    def test_released_by_an_operator(self) -> None:
+        self.assertEqual('', healing.Brake(100, 2).why(50, 100))
+
+    def test_what_its_owner_is_told(self) -> None:
+        mine = reservation(('a', model.READY), ('b', model.LOST))
+        found = healing.told(mine, 'ab', '25 of 100 hosts are down')
+        self.assertEqual(
+            {'reason': 'a down, and not replaced yet: 25 of 100 hosts are '
+                       'down', 'public_reason': healing.BRAKED}, found)
+        known = dataclasses.replace(mine, **found)
+        self.assertEqual({}, healing.told(known, 'ab', 'more'))
+        self.assertEqual({'reason': '', 'public_reason': ''},
+                         healing.told(known, 'b', 'more'))
+        self.assertEqual({'reason': '', 'public_reason': ''},
+                         healing.told(known, 'a', ''))
+        # What it was told before stays.
+        missing = dataclasses.replace(mine, public_reason='one is missing')
+        self.assertEqual({}, healing.told(missing, 'a', 'many'))
+        self.assertEqual({}, healing.told(missing, 'a', ''))
 
     def test_the_clock_begins_anew_when_it_lets_go(self) -> None:
         since = healing.down_since({}, ['a'], 100, braked=False)
@@ -80,6 +109,12 @@ DARK = healing.Health(usable=False, enabled=True, dark=True)
 
 
 class TestDown(unittest.TestCase):
+
+    def test_who_could_take_their_place(self) -> None:
+        self.assertEqual(2, healing.find_down('ab', {
+            'a': UP, 'b': OFF, 'c': UP, 'd': UP, 'e': OFF, 'f': DISABLED,
+            'g': dataclasses.replace(UP, reservable=False)},
+            partial=False).spare)
 
     def find(self, held, partial=False, **hosts):
         found = healing.find_down(held, hosts, partial=partial)
@@ -156,6 +191,14 @@ class TestSubstitutes(unittest.TestCase):
              spare('c', matches=False), spare('d'),
              spare('e', busy=((1999, 3000),)), spare('f')],
             healing.Place(1000, 2000, not_these='d')))
+
+    def test_who_is_not_on(self) -> None:
+        off, late = candidates.Off(), candidates.Off('power is paused')
+        spares = [spare('a', off=late), spare('b', off=off), spare('c'),
+                  spare('d', servers=1)]
+        self.assertEqual('cbd', self.find(
+            spares, healing.Place(1000, 2000, soon=True)))
+        self.assertEqual('abcd', self.find(spares))
 
     def test_what_was_lost_comes_last(self) -> None:
         self.assertEqual('bca', self.find(

@@ -31,7 +31,8 @@ class TestFigure(unittest.TestCase):
     def test_as_json(self):
         self.assertEqual(
             {'name': 'a', 'published': 4, 'ours': 5, 'reason': 'why',
-             'deviation': 0.25}, Figure('a', 4, 5, 'why').as_dict())
+             'source': 'Table 1', 'is_time': False, 'deviation': 0.25},
+            Figure('a', 4, 5, 'why', 'Table 1').as_dict())
 
 
 class TestLines(unittest.TestCase):
@@ -42,14 +43,14 @@ class TestLines(unittest.TestCase):
             'Scale: half of it',
             'Data: ours',
             '',
-            '       published   ours  deviation',
-            'one        0.125   0.25  +100.00 %',
+            '       published   ours  deviation  source',
+            'one        0.125   0.25  +100.00 %  abstract',
             'two            -  12346',
             '    lost',
             'three       less    yes',
         ], list(figures.lines(figures.Evaluation(
             'Somebody, 2019', 'half of it', 'ours', [
-                Figure('one', 0.125, 0.25, 'lost'),
+                Figure('one', 0.125, 0.25, 'lost', 'abstract'),
                 Figure('two', None, 12345.6, 'lost'),
                 Figure('three', 'less', 'yes')]))))
 

@@ -24,8 +24,9 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import availability
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
+from nova_preempt.simulator.papers import ecsched_figures
 from nova_preempt.simulator.papers import opie
-from nova_preempt.simulator.papers import qos
+from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers import sla
 
 
@@ -68,11 +69,12 @@ class TestOpie(unittest.TestCase):
 class TestQos(unittest.TestCase):
 
     def test_a_sample_fits_the_largest_cloud_all_in_all(self):
-        workload = qos.Workload.make(random.Random(1))
-        peak = qos._peak(workload.arrivals)
+        workload = qos_comparison.Workload.make(random.Random(1))
+        peak = qos_comparison._peak(workload.arrivals)
         total = [sum(column) for column in zip(*workload.hosts, strict=True)]
         self.assertTrue(total[0] >= peak['CPU'] or total[1] >= peak['MEMORY'])
-        self.assertEqual(qos.Workload.requests, len(workload.arrivals))
+        self.assertEqual(qos_comparison.Workload.requests,
+                         len(workload.arrivals))
 
     def test_the_peak(self):
         def arrival(at_s, run_s, cpu):
@@ -80,11 +82,11 @@ class TestQos(unittest.TestCase):
                 at_s, '', '', {'CPU': cpu, 'MEMORY': 1}, run_us=run_s)
 
         # What ends makes room for what comes then.
-        self.assertEqual({'CPU': 7, 'MEMORY': 2}, qos._peak(
+        self.assertEqual({'CPU': 7, 'MEMORY': 2}, qos_comparison._peak(
             [arrival(0, 10, 3), arrival(5, 10, 2), arrival(10, 5, 5)]))
 
     def test_smaller_clouds_are_parts_of_it(self):
-        workload = qos.Workload.make(random.Random(1))
+        workload = qos_comparison.Workload.make(random.Random(1))
         whole = sum(cpu for cpu, _ in workload.hosts)
         part = workload.part(0.8, random.Random(2))
         self.assertLessEqual(sum(has['CPU'] for has in part.values()),
@@ -99,20 +101,28 @@ class TestQos(unittest.TestCase):
             return types.SimpleNamespace(availabilities={
                 'silver': [fractions.Fraction(each) for each in silver]})
 
-        found = qos.Comparison.__new__(qos.Comparison)
+        found = qos_comparison.Comparison.__new__(qos_comparison.Comparison)
         found._promised = {'silver': fractions.Fraction('0.9')}
         found._found = {
             (part, rule): [outcome('.9', '1', '.895')
                            if rule == 'by promise' else
                            outcome('.88', '.5', '.85')]
-            for part in (1.0, 0.9, 0.8, 0.7) for rule in qos._RULES}
+            for part in (1.0, 0.9, 0.8, 0.7) for rule in qos_comparison.RULES}
         for provider, by_priority in (('Amazon', 2.3),
                                       ('Google', 2.25)):
             self.assertAlmostEqual(0.1, found.credits(
                 1.0, 'by promise', provider))
             self.assertAlmostEqual(by_priority, found.credits(
                 1.0, 'by priority', provider))
-        self.assertAlmostEqual(2200, found._more_credits())
+        self.assertEqual(6, len(found._more_credits()))
+        self.assertAlmostEqual(2200, found._more_credits()[0])
+        money = {each.name: each for each in found._money()}
+        name = 'more money given back by priority than by promise'
+        self.assertEqual((193, None), (
+            money[f'{name}, mean (%)'].published,
+            money[f'{name}, largest (%)'].published))
+        self.assertAlmostEqual(2175, money[f'{name}, mean (%)'].ours)
+        self.assertAlmostEqual(2200, money[f'{name}, largest (%)'].ours)
 
 
 class TestSla(unittest.TestCase):
@@ -149,7 +159,7 @@ class TestEcsched(unittest.TestCase):
                       for each in ecsched.make(200, 3)]
         pairs = {each.together for each in containers} - {''}
         self.assertTrue(pairs)
-        for name in ecsched._SCHEDULERS:
+        for name in ecsched_figures.SCHEDULERS:
             cluster, at = ecsched._Cluster(), {}
             for each, machine in ecsched._scheduler(name).place(
                     containers, cluster):
@@ -167,7 +177,7 @@ class TestEcsched(unittest.TestCase):
 
     def test_each_container_ends_with_each_scheduler(self):
         containers = ecsched.make(60, 1)
-        runs = ecsched._Runs(containers, None)
+        runs = ecsched._Runs(containers)
         for found in runs.completion_s.values():
             self.assertEqual(60, len(found))
             for each in containers:

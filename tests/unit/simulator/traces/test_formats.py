@@ -22,7 +22,9 @@ import tempfile
 import unittest
 
 from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.traces import azure
 from nova_preempt.simulator.traces import formats
+from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
 from nova_preempt.simulator.traces import native
 
@@ -168,6 +170,28 @@ class TestPacking(unittest.TestCase):
                     read('azure-packing', self.path)
                 self.assertIn(why, str(raised.exception))
 
+    def test_types_are_not_searched_for_each_server(self):
+        self.write()
+        with contextlib.closing(sqlite3.connect(self.path)) as base:
+            plan = [row[-1] for row in base.execute(
+                f'EXPLAIN QUERY PLAN {azure._QUERY}')]
+        self.assertIn('SEARCH first USING AUTOMATIC', '\n'.join(plan))
+        self.assertNotIn('CORRELATED', '\n'.join(plan))
+
+    def test_an_id_that_is_taken(self):
+        self.write((1, 9, 5, 0, 0, 1), (1, 9, 5, 0, 3, 4))
+        with self.assertRaisesRegex(
+                model.TraceError, f'{self.path}, vmId 1: the id .1. is taken: '
+                                  f'{self.path}, vmId 1$'):
+            read('azure-packing', self.path)
+
+    def test_no_server(self):
+        self.write((4, 9, 6, 0, 1.0, 2.0))
+        with self.assertRaisesRegex(
+                model.TraceError, r'the trace is empty \(1 records are left '
+                                  r'out: of no known type\)$'):
+            read('azure-packing', self.path)
+
     def test_no_database(self):
         with self.assertRaisesRegex(model.TraceError, 'no such file'):
             read('azure-packing', self.path)
@@ -190,6 +214,52 @@ class TestErrors(unittest.TestCase):
             read(name, self.path)
         self.assertIn(why, str(raised.exception))
         self.assertTrue(str(raised.exception).startswith(self.path))
+
+    def test_an_empty_trace(self):
+        for name in ('json', 'swf', 'azure'):
+            self.refused(name, '', ': the trace is empty')
+            self.refused(name, '\n\n', ': the trace is empty')
+        self.refused('swf', '; a comment\n', ': the trace is empty')
+
+    def test_an_id_that_is_taken(self):
+        """Also after the first has gone, and in another file."""
+        boot = '{"t": %d, "kind": "boot", "id": "a", "resources": {}}\n'
+        boot = boot.replace('{}', '{"VCPU": 1}')
+        reserve = '{"t": 9, "kind": "reserve", "id": "a"}\n'
+        end = '{"t": 2, "kind": "end", "id": "a"}\n'
+        for again in (boot % 5, reserve):
+            self.refused('json', boot % 1 + end + again,
+                         f"line 3: the id 'a' is taken: {self.path}, line 1")
+        self.refused('azure', 2 * (SAMPLES / FILES['azure']).read_text(
+            encoding='utf-8'), "is taken: ")
+        pathlib.Path(self.path).write_text(boot % 1, encoding='utf-8')
+        with self.assertRaisesRegex(model.TraceError, 'line 1: the id'):
+            list(formats.Trace('json', [self.path, self.path]))
+
+    def test_ids_for_which_the_disk_has_no_room(self):
+        ids = lines.Ids()
+        ids._base.execute('PRAGMA max_page_count = 8')
+        with self.assertRaisesRegex(
+                model.TraceError, 'temporary file: database or disk is full'):
+            for number in range(10_000):
+                ids.add(f'{number}', 'somewhere')
+
+    def test_a_byte_order_mark(self):
+        mark = '\ufeff'.encode()
+        for name in ('swf', 'json', 'google2011', 'google2019', 'azure'):
+            expected = read(name)
+            pathlib.Path(self.path).write_bytes(
+                mark + (SAMPLES / FILES[name]).read_bytes())
+            self.assertEqual(expected, read(name, self.path), name)
+
+    def test_a_comment_in_another_encoding(self):
+        expected = read('swf')
+        data = (SAMPLES / FILES['swf']).read_bytes()
+        pathlib.Path(self.path).write_bytes(
+            '; Installation: Universit\u00e9\n'.encode('latin-1') + data)
+        self.assertEqual(expected, read('swf', self.path))
+        self.refused('json', '{"t": 1, "kind": "end", "id": "\u00e9"}'.encode(
+            'latin-1'), 'line 1: not UTF-8')
 
     def test_broken_lines(self):
         good = '{"t": 1, "kind": "end", "id": "a"}\n'

@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests as users ask for them, and complaints about their fields."""
+
+import contextlib
+import copy
+import dataclasses
+
+from nova_preempt import exceptions
+from nova_preempt.core.backlog import asking
+from nova_preempt.core.backlog import model
+
+# Of Nova's body, what is ours to say: with each call it is something else.
+_OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What somebody asks for.
+
+    :ivar body: as Nova takes it
+    :ivar flavors: ids, None for the one in the body
+    :ivar ladder: the name of flavors of which one is chosen when its turn
+        comes, '' for none
+    :ivar wishes: others by the names of model.Request
+    """
+
+    body: dict
+    compute_version: str
+    count: int | None = None
+    least_count: int | None = None
+    flavors: tuple[str, ...] | None = None
+    ladder: str = ''
+    wishes: dict = dataclasses.field(default_factory=dict)
+
+
+def without_ours(body):
+    """A copy of Nova's body without flavor and counts."""
+    found = {'server': {
+        name: copy.deepcopy(value) for name, value in body['server'].items()
+        if name not in _OURS}}
+    found.update({name: copy.deepcopy(body[name]) for name in body
+                  if name != 'server'})
+    return found
+
+
+def require_open(request):
+    """Refuse to change a request that is over."""
+    if request.state not in model.OPEN:
+        raise exceptions.WrongState(
+            f'Request {request.uuid} is {request.state}.')
+
+
+def require_unstarted(request, what):
+    """Refuse to change this of a request once Nova was asked for servers."""
+    if asking.is_started(request):
+        raise exceptions.WrongState(
+            f'Servers of request {request.uuid} were started: {what} cannot '
+            'be changed any more.')
+
+
+def name(server):
+    """A server's name, without what MySQL's utf8 has no place for."""
+    return ''.join(char for char in server.get('name', '')
+                   if char <= '\uffff')
+
+
+@contextlib.contextmanager
+def naming_fields():
+    """Let complaints name fields as those about the schema do."""
+    try:
+        yield
+    except asking.Refused as exc:
+        field = f'request.{exc.field}'
+        raise exceptions.InvalidRequest(
+            f'Invalid field {field!r}: {exc.text}.', field) from None

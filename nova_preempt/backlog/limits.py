@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's quotas of users whose requests have waited for long."""
+
+from nova_preempt.backlog import users
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import trusts as api
+from nova_preempt.core.backlog import limits as core
+
+# So long an answer is believed, in seconds: Nova refuses anyway what is more
+# than the quota by then.
+_BELIEVED_S = 300
+# So long nobody is asked after one did not answer, in seconds. Each may take
+# as long as an answer is waited for.
+_QUIET_S = 60
+# So many are asked in so many seconds: a pass waits for each answer.
+_MOST_ASKED = 10
+_ASKED_S = 5
+
+
+class Limits:
+    """Asks Nova, in the name of the user, and not often.
+
+    :param acting: a nova_preempt.backlog.users.Users
+    :param monotonic: returns seconds of a clock that is never set
+    """
+
+    def __init__(self, acting, monotonic):
+        self._users = acting
+        self._monotonic = monotonic
+        self._known = {}         # (project, user): (asked at, limits)
+        self._quiet_until = 0
+
+    def why_not(self, request):
+        """Why the quota does not let a request start, see the core's.
+
+        '' where nobody knows: then it is tried.
+        """
+        return core.why_not(request, self._limits(request))
+
+    def _limits(self, request):
+        key, now = (request.project_id, request.user_id), self._monotonic()
+        self._known = {each: item for each, item in self._known.items()
+                       if now - item[0] < _BELIEVED_S}
+        if key not in self._known:
+            lately = sum(now - at < _ASKED_S
+                         for at, _ in self._known.values())
+            if now < self._quiet_until or lately >= _MOST_ASKED:
+                return {}
+            try:
+                found = self._users.limits(request)
+            except api.TrustGone:
+                found = {}
+            except (api.KeystoneError, nova_api.NovaError, users.NotNow):
+                self._quiet_until = self._monotonic() + _QUIET_S
+                found = {}
+            self._known[key] = now, found
+        return self._known[key][1]

@@ -1,0 +1,115 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Encrypts the secrets of a request for as long as it waits.
+
+Fernet of the package cryptography: AES in CBC mode with an HMAC. The keys are
+in a file, one a line: the first encrypts, all decrypt. It is read each time,
+so a new key needs no restart.
+"""
+
+import json
+
+from cryptography import fernet
+
+from nova_preempt.core.backlog import bodies
+
+
+class NoKey(Exception):
+    """The operator has set no key file."""
+
+
+class BadKeys(Exception):
+    """The key file cannot be used; says why, without what is in it."""
+
+
+class CannotOpen(Exception):
+    """The secrets of a request cannot be decrypted now; says why."""
+
+
+class Sealing:
+    """Seals the secrets of requests, and opens them.
+
+    :param options: [backlog] of the configuration
+    """
+
+    def __init__(self, options):
+        self._options = options
+
+    def seal(self, request_uuid, secrets):
+        """Return the secrets of a request as an encrypted text.
+
+        :raises NoKey, BadKeys:
+        """
+        # With its uuid: nobody can put it into a request of their own.
+        plain = json.dumps({'request': request_uuid, 'secrets': secrets})
+        return self._keys().encrypt(plain.encode()).decode()
+
+    def open(self, request, sealed):
+        """Return {member of "server": value}, {} if the request has none.
+
+        :param request: a core Request
+        :param sealed: called with its uuid where it has secrets; returns what
+            seal() did, None where nothing is kept any more
+        :raises CannotOpen:
+        """
+        if not bodies.secrets(request.body):
+            return {}
+        token = sealed(request.uuid)
+        if not token:
+            raise CannotOpen('Its password and user data are not there.')
+        try:
+            plain = json.loads(self._keys().decrypt(token.encode()))
+        except fernet.InvalidToken:
+            raise CannotOpen(
+                'Its password and user data cannot be decrypted: they were '
+                'encrypted with another key than those of the service. Its '
+                'operator can put that right.') from None
+        except (NoKey, BadKeys) as exc:
+            raise CannotOpen(
+                'Its password and user data cannot be decrypted: '
+                f'{exc}') from None
+        if plain['request'] != request.uuid:
+            raise CannotOpen('Its password and user data are those of '
+                             'another request.')
+        return plain['secrets']
+
+    def check(self):
+        """Try the keys.
+
+        :raises NoKey, BadKeys:
+        """
+        self._keys()
+
+    def _keys(self):
+        path = self._options.secret_key_file
+        if not path:
+            raise NoKey('[backlog]secret_key_file is not set.')
+        try:
+            with open(path, encoding='ascii', errors='replace') as file:
+                lines = [line.strip() for line in file]
+        except OSError as exc:
+            raise BadKeys(f'[backlog]secret_key_file {path}: '
+                          f'{exc.strerror}.') from None
+        keys = []
+        for number, line in enumerate(lines, 1):
+            if line and not line.startswith('#'):
+                try:
+                    keys.append(fernet.Fernet(line))
+                except ValueError:
+                    raise BadKeys(
+                        f'[backlog]secret_key_file {path}: line {number} is '
+                        'no key, which is 32 bytes as URL-safe base64.'
+                    ) from None
+        if not keys:
+            raise BadKeys(f'[backlog]secret_key_file {path}: no key is in '
+                          'it.')
+        return fernet.MultiFernet(keys)

@@ -1,0 +1,130 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whether the options make sense: asked before a service starts.
+
+A rule is where its option is used; the lists here say which service asks for
+which, and "nova-preempt-status upgrade check" asks for all of them.
+"""
+
+from nova import exception
+
+from nova_preempt import headroom
+from nova_preempt.backlog import batch
+from nova_preempt.backlog import ladders
+from nova_preempt.backlog import service as backlog_service
+from nova_preempt.cloud import nova_api
+from nova_preempt.conf import values
+from nova_preempt.db import database
+from nova_preempt.handover import classes
+from nova_preempt.handover import policies
+from nova_preempt.power import driver
+from nova_preempt.power import errors
+from nova_preempt.power import forecasts
+from nova_preempt.power import readings
+from nova_preempt.reservation import leases
+from nova_preempt.reservation import schedule
+from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import together
+
+
+def _database(conf):
+    database.check_url(conf)
+
+
+def _cost(conf):
+    policies.load_cost(conf.preemption.cost)
+
+
+def _headroom(conf):
+    headroom.parse(conf.preemption)
+
+
+def _credentials(conf):
+    # Without any it behaves as nova-scheduler.
+    if nova_api.NovaAPI.is_configured(conf):
+        nova_api.check(conf)
+
+
+def _quotas(conf):
+    quotas.check(conf.preemption_quota)
+
+
+def _multi_create(conf):
+    together.load(conf.preemption, None)
+
+
+def _lease_service(conf):
+    if leases.is_used(conf):
+        leases.load_service(conf)
+
+
+def _ranking(conf):
+    schedule.load_ranking(conf.reservation.ranking)
+
+
+def _order(conf):
+    found = classes.load(conf)
+    if conf.backlog.enabled:
+        backlog_service.load_order(conf.backlog, found and found.claims(None))
+
+
+def _ladders(conf):
+    ladders.load(conf.backlog)
+
+
+def _batch(conf):
+    batch.load(conf.backlog)
+
+
+def _power(conf):
+    options = conf.energy
+    try:
+        if options.enabled:
+            driver.Drivers(conf)
+            forecasts.load(options)
+        if options.enabled or options.sources:
+            readings.Readings(conf)
+    except errors.HostsFileError as exc:
+        raise exception.InvalidConfiguration(
+            f'[energy]hosts_file: {exc}') from None
+
+
+_SHARED = (_database, _cost, _headroom, classes.load, _lease_service)
+SCHEDULER = (*_SHARED, _credentials, _quotas, _multi_create)
+ENGINE = (*_SHARED, nova_api.check, _ranking, _order, _ladders, _batch,
+          _power)
+
+
+def find_faults(conf, rules):
+    """[a sentence for each option that makes no sense].
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :param rules: SCHEDULER or ENGINE
+    """
+    found = values.find_faults(conf)
+    if found:
+        # The rules would stumble upon them.
+        return found
+    for rule in rules:
+        try:
+            rule(conf)
+        except exception.InvalidConfiguration as exc:
+            found.append(str(exc))
+    return list(dict.fromkeys(found))
+
+
+def check(conf, rules):
+    """Fail where there is such an option.
+
+    :raises InvalidConfiguration: names all of them
+    """
+    values.refuse(find_faults(conf, rules))

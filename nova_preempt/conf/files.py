@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Reads nova.conf for a program, or says why not."""
+
+from nova import config
+from nova import exception
+from oslo_config import cfg
+
+MISSING = ('there is no nova.conf where Nova looks for it, such as in '
+           '/etc/nova: name it with --config-file')
+
+# A file that is not there, one without sense, a directory, and another
+# encoding than UTF-8.
+BAD = (cfg.Error, OSError, UnicodeDecodeError)
+
+
+def read(conf, arguments, **kwargs):
+    """Read what a command line names, or what Nova would.
+
+    :param conf: nova.conf.CONF
+    :param arguments: the command line, with the program's name
+    :param kwargs: those of nova.config.parse_args()
+    :raises InvalidConfiguration: there is none, or it cannot be read
+    """
+    try:
+        config.parse_args(arguments, **kwargs)
+    except BAD as exc:
+        raise exception.InvalidConfiguration(describe(exc)) from None
+    if not is_there(conf):
+        raise exception.InvalidConfiguration(MISSING)
+
+
+def describe(exc):
+    """A sentence for what oslo.config has raised."""
+    return (str(exc) if isinstance(exc, cfg.Error)
+            else f'the configuration cannot be read: {exc}')
+
+
+def is_there(conf):
+    """Whether anything was read."""
+    return bool(conf.config_file or conf.config_dir)

@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whether each option has a value that it can have.
+
+oslo.config looks at a value when it is asked for it, which may be long after
+the start, and then raises.
+"""
+
+from nova import exception
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nova_preempt.conf import opts
+
+LOG = logging.getLogger(__name__)
+
+_BAD = (cfg.Error, ValueError)
+
+
+def find_faults(conf):
+    """[a sentence for each option of ours with a bad value].
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    """
+    found = []
+    for group, _options in opts.list_opts():
+        for name in conf[group]:
+            try:
+                conf[group][name]
+            except _BAD as exc:
+                found.append(f'[{group}]{name}: {_reason(exc)}')
+    return found
+
+
+def check(conf):
+    """Fail where there is such an option.
+
+    :raises InvalidConfiguration: names all of them
+    """
+    refuse(find_faults(conf))
+
+
+def refuse(faults):
+    """Raise InvalidConfiguration with the faults, if there are any."""
+    if faults:
+        raise exception.InvalidConfiguration('; '.join(faults))
+
+
+class GoodValues:
+    """Has options keep their values where a reloaded file has bad ones.
+
+    Otherwise whatever asks for such an option would fail from then on.
+
+    :param conf: a ConfigOpts in which nothing is wrong
+    :ivar kept: {(group, name)} of the options that keep theirs now
+    """
+
+    def __init__(self, conf):
+        self._good = {(group, opt.dest): conf[group][opt.dest]
+                      for group, options in opts.list_opts()
+                      for opt in options if opt.mutable}
+        self.kept = set()
+        conf.register_mutate_hook(self._look)
+
+    def _look(self, conf, _changed):
+        for group, name in self._good:
+            if (group, name) in self.kept:
+                self.kept.remove((group, name))
+                conf.clear_override(name, group)
+            try:
+                self._good[group, name] = conf[group][name]
+                continue
+            except _BAD as exc:
+                reason = _reason(exc)
+            # Not above, where oslo.log would add the exception once more.
+            LOG.error('[%(group)s]%(name)s keeps its value: %(reason)s',
+                      {'group': group, 'name': name, 'reason': reason})
+            self.kept.add((group, name))
+            conf.set_override(name, self._good[group, name], group)
+
+
+def _reason(exc):
+    # "Value for option NAME from LocationInfo(...) is not valid: REASON"
+    return str(exc).rpartition(' is not valid: ')[2]

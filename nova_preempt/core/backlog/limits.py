@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whether Nova's quota leaves a user what a request asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nova_preempt.core.backlog import model
+
+# As GET /limits has them: what may be used, what is, and of which resource
+# class a server uses that much; None: one each.
+_LIMITS = (
+    ("servers", "maxTotalInstances", "totalInstancesUsed", None),
+    ("vCPUs", "maxTotalCores", "totalCoresUsed", "VCPU"),
+    ("MiB of RAM", "maxTotalRAMSize", "totalRAMUsed", "MEMORY_MB"),
+)
+
+
+def why_not(request: model.Request, limits: Mapping[str, int]) -> str:
+    """Say why the servers that start together are more than the quota allows.
+
+    :param limits: the absolute ones of GET /limits
+    :returns: '' where they are not, in one of its flavors
+    """
+    reasons = [
+        _why_not(item, model.least(request), limits)
+        for item in request.alternatives
+    ]
+    return next(iter(reasons), "") if all(reasons) else ""
+
+
+def _why_not(
+    wanted: model.Alternative, count: int, limits: Mapping[str, int]
+) -> str:
+    for name, most, used, resource in _LIMITS:
+        limit = limits.get(most, -1)
+        if limit < 0:  # there is none
+            continue
+        left = limit - limits.get(used, 0)
+        amount = 1 if resource is None else wanted.resources.get(resource, 0)
+        if amount and count * amount > left:
+            return (f"the quota of its user leaves {max(0, left)} {name}, "
+                    f"and it needs {count * amount}.")
+    return ""

@@ -1,0 +1,244 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Why a request finds no room in a pass, and the hosts kept for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import keeping
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.room import Kind
+from nova_preempt.core.backlog.room import Lack
+from nova_preempt.core.backlog.room import kind
+
+# Why a request waits.
+ROOM = "room"  # no host has room now
+NO_HOST = "no_host"  # none has what it asks for beside room
+TOO_LARGE = "too_large"  # none would have if it were empty
+LADDER = "ladder"  # its share of the idle cores is less than any flavor has
+GROUP = "group"  # of its server group, which leaves it no host
+
+#: Such a request does not start however long it waits.
+NEVER = (NO_HOST, TOO_LARGE)
+
+#: So often it is tried in a pass to keep hosts: each looks at all of them.
+_MOST_TRIALS = 100
+
+_Wanted = Sequence[model.Alternative]
+
+
+class Trial:
+    """Tries for how many requests hosts can be kept, and keeps none.
+
+    :param ledger: the room that there is
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger.copy()
+        self._left = _MOST_TRIALS
+
+    def hold(
+        self,
+        wanted: _Wanted,
+        count: int,
+        group: groups.Group | None,
+        most: int,
+    ) -> int:
+        """Return how many hosts would be kept, no more than ``most``."""
+        for item in wanted:
+            if not 0 < self._ledger.fewest(item, count, group) <= most or (
+                not self._ledger.is_ever(item, count, group)
+            ):
+                continue
+            if not self._left:
+                return 0
+            self._left -= 1
+            hosts, _ = self._ledger.hold(item, count, group, most)
+            if hosts:
+                return hosts
+        return 0
+
+    def is_too_many(
+        self, wanted: _Wanted, count: int, group: groups.Group | None,
+        most: int,
+    ) -> bool:
+        """Tell whether it would take more hosts than ``most``."""
+        return min(filter(None, (
+            self._ledger.fewest(item, count, group) for item in wanted
+        )), default=0) > most
+
+
+class Shortfalls:
+    """Says why there is no room.
+
+    :param ledger: the room that is left; hosts are kept there
+    :param keeper: says for whom
+    """
+
+    def __init__(self, ledger: Ledger, keeper: keeping.Keeping) -> None:
+        self._ledger = ledger
+        self._keeping = keeper
+        # Room only shrinks in a pass, so each is asked for once a kind.
+        self._lacks: dict[Kind, Lack] = {}
+        self._kept_off: dict[Kind, int] = {}
+
+    def why(
+        self,
+        request: model.Request,
+        wanted: _Wanted,
+        group: groups.Group | None,
+    ) -> Mapping[str, Any]:
+        """Say why a request finds no room, and keep hosts for it if it may.
+
+        :param wanted: its flavors that come into question
+        :param group: of its servers
+        :returns: what it waits for
+        """
+        if not wanted:
+            return {
+                "code": LADDER,
+                "text": f"Each flavor of the ladder {request.ladder} has more "
+                "cores than it may have now.",
+            }
+        missing, least = model.missing(request), model.least(request)
+        if group is not None and not request.apart and any(
+            self._ledger.count(item, missing, least=least) for item in wanted
+        ):
+            return self._by_group(request, wanted, group)
+        lack = self._lack(wanted)
+        if not lack.suited:
+            return {
+                "code": NO_HOST,
+                "text": "No host that is in use has the traits that it asks "
+                "for.",
+            }
+        if not lack.ever:
+            return {
+                "code": TOO_LARGE,
+                "text": "No host that is in use would have room for it if it "
+                "were empty.",
+            }
+        if not self._ever(request, wanted, group):
+            return self._too_large(group)
+        text = "No host has room for one of its servers now."
+        if not lack.amounts:
+            text = "There is not room for enough of its servers now."
+        if lack.reserved:
+            text += " Some hosts are reserved for others."
+        return {
+            "code": ROOM,
+            "text": text + self._hold(request, wanted, group),
+            "lacks": dict(lack.amounts),
+            "hosts": {name: n for name, n in lack.hosts.items() if n},
+            **({"reserved": lack.reserved} if lack.reserved else {}),
+            **self._kept_from(request, wanted),
+        }
+
+    def _by_group(
+        self,
+        request: model.Request,
+        wanted: _Wanted,
+        group: groups.Group,
+    ) -> Mapping[str, Any]:
+        """Say why it waits where there is room, which others may have."""
+        if not self._ever(request, wanted, group):
+            return self._too_large(group)
+        text = groups.why(
+            group,
+            self._ledger.is_settled(group),
+            any(self._ledger.count(item, 1, group) for item in wanted),
+        )
+        return {
+            "code": GROUP, "text": text + self._hold(request, wanted, group)}
+
+    def _ever(
+        self,
+        request: model.Request,
+        wanted: _Wanted,
+        group: groups.Group | None,
+    ) -> list[model.Alternative]:
+        """Return its flavors of which enough would find room on empty hosts.
+
+        As many as have to start together, where its group lets them.
+        """
+        least = model.least(request)
+        return [item for item in wanted
+                if self._ledger.is_ever(item, least, group)]
+
+    def _too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
+        return {
+            "code": TOO_LARGE,
+            "text": _TOO_MANY if group is None else groups.too_large(
+                group, self._ledger.is_settled(group)),
+        }
+
+    def _lack(self, wanted: _Wanted) -> Lack:
+        """As it was when the first of its kind was looked at."""
+        found = []
+        for item in wanted:
+            key = kind(item)
+            if key not in self._lacks:
+                self._lacks[key] = self._ledger.lack(item)
+            found.append(self._lacks[key])
+        return next((item for item in found if item.ever), found[0])
+
+    # -- hosts that are kept -----------------------------------------------
+
+    def _hold(
+        self,
+        request: model.Request,
+        wanted: _Wanted,
+        group: groups.Group | None,
+    ) -> str:
+        """Keep hosts for it, if it was chosen, and say so.
+
+        For the first of its flavors that there are enough for, and that it
+        could start in. Where none are kept, say whether some are from it.
+        """
+        text, most = self._keeping.why_none(request), self._keeping.most(
+            request)
+        for item in self._ever(request, wanted, group) if most else ():
+            hosts, in_s = self._ledger.hold(
+                item, model.least(request), group, most)
+            if hosts:
+                self._keeping.keep(request, hosts)
+                self._kept_off.clear()
+                return " Hosts are kept free for it" + (
+                    "." if in_s is None else f": it can start in {in_s} s.")
+        if any(map(self._from, wanted)):
+            text += (" Hosts that have room are kept free for requests that "
+                     "have waited for long.")
+        return text
+
+    def _kept_from(
+        self, request: model.Request, wanted: _Wanted
+    ) -> Mapping[str, int]:
+        if request.uuid in self._keeping.held:
+            return {}
+        hosts = max(map(self._from, wanted))
+        return {"kept_from": hosts} if hosts else {}
+
+    def _from(self, wanted: model.Alternative) -> int:
+        key = kind(wanted)
+        if key not in self._kept_off:
+            self._kept_off[key] = self._ledger.kept_off(wanted)
+        return self._kept_off[key]
+
+
+_TOO_MANY = (
+    "The hosts that are in use would have room for fewer of its servers than "
+    "have to start together if they were empty."
+)

@@ -1,0 +1,66 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The first tables.
+
+MariaDB commits each statement that defines something, so a run that was
+killed has left part of them: each is made unless it is there.
+
+Revision ID: initial
+Revises:
+"""
+
+from alembic import op
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+from sqlalchemy import schema
+
+from nova_preempt.db.migrations import initial_tables
+
+revision = 'initial'
+down_revision = None
+branch_labels = None
+depends_on = None
+
+LOCKS = ('budgets', 'quotas', 'promises')
+
+
+def upgrade():
+    connection = op.get_bind()
+    inspector = sa.inspect(connection)
+    there = set(inspector.get_table_names())
+    for table in initial_tables.METADATA.sorted_tables:
+        indexes = set()
+        if table.name in there:
+            indexes = {index['name']
+                       for index in inspector.get_indexes(table.name)}
+        else:
+            connection.execute(schema.CreateTable(table))
+        for index in sorted(table.indexes, key=lambda index: index.name):
+            if index.name not in indexes:
+                connection.execute(schema.CreateIndex(index))
+    _insert_rows(connection)
+
+
+def _insert_rows(connection):
+    """Insert what is locked and counted; alembic commits it with the rest."""
+    _insert(connection, 'locks', [{'name': name} for name in LOCKS])
+    _insert(connection, 'counters', [{'name': 'calendar', 'value': 0}])
+    # The change with which the log begins: readers go on from it.
+    _insert(connection, 'calendar_changes', [{
+        'generation': 0, 'reservations': '[]', 'hosts': '[]',
+        'stamp': uuidutils.generate_uuid(dashed=False)}])
+
+
+def _insert(connection, name, rows):
+    table = initial_tables.METADATA.tables[name]
+    if connection.execute(sa.select(table).limit(1)).first() is None:
+        connection.execute(sa.insert(table), rows)

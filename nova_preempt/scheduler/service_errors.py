@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Errors that Nova's conductor is not told as they are.
+
+It makes the text of an error the fault of the server, which its owner reads:
+the address of a database, a query or the name of an internal class tell them
+nothing, and may tell them too much.
+"""
+
+import functools
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import exception
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
+from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import port
+
+LOG = logging.getLogger(__name__)
+
+# Databases and services that do not answer, or not as they should.
+_ERRORS = (db_exc.DBError, ks_exc.ClientException, cell_calls.CellAway,
+           nova_api.NovaError, placement.PlacementError, placement.Conflict,
+           port.Unanswered)
+
+
+def as_refusals(function):
+    """Raise NoValidHost where a service fails.
+
+    :param function: a method of Nova's scheduler manager
+    """
+    @functools.wraps(function)
+    def told(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except _ERRORS as exc:
+            LOG.exception('A request cannot be scheduled: a database or '
+                          'service that it needs has failed.')
+            raise exception.NoValidHost(reason=refusals.UNSERVED) from exc
+    return told

@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Members of server groups that have a host and are not there yet.
+
+A request that has claimed a host waits until its victims are gone. Nova knows
+of no server there until it is built, and would let another member of an
+anti-affinity group choose the same host, where only one of both can start once
+the victims of both have ended; and of an affinity group another host.
+"""
+
+import copy
+
+from nova import objects
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt.db import decisions
+
+LOG = logging.getLogger(__name__)
+
+AFFINITY = 'affinity'
+ANTI_AFFINITY = 'anti-affinity'
+
+
+class WaitingMembers:
+    """Shows filters the servers that wait.
+
+    :param get_decisions: see nova_preempt.db.Decisions
+    """
+
+    def __init__(self, get_decisions):
+        self._get_decisions = get_decisions
+
+    def of_group(self, spec_obj):
+        """{service host: uuids of members of the request's group}.
+
+        Asked each time: others claim meanwhile.
+        """
+        group = (spec_obj.instance_group
+                 if 'instance_group' in spec_obj else None)
+        if (group is None or 'members' not in group
+                or group.policy not in (AFFINITY, ANTI_AFFINITY)):
+            return {}
+        members = set(group.members or ()) - {spec_obj.instance_uuid}
+        found = {}
+        try:
+            waiting = self._get_decisions(
+                statuses=(decisions.INTENT, decisions.CLAIMED))
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot tell which servers of a group wait for their '
+                        'hosts: %s', exc)
+            return {}
+        for decision in waiting:
+            if decision.server_uuid in members:
+                found.setdefault(decision.host, set()).add(
+                    decision.server_uuid)
+        return found
+
+
+def seen(state, uuids):
+    """A copy of a host state in which these servers are there, too."""
+    view = copy.copy(state)
+    # Nova shares the dict with its tracking of instances.
+    view.instances = {**{uuid: objects.Instance(uuid=uuid)
+                         for uuid in uuids}, **state.instances}
+    return view
+
+
+def add_hosts(spec_obj, hosts):
+    """Count these among the hosts of the request's affinity group."""
+    group = spec_obj.instance_group
+    if group.policy == AFFINITY:
+        known = list(group.hosts or ()) if 'hosts' in group else []
+        group.hosts = [*known, *sorted(set(hosts) - set(known))]

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Runs benchmarks in their smallest size, so that none of them rots.
+
+Their figures are for people to look at: no test depends on how fast they are.
+"""
+
+import pathlib
+import subprocess
+import sys
+
+BENCH = pathlib.Path(__file__).parents[1] / 'bench'
+
+# Each in its smallest size.
+PLAIN = (
+    'backlog --hosts 4 --requests 10 --starts 2',
+    'batch --hosts 8 --requests 5 --repetitions 1',
+    'batch --victims --cases 3',
+    'classes --servers 10',
+    'decisions --hosts 10 --requests 10',
+    'orders --requests 10',
+    'reservation_filter --hosts 4 --reservations 4 --repetitions 1',
+    'reservations --hosts 4 --reservations 10 --repetitions 1',
+    'simulator --hosts 10 --hours 0.1',
+    'victims --cases 1',
+)
+WITH_CLOUD = (
+    'energy --hosts 2 --repetitions 1',
+    'notice --waiting 1 --notice 2 --repetitions 1',
+    'schedule --hosts 2 --cases c --repetitions 1',
+    'servers --servers 5',
+)
+
+# Modules that benchmarks share.
+_SHARED = frozenset(('copies', 'schedulers'))
+
+# All in one process, for to import Nova takes longest.
+_RUN = """
+import runpy, sys, traceback
+for line in sys.argv[2:]:
+    name, *arguments = line.split()
+    sys.argv = [name, *arguments]
+    print('\\n###', name)
+    try:
+        runpy.run_path(f'{sys.argv[0]}.py', run_name='__main__')
+    except SystemExit as exc:
+        # 1 is that a target was missed.
+        if exc.code not in (None, 0, 1):
+            print('Traceback:', exc.code)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+"""
+
+
+def names(lines):
+    """The set of those that these lines run."""
+    return {line.split()[0] for line in lines}
+
+
+def all_names():
+    """The set of those that there are."""
+    return {path.stem for path in BENCH.glob('*.py')} - _SHARED
+
+
+def run(*lines):
+    """{name: what it has printed} of benchmarks, each with its arguments."""
+    done = subprocess.run(
+        [sys.executable, '-c', _RUN, BENCH, *lines], check=False, text=True,
+        cwd=BENCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        timeout=900)
+    found = {}
+    for part in done.stdout.split('\n### ')[1:]:
+        name, _, printed = part.partition('\n')
+        found[name] = found.get(name, '') + printed
+    return found

@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The runs that the guide has, once more at full scale."""
+
+import importlib
+import time
+import unittest
+
+from nova_preempt.cmd import reproduce
+from nova_preempt.simulator.papers import figures
+from tests.unit.simulator.papers import test_stored
+
+
+class TestReproduced(unittest.TestCase):
+
+    def test_all_but_times_are_the_same(self):
+        for paper in reproduce.PAPERS:
+            module = importlib.import_module(
+                f'nova_preempt.simulator.papers.{paper}')
+            found = module.run(1, 1, time.process_time)
+            ours = '\n'.join(figures.lines(found))
+            then = test_stored.stored(paper)
+            with self.subTest(paper):
+                self.assertEqual(then.partition('\n\n')[0],
+                                 ours.partition('\n\n')[0])
+                self.assertEqual(*(
+                    [cells for cells, each in zip(
+                        test_stored.rows(text), found.figures, strict=True)
+                     if not each.is_time] for text in (then, ours)))

@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a look at open requests reads."""
+
+import types
+import unittest
+from unittest import mock
+
+import sqlalchemy as sa
+
+from nova_preempt.backlog import following
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from tests.unit.api import base
+from tests.unit.db import test_backlog
+
+
+class TestBodies(base.DatabaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.following = following.Following(
+            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
+                                  retry_interval_s=30),
+            self.db, mock.Mock(**{'look.return_value': {}}), mock.Mock(),
+            mock.Mock())
+        self.read = []
+        sa.event.listen(self.db.engine, 'before_cursor_execute', self.note)
+
+    def note(self, _conn, _cursor, statement, parameters, *_more):
+        if statement.startswith('SELECT') and '.body' in statement:
+            self.read += parameters
+
+    def leave(self, *uuids):
+        for uuid in uuids:
+            backlog.create(self.db, test_backlog.request(
+                uuid, body={'server': {'name': uuid}}))
+
+    def follow(self):
+        return {item.uuid: item.body['server']['name'] for item
+                in self.following.follow(test_backlog.NOW)}
+
+    def test_each_is_read_once(self):
+        self.leave('r1', 'r2')
+        for _look in range(2):
+            self.assertEqual({'r1': 'r1', 'r2': 'r2'}, self.follow())
+        self.assertEqual(['r1', 'r2'], self.read)
+        self.leave('r3')
+        self.assertEqual(3, len(self.follow()))
+        self.assertEqual(['r1', 'r2', 'r3'], self.read)
+        backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
+                       state=model.CANCELLED)
+        self.assertEqual({'r2': 'r2', 'r3': 'r3'}, self.follow())
+        self.assertEqual({'r2', 'r3'}, self.following._bodies.keys())
+
+    def test_one_that_is_forgotten_meanwhile(self):
+        self.leave('r1', 'r2')
+        with mock.patch.object(backlog, 'bodies', return_value={
+                'r2': {'server': {'name': 'r2'}}}):
+            self.assertEqual({'r2': 'r2'}, self.follow())
+
+
+if __name__ == '__main__':
+    unittest.main()

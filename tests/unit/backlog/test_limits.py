@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How often Nova is asked for quotas."""
+
+import types
+import unittest
+
+from nova_preempt.backlog import limits
+from nova_preempt.backlog import users
+from tests.unit.core.backlog import base
+
+NONE_LEFT = {'maxTotalInstances': 1, 'totalInstancesUsed': 1}
+
+
+class TestLimits(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now, self.asked, self.away = 0, [], False
+        self.limits = limits.Limits(
+            types.SimpleNamespace(limits=self.answer), lambda: self.now)
+
+    def answer(self, request):
+        self.asked.append(request.project_id)
+        if self.away:
+            raise users.NotNow('away')
+        return NONE_LEFT
+
+    def why_not(self, project='p1'):
+        return self.limits.why_not(base.request(project_id=project))
+
+    def test_an_answer_is_believed_for_a_while(self):
+        for now, asked in ((0, 1), (299, 1), (300, 2)):
+            self.now = now
+            self.assertIn('leaves 0 servers', self.why_not())
+            self.assertEqual(asked, len(self.asked))
+
+    def test_nobody_is_asked_after_one_who_does_not_answer(self):
+        self.away = True
+        self.assertEqual(['', ''], [self.why_not(), self.why_not('p2')])
+        self.assertEqual(['p1'], self.asked)
+        self.away, self.now = False, 60
+        self.assertTrue(self.why_not('p2'))
+
+    def test_not_all_in_one_pass(self):
+        for number in range(20):
+            self.why_not(f'p{number}')
+        self.assertEqual(10, len(self.asked))
+        self.now = 5
+        self.assertTrue(self.why_not('p19'))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import pathlib
+import tempfile
+import types
+import unittest
+
+from cryptography import fernet
+
+from nova_preempt.backlog import sealing
+from tests.unit.core.backlog import base
+
+SECRETS = {'adminPass': 'hunter2', 'personality': [{'path': '/a'}]}
+
+
+def key():
+    return fernet.Fernet.generate_key().decode()
+
+
+class TestSealing(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = pathlib.Path(directory.name) / 'keys'
+        self.sealing = sealing.Sealing(
+            types.SimpleNamespace(secret_key_file=str(self.path)))
+        self.request = base.request('a', body={'server': dict.fromkeys(
+            SECRETS, '***')})
+
+    def write(self, *lines):
+        self.path.write_text(''.join(f'{line}\n' for line in lines))
+
+    def open(self, token, uuid='a'):
+        return self.sealing.open(base.request(
+            uuid, body=self.request.body), {uuid: token}.get)
+
+    def test_there_and_back(self):
+        self.write(key())
+        token = self.sealing.seal('a', SECRETS)
+        self.assertNotIn('hunter2', token)
+        self.assertEqual(SECRETS, self.open(token))
+        self.assertEqual({}, self.sealing.open(
+            base.request('a', body={'server': {}}), None))
+
+    def test_rotation(self):
+        old, new = key(), key()
+        self.write('# of 2026', old, '')
+        token = self.sealing.seal('a', SECRETS)
+        self.write(new, old)
+        self.assertEqual(SECRETS, self.open(token))
+        newer = self.sealing.seal('a', SECRETS)
+        self.write(new)
+        self.assertEqual(SECRETS, self.open(newer))
+        with self.assertRaisesRegex(sealing.CannotOpen, 'another key'):
+            self.open(token)
+
+    def test_what_cannot_be_opened(self):
+        self.write(key())
+        token = self.sealing.seal('a', SECRETS)
+        for broken in (None, '', token[:-1], f'{token}x', 'ä'):
+            with self.assertRaises(sealing.CannotOpen):
+                self.open(broken)
+        with self.assertRaisesRegex(sealing.CannotOpen, 'another request'):
+            self.open(token, 'b')
+        self.path.unlink()
+        with self.assertRaisesRegex(sealing.CannotOpen, 'No such file'):
+            self.open(token)
+
+    def test_bad_files(self):
+        for lines, text in (([], 'no key is in it'), (['# x'], 'no key is'),
+                            ([key(), 'hunter2'], 'line 2 is no key'),
+                            (['hünter2'], 'line 1 is no key'),
+                            ([key()[:-4]], 'line 1 is no key')):
+            self.write(*lines)
+            with self.assertRaisesRegex(sealing.BadKeys, text) as caught:
+                self.sealing.check()
+            self.assertNotIn('nter2', str(caught.exception))
+            self.assertIsNone(caught.exception.__cause__)
+        self.path.unlink()
+        with self.assertRaisesRegex(sealing.BadKeys, 'No such file'):
+            self.sealing.check()
+        self.write(key(), key())
+        self.sealing.check()
+        with self.assertRaises(sealing.NoKey):
+            sealing.Sealing(types.SimpleNamespace(
+                secret_key_file='')).check()
+
+
+if __name__ == '__main__':
+    unittest.main()

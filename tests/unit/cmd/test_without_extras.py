@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Commands where no extra is installed."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+#: What the extras install that the services do not require.
+LIBRARIES = ('distributed', 'matplotlib', 'numpy', 'ortools', 'pyarrow',
+             'scipy')
+#: The engine comes first: Nova wants to be imported before eventlet is.
+COMMANDS = ('engine', 'scheduler', 'manage', 'status', 'simulate',
+            'reproduce', 'api', 'benchmark')
+
+#: Imports all commands, then runs nova-preempt-simulate by the arguments in
+#: each line; prints {command: exit code}.
+_SCRIPT = """
+import importlib, json, sys
+
+for name in sys.argv[1].split():
+    importlib.import_module(f'nova_preempt.cmd.{name}')
+from nova_preempt.cmd import simulate
+print(json.dumps([simulate.main(line.split()) for line in sys.stdin]))
+"""
+
+_CLOUD = """
+hosts:
+  - {name: h, count: 1, resources: {VCPU: 8, MEMORY_MB: 16384, DISK_GB: 100}}
+"""
+_POLICY = """
+[backlog]
+enabled = true
+"""
+
+
+class TestWithoutExtras(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = pathlib.Path(directory.name)
+
+    def write(self, name, text):
+        (self.path / name).write_text(text, encoding='utf-8')
+        return str(self.path / name)
+
+    def run_commands(self, *lines):
+        """([exit code], standard error) of nova-preempt-simulate."""
+        for name in LIBRARIES:
+            self.write(f'{name}.py', 'raise ModuleNotFoundError('
+                       f'"No module named {name!r}", name={name!r})\n')
+        paths = [str(self.path), *filter(None, sys.path)]
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c', _SCRIPT,
+             ' '.join(COMMANDS)], input='\n'.join(lines), text=True,
+            capture_output=True, check=False, cwd=self.path,
+            env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths)})
+        self.assertEqual(0, done.returncode, done.stderr)
+        return json.loads(done.stdout), done.stderr.splitlines()
+
+    def test_all_start_and_each_want_names_its_extra(self):
+        run = f'--cloud {self.write("cloud.yaml", _CLOUD)} trace.jsonl'
+        batch = self.write('batch.conf', _POLICY + 'batch_mode = exact\n')
+        fair = self.write('fair.conf', _POLICY + 'order = fair_share\n')
+        codes, errors = self.run_commands(
+            'generate --hours 1 --per-hour 4 --output trace.jsonl',
+            'convert trace.jsonl --output again.jsonl',
+            f'run {run}', f'sweep {run} --seeds 0-3',
+            f'run {run} --policy {batch}', f'sweep {run} --policy {fair}',
+            f'run {run} --plot pictures')
+        self.assertEqual([0, 0, 1, 1, 1, 1, 1], codes, errors)
+        self.assertEqual(5, len(errors), errors)
+        for error, text in zip(errors, (
+                'numpy is needed: pip install nova-preempt[simulator]',
+                'numpy is needed: pip install nova-preempt[simulator]',
+                ('mode exact needs numpy, which cannot be imported: install '
+                 'nova-preempt[batch]'),
+                ('[backlog]order is fair_share, but numpy is not installed: '
+                 'it comes with nova-preempt[classes]'),
+                'matplotlib is needed: pip install nova-preempt[report]'),
+                strict=True):
+            self.assertIn(text, error)

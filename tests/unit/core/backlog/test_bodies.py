@@ -1,0 +1,64 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+import unittest
+
+from nova_preempt.core.backlog import bodies
+
+
+class TestOutline(unittest.TestCase):
+
+    def test_quotes_plain_members_alone(self):
+        self.assertEqual(
+            {'server': {'name': 'a', 'max_count': 2, 'min_count': '***',
+                        'adminPass': '***',
+                        'user_data': '***', 'metadata': '***',
+                        'key_name': '***', 'typo_of_adminPass': '***'},
+             'os:scheduler_hints': '***'},
+            bodies.outline({
+                'server': {'name': 'a', 'max_count': 2, 'min_count': 'x',
+                           'adminPass': 'x',
+                           'user_data': 'x', 'metadata': {'password': 'x'},
+                           'key_name': ['x'], 'typo_of_adminPass': 'x'},
+                'os:scheduler_hints': {'a': 'x'}}))
+
+    def test_malformed(self):
+        for body in ('x', ['x'], 1, None):
+            self.assertEqual('***', bodies.outline(body))
+        self.assertEqual({'server': '***'},
+                         bodies.outline({'server': ['adminPass']}))
+
+
+class TestRedacted(unittest.TestCase):
+
+    def test_however_nova_quotes_it(self):
+        secret = 'hun"ter\'2\\\n'
+        body = {'server': {
+            'name': 'a', 'adminPass': secret, 'user_data': 7,
+            'personality': [{'path': '/etc/x', 'contents': 'aHVu'}]}}
+        for value in (secret, repr(secret), json.dumps(secret),
+                      repr(body['server'])):
+            text = bodies.redacted(f'Invalid input. Value: {value}. No.',
+                                   bodies.secrets(body))
+            self.assertNotIn('ter', text)
+            self.assertNotIn('aHVu', text)
+        self.assertEqual('The value *** is bad.', bodies.redacted(
+            'The value 7 is bad.', bodies.secrets(body)))
+
+    def test_stays_on_a_line(self):
+        self.assertEqual('a b c', bodies.redacted(
+            'a\nb\r\n\u2028 c', {}))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,336 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that are kept free, for which requests, how many and how long."""
+
+import dataclasses
+import datetime
+import unittest
+from unittest import mock
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import keeping
+from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog.ledger import Ledger
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+
+HOUR = 3600
+
+
+def later(seconds):
+    return base.NOW + datetime.timedelta(seconds=seconds)
+
+
+class Cloud:
+    """Requests that wait from pass to pass, where nothing ever ends."""
+
+    def __init__(self, rooms, requests, **options):
+        self.rooms = rooms
+        self.requests = {request.uuid: request for request in requests}
+        self.options = passing.Options(**options)
+        self.started = {}
+
+    def look(self, at_s, ranked=None, why_not=lambda request: ''):
+        ranked = ranked or sorted(self.requests)
+        found = passing.decide(
+            [self.requests[uuid] for uuid in ranked
+             if uuid in self.requests], self.rooms, later(at_s), self.options,
+            why_not=why_not)
+        for start in found.starts:
+            del self.requests[start.uuid]
+            self.started[start.uuid] = at_s
+        for uuid, note in found.notes.items():
+            self.requests[uuid] = dataclasses.replace(
+                self.requests[uuid], waits_for=note.waits_for)
+        return found
+
+
+def kept(found):
+    """{uuid: for how many hosts}."""
+    return {uuid: found.notes[uuid].waits_for[keeping.KEPT]['hosts']
+            for uuid in found.held}
+
+
+class TestBounds(unittest.TestCase):
+
+    def test_two_large_requests_do_not_stop_the_others(self):
+        """100 servers each on 200 hosts, and 200 that would fit."""
+        rooms = [host(f'h{number:03}', 1) for number in range(200)]
+        large = [base.request(f'a{number}', vcpus(8), count=100,
+                              created_at=base.ago(HOUR))
+                 for number in range(2)]
+        small = [base.request(f'b{number:03}', project_id='p2')
+                 for number in range(200)]
+        options = {'most_of_project': 500}
+        found = Cloud(rooms, large + small, **options).look(0)
+        self.assertEqual(200, len(found.starts))
+        self.assertIn('more than may be kept',
+                      found.notes['a0'].waits_for['text'])
+        # Of smaller servers several are on one of the hosts that are kept.
+        large = [dataclasses.replace(request, alternatives=(vcpus(2),))
+                 for request in large]
+        found = Cloud(rooms, large + small, **options).look(0)
+        self.assertEqual({'a0': 25}, kept(found))
+        self.assertEqual(175, len(found.starts))
+        told = found.notes['b199'].waits_for
+        self.assertIn('are kept free for requests', told['text'])
+        self.assertEqual(25, told['kept_from'])
+
+    def test_a_project_leaves_half_of_it_to_others(self):
+        rooms = [host(f'h{number:02}', 1) for number in range(32)]
+        requests = [
+            base.request(f'{project}{number}', vcpus(8), project_id=project,
+                         created_at=base.ago(HOUR))
+            for project in 'pqr' for number in range(10)]
+        self.assertEqual(
+            {'p0': 1, 'p1': 1, 'p2': 1, 'p3': 1,
+             'q0': 1, 'q1': 1, 'q2': 1, 'q3': 1},
+            kept(passing.decide(requests, rooms, base.NOW,
+                                passing.Options())))
+        self.assertEqual(
+            {'p0': 1, 'p1': 1, 'q0': 1},
+            kept(passing.decide(requests, rooms, base.NOW,
+                                passing.Options(most_holds=3))))
+
+    def test_not_for_as_many_requests_as_there_are(self):
+        """Each trial looks at all hosts."""
+        rooms = [host(f'h{number:02}', 1) for number in range(16)]
+        flavors = [vcpus(number) for number in range(2, 9)]
+        requests = [base.request(f'a{count:03}', *flavors, count=count,
+                                 project_id=f'p{count % 9}',
+                                 created_at=base.ago(HOUR))
+                    for count in range(1, 101)]
+        asked, hold = [], Ledger.hold
+
+        def counted(*args):
+            asked.append(args)
+            return hold(*args)
+
+        with mock.patch.object(Ledger, 'hold', counted):
+            found = passing.decide(requests, rooms, base.NOW,
+                                   passing.Options(most_holds=100))
+        self.assertEqual(4, sum(kept(found).values()))
+        self.assertLess(len(asked), 120)
+
+    def test_one_host_at_least(self):
+        found = Cloud([host('h', 1)], [
+            base.request('a', vcpus(8), created_at=base.ago(HOUR)),
+            base.request('b')]).look(0)
+        self.assertEqual({'a': 1}, kept(found))
+        self.assertEqual((), found.starts)
+
+    def test_projects_have_turns(self):
+        cloud = Cloud([host('h', 1)], [
+            base.request('a', vcpus(8), created_at=base.ago(HOUR)),
+            base.request('b', vcpus(8), created_at=base.ago(HOUR),
+                         project_id='p2')])
+        seen = [(at_s, tuple(cloud.look(at_s).held))
+                for at_s in range(0, 16 * HOUR, HOUR // 2)]
+        self.assertEqual({
+            **dict.fromkeys(range(0, 6 * HOUR, HOUR // 2), ('a',)),
+            **dict.fromkeys(range(6 * HOUR, 12 * HOUR, HOUR // 2), ('b',)),
+            **dict.fromkeys(range(12 * HOUR, 16 * HOUR, HOUR // 2), ('a',)),
+        }, dict(seen))
+
+    def test_a_rest_is_told(self):
+        cloud = Cloud([host('h', 1)], [
+            base.request('a', vcpus(8), created_at=base.ago(HOUR))])
+        cloud.look(0)
+        self.assertIn('until 2026-01-01 20:00:00Z', cloud.look(
+            6 * HOUR).notes['a'].waits_for['text'])
+
+    def test_others_of_the_project_have_the_same_turn(self):
+        cloud = Cloud([host('h', 1)], [
+            base.request('a', vcpus(8), created_at=base.ago(HOUR)),
+            base.request('b', vcpus(8), created_at=base.ago(HOUR))])
+        cloud.look(0)
+        cloud.look(5 * HOUR)
+        del cloud.requests['a']
+        self.assertEqual({'b': 1}, kept(cloud.look(6 * HOUR - 1)))
+        self.assertEqual((), cloud.look(6 * HOUR).held)
+
+    def test_hosts_of_its_reservation_do_not_count(self):
+        """Nobody else may have them."""
+        own = frozenset(('h', 'i', 'j'))
+        wanted = dataclasses.replace(vcpus(8), hosts=own, own_hosts=own)
+        requests = [base.request('a', wanted, count=3,
+                                 created_at=base.ago(HOUR))]
+        found = passing.decide(
+            requests, [host(name, 1) for name in 'hijk'], base.NOW,
+            passing.Options())
+        self.assertEqual({'a': 3}, kept(found))
+
+
+class TestWhoMay(unittest.TestCase):
+
+    def look(self, why_not=lambda request: '', **values):
+        return passing.decide(
+            [base.request('a', vcpus(8), created_at=base.ago(HOUR),
+                          **values), base.request('b')],
+            [host('h', 1)], base.NOW, passing.Options(), why_not=why_not)
+
+    def test_not_who_was_refused_for_another_reason(self):
+        for code in answers.CODES:
+            found = self.look(tries=1, waits_for={'code': code})
+            self.assertEqual(('a',) if code == answers.NO_HOST else (),
+                             found.held, code)
+            # From pass to pass.
+            if code != answers.NO_HOST:
+                self.assertEqual(
+                    code, found.notes['a'].waits_for['refused'])
+            self.assertEqual(found.held, self.look(
+                tries=1, waits_for=found.notes['a'].waits_for).held)
+
+    def test_those_that_nova_refuses_again_and_again_come_last(self):
+        """Placement has room for them, and so they do not need it."""
+        refused = [base.request(
+            name, created_at=base.ago(2 * HOUR), tries=4,
+            waits_for={'code': answers.NO_HOST, 'text': ''},
+            next_try_at=later(60)) for name in 'abcdef']
+        large = base.request('large', vcpus(8), created_at=base.ago(HOUR))
+        found = passing.decide([*refused, large], [host('h', 7)], base.NOW,
+                               passing.Options())
+        self.assertEqual(('large',), found.held)
+
+    def test_once_it_has_run_that_is_forgotten(self):
+        self.assertEqual(('a',), self.look(
+            waits_for={'code': 'room', 'refused': answers.QUOTA}).held)
+
+    def test_not_whose_quota_is_used_up(self):
+        asked = []
+
+        def why_not(request):
+            asked.append(request.uuid)
+            return 'The quota of its project is used up.'
+
+        found = self.look(why_not)
+        self.assertEqual((), found.held)
+        self.assertEqual(['b'], [start.uuid for start in found.starts])
+        self.assertIn('The quota of its project',
+                      found.notes['a'].waits_for['text'])
+        self.assertEqual(['a'], asked)
+
+
+class TestFirst(unittest.TestCase):
+    """Small requests come all the time, and rank ahead."""
+
+    def run_day(self, hold_after_s):
+        """When the large one starts, on a host where each has an hour."""
+        cloud = Cloud([], [base.request('large', vcpus(8),
+                                        created_at=base.ago(1))],
+                      hold_after_s=hold_after_s)
+        ends = [HOUR * number // 8 for number in range(1, 9)]
+        for number, at_s in enumerate(range(0, 24 * HOUR, HOUR // 8)):
+            ends = [end_s for end_s in ends if end_s > at_s]
+            cloud.requests.update({uuid: base.request(
+                uuid, project_id='p2', created_at=later(at_s))
+                for uuid in (f'a{number:03}', f'b{number:03}')})
+            cloud.rooms = [host('h', 8 - len(ends))]
+            # The newest first, so that the others wait for hosts, too.
+            found = cloud.look(at_s, [*sorted(
+                cloud.requests.keys() - {'large'}, reverse=True), 'large'])
+            for start in found.starts:
+                if start.uuid == 'large':
+                    return at_s
+                ends.append(at_s + HOUR)
+        return None
+
+    def test_a_hold_that_lasts_keeps_off_who_ranks_ahead(self):
+        self.assertIsNone(self.run_day(10 ** 6))
+        # Those that started in the first two hours end within the third.
+        self.assertEqual(3 * HOUR - HOUR // 8, self.run_day(HOUR))
+
+    def test_not_at_once(self):
+        rooms = [host('h', 1)]
+        for held_s, expected in ((0, ['a']), (HOUR - 1, ['a']), (HOUR, [])):
+            found = passing.decide(
+                [base.request('a'), base.request(
+                    'large', vcpus(8), created_at=base.ago(5 * HOUR),
+                    waits_for={'code': 'room', 'kept': {
+                        'since': base.ago(held_s).isoformat(), 'hosts': 1,
+                        'held_since': base.ago(held_s).isoformat()}})],
+                rooms, base.NOW, passing.Options())
+            self.assertEqual(expected, [item.uuid for item in found.starts])
+
+    def test_a_full_cloud_keeps_its_order(self):
+        """However long all wait: few come first, and each of them once."""
+        rooms = [host(f'h{number}', 0) for number in range(8)]
+        old = [base.request(f'old{number:02}', created_at=base.ago(9 * HOUR))
+               for number in range(20)]
+        cloud = Cloud(rooms, old)
+        for at_s in range(0, 2 * HOUR, 600):
+            cloud.requests.update({
+                uuid: base.request(uuid, created_at=later(at_s),
+                                   project_id='p2')
+                for uuid in (f'new{at_s:04}',)})
+            # One server ends on one of the hosts.
+            cloud.rooms = [host('h0', 1), *rooms[1:]]
+            cloud.look(at_s, sorted(cloud.requests))
+        # One host is kept for the project: one start an hour comes first.
+        self.assertEqual(1, sum(
+            uuid.startswith('old') for uuid in cloud.started))
+
+
+class TestLaws(unittest.TestCase):
+
+    requests = st.lists(st.tuples(
+        st.sampled_from('pqr'), st.integers(1, 8), st.integers(1, 5),
+        st.integers(0, 2)), max_size=12)
+
+    @given(requests, st.lists(st.integers(0, 8), min_size=1, max_size=20),
+           st.integers(0, 6), st.data())
+    def test_what_is_kept_is_bounded(self, rows, free, most_holds, data):
+        """In hosts for all, for a project, and in time."""
+        cloud = Cloud(
+            [host(f'h{number:02}', amount)
+             for number, amount in enumerate(free)],
+            [base.request(f'r{number:02}', vcpus(size), count=count,
+                          project_id=project,
+                          created_at=base.ago(age * HOUR))
+             for number, (project, size, count, age) in enumerate(rows)],
+            most_holds=most_holds)
+        projects = {uuid: request.project_id
+                    for uuid, request in cloud.requests.items()}
+        # Nothing starts, so that what is kept is kept for ever.
+        cloud.options = dataclasses.replace(cloud.options, most_starts=0)
+        most = -(-len(free) // keeping.HOSTS_PER_KEPT)
+        turns = {}
+        at_s = 0
+        for _look in range(20):
+            ranked = data.draw(st.permutations(sorted(cloud.requests)))
+            found = cloud.look(at_s, ranked)
+            hosts = kept(found)
+            self.assertLessEqual(len(hosts), most_holds)
+            self.assertLessEqual(sum(hosts.values()), most)
+            for project in set(projects.values()):
+                of = [n for uuid, n in hosts.items()
+                      if projects[uuid] == project]
+                self.assertLessEqual(len(of), -(-most_holds // 2))
+                self.assertLessEqual(sum(of), -(-most // 2))
+                if of:
+                    turns.setdefault(project, []).append(at_s)
+            at_s += data.draw(st.sampled_from((300, HOUR, 3 * HOUR)))
+        for times in turns.values():
+            began_s = times[0]
+            for time_s in times:
+                if time_s - began_s >= keeping.TURN_S:
+                    self.assertGreaterEqual(
+                        time_s - began_s, keeping.TURN_S + keeping.REST_S)
+                    began_s = time_s
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Nova's quotas, and what a request asks for."""
+
+import unittest
+
+from nova_preempt.core.backlog import limits
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import vcpus
+
+LIMITS = {'maxTotalInstances': 10, 'totalInstancesUsed': 9,
+          'maxTotalCores': 20, 'totalCoresUsed': 16,
+          'maxTotalRAMSize': -1, 'totalRAMUsed': 10 ** 6}
+
+
+class TestWhyNot(unittest.TestCase):
+
+    def test_servers_that_start_together_count(self):
+        self.assertEqual('', limits.why_not(base.request(), LIMITS))
+        self.assertIn('leaves 1 servers, and it needs 2', limits.why_not(
+            base.request(count=2), LIMITS))
+        self.assertEqual('', limits.why_not(
+            base.request(count=2, least_count=1), LIMITS))
+
+    def test_one_flavor_that_fits_is_enough(self):
+        self.assertIn('leaves 4 vCPUs', limits.why_not(
+            base.request('a', vcpus(5)), LIMITS))
+        self.assertEqual('', limits.why_not(
+            base.request('a', vcpus(5), vcpus(4)), LIMITS))
+
+    def test_what_has_no_limit(self):
+        wanted = base.alternative(MEMORY_MB=10 ** 9)
+        self.assertEqual('', limits.why_not(
+            base.request('a', wanted), LIMITS))
+        self.assertEqual('', limits.why_not(
+            base.request('a', vcpus(99), count=99), {}))
+
+    def test_more_is_used_than_there_is(self):
+        self.assertIn('leaves 0 servers', limits.why_not(
+            base.request(), {'maxTotalInstances': 1,
+                             'totalInstancesUsed': 3}))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whether the request that victims end for still exists."""
+
+import dataclasses
+import datetime
+import unittest
+
+from nova_preempt.core import wanted
+from nova_preempt.core.reservation import model
+
+START = datetime.datetime(2030, 1, 1)
+END = START + datetime.timedelta(hours=1)
+HELD = model.Reservation(
+    'r', 'p', 1, 3600, START, 'delete', 0, start_at=START, end_at=END,
+    hosts=(model.Assignment('node1', START, END),
+           model.Assignment('node2', START, END, status=model.LOST)))
+RESERVATION = wanted.Purpose('reservation', reservation_uuid='r',
+                             node='node1')
+
+
+class Cloud:
+
+    def __init__(self, reservation=HELD, gone=(), short=(), emptied=True):
+        self.found = reservation
+        self.emptied = emptied
+        self.gone = gone
+        self.short = short
+
+    def is_gone(self, server_uuid):
+        return server_uuid in self.gone
+
+    def are_hosts_emptied(self):
+        return self.emptied
+
+    def reservation(self, uuid):
+        return self.found
+
+    def lacks_headroom(self, providers):
+        return bool(providers & self.short)
+
+
+class TestWanted(unittest.TestCase):
+
+    def why_not(self, purpose, now=START, **cloud):
+        return wanted.why_not(purpose, Cloud(**cloud), now)
+
+    def test_server(self):
+        purpose = wanted.Purpose('create', 's')
+        self.assertEqual('', self.why_not(purpose, gone={'other'}))
+        self.assertEqual(wanted.SERVER_GONE,
+                         self.why_not(purpose, gone={'s'}))
+
+    def test_reservation(self):
+        self.assertEqual('', self.why_not(RESERVATION))
+        for status in set(model.STATUSES) - set(model.OPEN):
+            self.assertEqual(
+                f'reservation r is {status}', self.why_not(
+                    RESERVATION, reservation=dataclasses.replace(
+                        HELD, status=status)))
+        self.assertEqual('reservation r is over',
+                         self.why_not(RESERVATION, END))
+        self.assertEqual('reservations were turned off',
+                         self.why_not(RESERVATION, emptied=False))
+        self.assertEqual('reservation r does not exist any more',
+                         self.why_not(RESERVATION, reservation=None))
+
+    def test_host_of_a_reservation_that_was_replaced(self):
+        for node in ('node2', 'node3'):
+            self.assertEqual(
+                f'reservation r does not have host {node} any more',
+                self.why_not(dataclasses.replace(RESERVATION, node=node)))
+
+    def test_headroom(self):
+        purpose = wanted.Purpose('headroom', providers=frozenset({'rp'}))
+        self.assertEqual('', self.why_not(purpose, short={'rp'}))
+        self.assertEqual('there is enough headroom without them',
+                         self.why_not(purpose, short={'other'}))
+
+    def test_nobody_can_withdraw_these(self):
+        for operation in ('maximum_runtime', 'simulate', 'repair'):
+            self.assertEqual('', self.why_not(wanted.Purpose(operation)))

@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the small cloud leaves of a MariaDB that is not its own."""
+
+import contextlib
+import io
+import re
+import unittest
+
+from minicloud.inside import databases
+
+
+class Server:
+    """As much of a MariaDB, its connection and its cursor as is asked for."""
+
+    def __init__(self, max_connections):
+        self.max_connections = max_connections
+        self.databases = {'mysql'}
+        self.remembered = None
+        self._answer = ()
+
+    def execute(self, statement):
+        if found := re.match('CREATE DATABASE IF NOT EXISTS (\\w+)',
+                             statement):
+            self.databases.add(found[1])
+        elif found := re.match('DROP DATABASE (?:IF EXISTS )?(\\w+)$',
+                               statement):
+            self.databases.discard(found[1])
+        elif statement.startswith('CREATE OR REPLACE TABLE minicloud.machin'):
+            self.remembered = self.max_connections
+        elif found := re.match('SET GLOBAL max_connections = (\\d+)$',
+                               statement):
+            self.max_connections = int(found[1])
+        elif statement == 'SELECT @@GLOBAL.max_connections':
+            self._answer = [(self.max_connections,)]
+        elif statement == 'SELECT max_connections FROM minicloud.machine':
+            self._answer = [(self.remembered,)]
+        elif statement == 'SHOW DATABASES':
+            self._answer = [(name,) for name in self.databases]
+        elif not re.match('(CREATE|DROP) USER|GRANT ', statement):
+            raise AssertionError(statement)
+
+    def fetchone(self):
+        return self._answer[0]
+
+    def fetchall(self):
+        return self._answer
+
+
+class TestConnections(unittest.TestCase):
+
+    def create(self, server, *names):
+        with contextlib.redirect_stdout(io.StringIO()):
+            databases.create(server, names)
+
+    def test_the_last_cloud_puts_them_back(self):
+        server = Server(151)
+        self.create(server, 'minicloud_20000_nova')
+        self.create(server, 'minicloud_21000_nova')
+        self.assertEqual(databases.CONNECTIONS, server.max_connections)
+        databases.drop(server, ['minicloud_20000_nova'])
+        self.assertEqual(databases.CONNECTIONS, server.max_connections)
+        databases.drop(server, ['minicloud_21000_nova'])
+        self.assertEqual(151, server.max_connections)
+        self.assertEqual({'mysql'}, server.databases)
+
+    def test_after_a_start_of_mariadb(self):
+        server = Server(151)
+        self.create(server, 'minicloud_1_nova')
+        server.max_connections = 151
+        self.create(server, 'minicloud_1_nova')
+        databases.drop(server, ['minicloud_1_nova'])
+        self.assertEqual(151, server.max_connections)
+
+    def test_what_somebody_else_has_set_stays(self):
+        server = Server(151)
+        self.create(server, 'minicloud_1_nova')
+        server.max_connections = 2000
+        databases.drop(server, ['minicloud_1_nova'])
+        self.assertEqual(2000, server.max_connections)
+
+    def test_enough_of_them_stay_as_they_are(self):
+        server = Server(1000)
+        self.create(server, 'minicloud_1_nova')
+        self.assertEqual(1000, server.max_connections)
+        databases.drop(server, ['minicloud_1_nova'])
+        self.assertEqual((1000, {'mysql'}),
+                         (server.max_connections, server.databases))

@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What "make cloud-up" would do."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).parents[3]
+
+
+@unittest.skipUnless(shutil.which('make'), 'there is no make')
+class TestCloudUp(unittest.TestCase):
+
+    def commands(self, *variables):
+        """The commands for a cloud of which nothing is there."""
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        env = {name: value for name, value in os.environ.items()
+               if name not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL')}
+        return subprocess.run(
+            ['make', '--dry-run', 'cloud-up', f'CLOUD={directory}/cloud',
+             *variables], cwd=TOP, env=env, check=True, text=True,
+            capture_output=True).stdout
+
+    def test_what_the_guide_wants_is_installed(self):
+        (extras,) = re.findall(r"--editable '\.\[(.*)\]'", self.commands())
+        # Those of numpy, scipy, matplotlib and the commands.
+        self.assertLessEqual({'batch', 'classes', 'client', 'report',
+                              'simulator'}, set(extras.split(',')))
+
+    def test_the_first_port(self):
+        self.assertNotIn('--port-base', self.commands())
+        self.assertIn('--port-base 21000', self.commands('PORT_BASE=21000'))

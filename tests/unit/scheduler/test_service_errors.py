@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""A failure of a service never becomes the text of a server's fault."""
+
+import inspect
+import unittest
+
+from nova import exception
+from oslo_db import exception as db_exc
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import placement
+from nova_preempt.core.scheduling import port
+from nova_preempt.scheduler import manager
+from nova_preempt.scheduler import service_errors
+
+
+class TestAsRefusals(unittest.TestCase):
+
+    def fail(self, error):
+        def select():
+            raise error
+
+        return service_errors.as_refusals(select)
+
+    def test_failures_of_services(self):
+        for error in (
+                db_exc.DBConnectionError('mysql://u:secret@db'),
+                port.Unanswered('http://secret: 503'),
+                placement.PlacementError('http://secret: 503'),
+                cell_calls.CellAway(cell='secret', limit=10)):
+            with self.assertLogs(service_errors.__name__, 'ERROR'), (
+                    self.assertRaises(exception.NoValidHost)) as caught:
+                self.fail(error)()
+            self.assertEqual(
+                'No valid host was found. The request could not be '
+                'scheduled: a service that it needs did not answer as it '
+                'should; try again later.', str(caught.exception))
+
+    def test_others_stay_as_they_are(self):
+        for error in (exception.NoValidHost(reason='mine'), ValueError('v')):
+            self.assertRaisesRegex(type(error), str(error), self.fail(error))
+
+    def test_the_arguments_of_the_manager_stay_nova_s(self):
+        self.assertIn('spec_obj', inspect.signature(
+            manager.PreemptibleSchedulerManager.select_destinations
+        ).parameters)
+
+
+if __name__ == '__main__':
+    unittest.main()

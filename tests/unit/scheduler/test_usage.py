@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Whose servers count for a quota where a cell cannot be read."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova import objects
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.core import quotas
+from nova_preempt.scheduler import usage
+from tests.unit.core.scheduling import world
+
+objects.register_all()
+
+
+class TestCellAway(unittest.TestCase):
+
+    def servers(self, answers):
+        servers = usage.ProjectServers(
+            dict, lambda uuids: set(),
+            lambda project_id, cells: [world.server(
+                f'old-{uuid}', vcpus=2, memory_mb=512) for uuid in cells])
+        with mock.patch.object(cell_calls, 'gather', return_value=answers):
+            return servers.servers('p')
+
+    def test_what_was_seen_last_counts(self):
+        found = [types.SimpleNamespace(
+            uuid='new', host='h', vm_state='active', task_state=None,
+            flavor=objects.Flavor(vcpus=1, memory_mb=1), new_flavor=None,
+            old_flavor=None)]
+        self.assertEqual(
+            {'new': quotas.CountedServer([quotas.Amounts(False, 1, 1)],
+                                         False),
+             'old-two': quotas.CountedServer([quotas.Amounts(True, 2, 512)],
+                                             False)},
+            self.servers({'one': found, 'two': cell_calls.CellAway()}))
+
+    def test_nothing_is_remembered_where_all_answer(self):
+        self.assertEqual({}, self.servers({'one': [], 'two': []}))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Benchmarks still run, and measure something."""
+
+import re
+import tempfile
+import unittest
+
+from tests import benches
+
+# Its file is made here.
+ECSCHED = 'ecsched'
+# Too slow, or without a file, see there.
+NOT_RUN_BY_MAKE = {'notice', ECSCHED}
+
+
+class TestBench(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with tempfile.NamedTemporaryFile('w') as file:
+            # Ten of them wait where fifty start in a step.
+            for number in range(60):
+                file.write(f'{number} 3 9 2 1\n')
+            file.flush()
+            cls.printed = benches.run(
+                *benches.PLAIN, f'{ECSCHED} {file.name}')
+
+    def test_each_runs(self):
+        self.assertEqual({*benches.names(benches.PLAIN), ECSCHED},
+                         self.printed.keys())
+        for name, printed in self.printed.items():
+            with self.subTest(name=name):
+                self.assertNotIn('Traceback', printed)
+                self.assertRegex(printed, r'\d')
+
+    def test_none_is_left_out(self):
+        self.assertEqual(
+            benches.all_names(),
+            {*benches.names((*benches.PLAIN, *benches.WITH_CLOUD)), ECSCHED})
+
+    def test_which_make_runs(self):
+        makefile = (benches.BENCH.parent / 'Makefile').read_text()
+        listed = re.search(r'^BENCHES = ((?:.*\\\n)*.*)', makefile, re.M)[1]
+        self.assertEqual(
+            benches.all_names() - NOT_RUN_BY_MAKE,
+            set(re.findall(r'bench/(\w+)\.py', listed)))
+
+    def test_hosts_are_reserved(self):
+        printed = self.printed['reservations']
+        for case in ('one host now', 'one of few in an hour',
+                     'a tenth for a day', 'half for four hours',
+                     'all for a day'):
+            self.assertRegex(printed, rf'(?m)^{case} .* \d+:\d\d:\d\d$')
+        self.assertRegex(printed, r'scheduler: leases +\d')
+
+    def test_batch(self):
+        self.assertIn('exact, dp', self.printed['batch'])
+        self.assertIn('both at once', self.printed['batch'])
+
+    def test_ecsched(self):
+        for line in ('together, 5 rounds of 100  dp:    9.000',
+                     'together, 5 rounds of 100  ml:    9.000',
+                     'one by one, 50 in a step   dp:    9.167'):
+            self.assertIn(line, self.printed[ECSCHED])
