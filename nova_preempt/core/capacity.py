@@ -86,6 +86,18 @@ def by_class(amounts: SlotAmounts) -> dict[str, int]:
     return total({name: amount} for (_, name), amount in amounts.items())
 
 
+def by_slot(amounts: Mapping[str, Mapping[str, int]]) -> dict[Slot, int]:
+    """Return amounts by slot.
+
+    :param amounts: {uuid of a provider: {class: amount}}
+    """
+    return {
+        (uuid, name): amount
+        for uuid, resources in amounts.items()
+        for name, amount in resources.items()
+    }
+
+
 def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     """Return what is free of a provider, below 0 where too much is used.
 

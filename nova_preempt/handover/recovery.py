@@ -27,12 +27,11 @@ from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
-from nova_preempt.core import capacity
 from nova_preempt.core import liveness
 from nova_preempt.core import taken_back
 from nova_preempt.db import decisions
-from nova_preempt.handover import claim
 from nova_preempt.handover import offloaded
+from nova_preempt.handover import reversal
 from nova_preempt.handover import stopped
 
 LOG = logging.getLogger(__name__)
@@ -65,6 +64,7 @@ class Recovery:
         self._owner = owner
         self._options = options
         self._active = active
+        self._reversal = reversal.Reversal(placement, nova, decisions)
 
     def repair(self):
         """Roll back what dead schedulers left. Returns how many decisions."""
@@ -147,25 +147,31 @@ class Recovery:
         """Give the space back. Returns the status that it has then.
 
         Can be done again after it failed half-way.
+
+        :raises Conflict: others keep changing the same allocations. Nothing
+            was written: a part of it might pass, but would leave space that
+            victims need to others
         """
         forced = {}
         for _ in range(_TRIES):
-            there = self._there(decision)
-            changes = [*self._released(decision), *self._restored(there)]
-            writes = changes or self._fence(decision)
+            consumers, there = self._read(decision)
+            restored = self._reversal.restored(there, consumers)
+            released = self._reversal.released(decision)
             try:
-                if writes:
-                    self._placement.post_allocations(writes)
+                self._post([*released, *restored, *self._reversal.fence(
+                    decision, consumers, restored)])
                 break
             except placement_api.Conflict as exc:
                 conflict = exc
         else:
+            if not conflict.is_for_want_of_room:
+                raise conflict
             LOG.warning('Preemption %(uuid)s cannot be taken back as a '
                         'whole: %(exc)s',
                         {'uuid': decision.uuid, 'exc': conflict})
-            forced = self._undo_in_parts(decision, there)
+            forced = self._undo_in_parts(decision)
         self._close_victims(decision, there, forced)
-        if decision.status == decisions.INTENT and not changes:
+        if decision.status == decisions.INTENT and not restored + released:
             return decisions.ABORTED
         return decisions.ROLLED_BACK
 
@@ -174,15 +180,21 @@ class Recovery:
         server = self._nova.get(victim.server_uuid)
         return server, server and server.seen
 
-    def _there(self, decision):
-        """The victims that are where they were.
+    def _read(self, decision):
+        """({uuid of a victim: its Consumer}, the victims on their host).
 
-        Also those that are being deleted or shelved: until that is done they
-        need their space, and who gave it away would promise it twice.
+        Placement is asked before Nova: a server that Nova moves afterwards
+        gets another generation. Servers that are being deleted or shelved
+        count as there: until that is done they need their space, and who gave
+        it away would promise it twice.
         """
-        return [victim for victim in decision.victims
-                if victim.status not in decisions.ENDED
-                and taken_back.is_there(self._look(victim)[1], decision.host)]
+        victims = [victim for victim in decision.victims
+                   if victim.status not in decisions.ENDED]
+        consumers = {victim.server_uuid: self._placement.get_consumer(
+            victim.server_uuid) for victim in victims}
+        return consumers, [
+            victim for victim in victims
+            if taken_back.is_there(self._look(victim)[1], decision.host)]
 
     def _close_victims(self, decision, there, forced):
         for victim in decision.victims:
@@ -231,107 +243,20 @@ class Recovery:
                      'need not.', uuid)
             self._nova.start(uuid)
 
-    def _fence(self, decision):
-        """What refuses a claim that is on its way and may still arrive.
-
-        It carries the generations of its victims: one of them is written
-        anew as it is. Nobody needs that of victims without allocations, nor
-        where the claim was seen.
-        """
-        for victim in decision.victims if claim.stand_in(decision) else ():
-            consumer = self._placement.get_consumer(victim.server_uuid)
-            if consumer.allocations:
-                return [consumer]
-        return []
-
-    def _released(self, decision):
-        """What takes the space back from stand-ins, or from the server.
-
-        The server has it only after all victims have left. Stand-ins are read
-        first: whoever moves their space to the server meanwhile is seen, or
-        changes what is written here.
-        """
-        uuids = claim.all_stand_ins(decision)
-        consumers = [self._placement.get_consumer(uuid) for uuid in uuids]
-        emptied = [consumer.with_allocations({}) for consumer in consumers
-                   if consumer.allocations]
-        if not uuids or uuids[0] != claim.stand_in(decision) or (
-                consumers[0].allocations) or not taken_back.have_left(
-                    victim.status for victim in decision.victims):
-            return emptied
-        return [*emptied, *self._released_by_server(decision)]
-
-    def _released_by_server(self, decision):
-        target = self._placement.get_consumer(decision.server_uuid)
-        # Where nothing was claimed, or it is given back already, it has none
-        # of the host. What it has of providers that hosts share is its own.
-        if decision.provider_uuid not in target.allocations or (
-                self._is_used(decision, target)):
-            return []
-        given = decision.record['allocations']
-        left = {}
-        for uuid, item in target.allocations.items():
-            resources = {name: amount for name, amount in capacity.less(
-                item['resources'], given.get(uuid, {})).items() if amount > 0}
-            if resources:
-                left[uuid] = {**item, 'resources': resources}
-        return [target.with_allocations(left)]
-
-    def _restored(self, victims):
-        """What gives victims back what was taken from them.
-
-        One that has allocations elsewhere was moved since: it has its space.
-        """
-        restored = []
-        for victim in victims:
-            consumer = self._placement.get_consumer(victim.server_uuid)
-            had, has = (_resources(item) for item in (
-                victim.allocations, consumer.allocations))
-            if has != had and has.keys() <= had.keys():
-                restored.append(placement_api.Consumer(
-                    victim.server_uuid, victim.allocations,
-                    consumer.generation,
-                    victim.consumer_project_id or victim.project_id,
-                    victim.consumer_user_id or victim.user_id))
-        return restored
-
-    def _is_used(self, decision, target):
-        """Whether the server has come to that host in another way since.
-
-        In a resize that it is there says nothing: it may have been there
-        before. But then nobody has changed its allocations since we moved the
-        space to it.
-        """
-        # Retries that were aborted or taken back hold nothing.
-        later = self._decisions.get_decisions(
-            server_uuid=decision.server_uuid,
-            provider_uuid=decision.provider_uuid,
-            statuses=(*decisions.OPEN, decisions.DONE))
-        if later[-1].uuid != decision.uuid:
-            return True
-        if decision.operation == 'resize' and target.generation == 1 + (
-                decision.record['consumer_generation'] or 0):
-            return False
-        server = self._nova.get(decision.server_uuid)
-        return (server is not None and server.host == decision.host
-                and server.status != 'ERROR')
-
-    def _undo_in_parts(self, decision, victims):
+    def _undo_in_parts(self, decision):
         """Restore one by one what fits; a server without space must end.
 
         :returns: {uuid: status} of those that end by that
-        :raises NovaError, Conflict: not yet; it can be done again
+        :raises NovaError, Conflict: not yet; it can be done again. Stand-ins
+            hold the rest of the space until then
         """
         forced = {}
-        release = self._released(decision)
-        if release:
-            self._placement.post_allocations(release)
         failure = None
-        for victim in victims:
+        consumers, there = self._read(decision)
+        for victim in there:
             try:
-                restored = self._restored([victim])
-                if restored:
-                    self._placement.post_allocations(restored)
+                self._post(self._reversal.part(
+                    decision, victim, consumers[victim.server_uuid]))
             except placement_api.Conflict as exc:
                 if not exc.is_for_want_of_room:
                     failure = exc
@@ -345,7 +270,12 @@ class Recovery:
                     forced[victim.server_uuid] = status
         if failure is not None:
             raise failure
+        self._post(self._reversal.released(decision))
         return forced
+
+    def _post(self, consumers):
+        if consumers:
+            self._placement.post_allocations(consumers)
 
     def _end(self, decision, victim):
         """End a victim whose space was taken, unless it leaves by itself.
@@ -376,7 +306,3 @@ class Recovery:
         if call not in _LAST_CALLS:
             raise nova_api.NovaError(f'server {uuid} is still to be ended')
         return decisions.ENDING
-
-
-def _resources(allocations):
-    return {uuid: item['resources'] for uuid, item in allocations.items()}

@@ -287,6 +287,15 @@ class TestAmounts(unittest.TestCase):
         )
 
 
+class TestSlots(unittest.TestCase):
+
+    def test_amounts_of_several_providers(self):
+        self.assertEqual(
+            {('p', 'VCPU'): 1, ('p', 'MEMORY_MB'): 2, ('q', 'VCPU'): 3},
+            capacity.by_slot({'p': {'VCPU': 1, 'MEMORY_MB': 2},
+                              'q': {'VCPU': 3}}))
+
+
 class TestMostUsed(unittest.TestCase):
 
     def test_what_is_reserved_since_it_is_in_use(self):

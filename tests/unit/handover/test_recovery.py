@@ -11,155 +11,16 @@
 # under the License.
 """What is done with a preemption that comes to nothing."""
 
-import dataclasses
-import types
-import unittest
 from unittest import mock
 
-from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import recovery
 from nova_preempt.handover import stopped
-
-SIZE = {'VCPU': 1}
-
-
-class FakePlacement:
-    """One provider, "rp", with so many VCPUs."""
-
-    def __init__(self, capacity):
-        self.capacity = capacity
-        self.consumers = {}
-
-    def give(self, uuid, vcpus, provider='rp'):
-        self.post_allocations([self.get_consumer(uuid).with_allocations(
-            {provider: {'resources': {'VCPU': vcpus}}})])
-
-    def vcpus(self, uuid, provider='rp'):
-        return self.get_consumer(uuid).resources_on(provider).get('VCPU', 0)
-
-    def get_consumer(self, uuid):
-        return self.consumers.get(uuid, placement_api.Consumer(uuid, {}))
-
-    def post_allocations(self, consumers):
-        after = dict(self.consumers)
-        for item in consumers:
-            if item.generation != self.get_consumer(item.uuid).generation:
-                raise placement_api.Conflict(
-                    'generation', placement_api.CONCURRENT_UPDATE)
-            after[item.uuid] = dataclasses.replace(
-                item, generation=(item.generation or 0) + 1)
-            if not item.allocations:
-                del after[item.uuid]
-        if sum(item.resources_on('rp').get('VCPU', 0)
-               for item in after.values()) > self.capacity:
-            raise placement_api.Conflict('full', placement_api.NO_ROOM)
-        self.consumers = after
-
-    def delete_allocations(self, uuid):
-        self.consumers.pop(uuid, None)
+from tests.unit.handover import roll_back
+from tests.unit.handover.roll_back import FakePlacement
 
 
-class FakeNova:
-
-    def __init__(self):
-        self.servers = {}
-        self.calls = []
-
-    def put(self, uuid, vm_state='active', task_state=None, host='host1',
-            locked_reason=None):
-        self.servers[uuid] = nova_api.ServerStatus(
-            vm_state.upper(), task_state, host, vm_state, locked_reason)
-
-    def get(self, uuid):
-        return self.servers.get(uuid)
-
-    def __getattr__(self, name):
-        def call(uuid, *args):
-            self.calls.append((name, uuid))
-
-        return call
-
-
-class FakeDatabase:
-    """Keeps one decision, and later ones of the same server and host."""
-
-    def __init__(self, decision):
-        self.decision = decision
-        self.later = []
-
-    def get_decision(self, uuid):
-        return self.decision
-
-    def get_decisions(self, statuses, **kwargs):
-        return [each for each in [self.decision, *self.later]
-                if each.status in statuses]
-
-    def update_decision(self, uuid, owner, status, new_owner=None, **values):
-        if owner != self.decision.owner:
-            return False
-        if new_owner is not None:
-            values['owner'] = new_owner
-        self.decision = dataclasses.replace(self.decision, status=status,
-                                            **values)
-        return True
-
-    def update_victim(self, uuid, server_uuid, status, **values):
-        self.decision = dataclasses.replace(self.decision, victims=tuple(
-            dataclasses.replace(victim, status=status, **values)
-            if victim.server_uuid == server_uuid else victim
-            for victim in self.decision.victims))
-
-
-class TestRollBack(unittest.TestCase):
-    """A host of 2 VCPUs; "held" holds those of "a" and "b" for "new"."""
-
-    def setUp(self):
-        super().setUp()
-        self.placement = FakePlacement(2)
-        self.placement.give('held', 2)
-        self.nova = FakeNova()
-        for uuid in 'ab':
-            self.nova.put(uuid)
-
-    def roll_back(self, record=None, later=(), status=db_decisions.CLAIMED,
-                  victims=db_decisions.ENDING, operation='create', **values):
-        """What becomes of the victims: {uuid: status}.
-
-        :param later: statuses of later decisions
-        :param status: of the decision
-        :param victims: their status before
-        """
-        victims = tuple(db_decisions.Victim(
-            uuid, status=victims,
-            allocations={'rp': {'resources': SIZE}}, **values)
-            for uuid in 'ab')
-        self.decisions = FakeDatabase(db_decisions.Decision(
-            'd', 'new', owner='me', status=status, host='host1',
-            operation=operation,
-            provider_uuid='rp',
-            record={'stand_in': 'held', 'consumer_generation': None,
-                    'allocations': {'rp': {'VCPU': 2}}, **(record or {})},
-            victims=victims))
-        self.decisions.later = [
-            dataclasses.replace(self.decisions.decision, uuid=status,
-                                status=status) for status in later]
-        return self.again()
-
-    def again(self):
-        recovery.Recovery(
-            self.placement, self.nova, self.decisions,
-            types.SimpleNamespace(name=self.decisions.decision.owner,
-                                  keeps=lambda decisions: True),
-            types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
-            set()).roll_back('d', 'test')
-        return {victim.server_uuid: victim.status
-                for victim in self.decisions.decision.victims}
-
-    def assert_space(self, **vcpus):
-        for uuid, amount in vcpus.items():
-            self.assertEqual(amount, self.placement.vcpus(uuid), uuid)
+class TestRollBack(roll_back.RollBackTestCase):
 
     def test_everybody_lives(self):
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
@@ -301,30 +162,41 @@ class TestRollBack(unittest.TestCase):
             self.placement.post_allocations(late)
         self.assert_space(held=0, a=1, b=1)
 
-    def test_a_claim_that_arrives_in_the_middle_is_found(self):
-        """Between the look at the stand-in and the write."""
-        self.placement = FakePlacement(2)
-        for uuid in 'ab':
-            self.placement.give(uuid, 1)
+    def roll_back_while_it_arrives(self, after):
+        """Whether the claim arrived: after so many consumers were read."""
         claim = [*(self.placement.get_consumer(uuid).with_allocations({})
                    for uuid in 'ab'),
                  placement_api.Consumer(
                      'held', {'rp': {'resources': {'VCPU': 2}}})]
-        real = self.placement.get_consumer
+        real, read = self.placement.get_consumer, []
 
         def get(uuid):
             found = real(uuid)
-            if uuid == 'held' and claim:
-                self.placement.get_consumer = real
+            read.append(uuid)
+            if len(read) == after:
                 self.placement.post_allocations(claim)
             return found
 
-        self.placement.get_consumer = get
-        self.roll_back(status=db_decisions.INTENT,
-                       victims=db_decisions.PENDING)
-        self.assert_space(held=0, a=1, b=1)
-        self.assertEqual(db_decisions.ROLLED_BACK,
-                         self.decisions.decision.status)
+        with mock.patch.object(self.placement, 'get_consumer', get):
+            self.roll_back(status=db_decisions.INTENT,
+                           victims=db_decisions.PENDING)
+        return after <= len(read)
+
+    def test_a_claim_that_arrives_in_the_middle_is_found(self):
+        """Whether the host is full without the victims, or not."""
+        for capacity in 2, 4:
+            after, arrived = 0, True
+            while arrived:
+                after += 1
+                self.placement = FakePlacement(capacity)
+                for uuid in 'ab':
+                    self.placement.give(uuid, 1)
+                arrived = self.roll_back_while_it_arrives(after)
+                self.assert_space(held=0, a=1, b=1)
+                self.assertEqual(
+                    db_decisions.ROLLED_BACK if arrived
+                    else db_decisions.ABORTED, self.decisions.decision.status)
+            self.assertEqual(4, after)
 
     # -- victims that are not what they were ---------------------------
 
@@ -442,86 +314,3 @@ class TestRollBack(unittest.TestCase):
         self.nova.put('b', 'stopped', locked_reason='mine')
         self.roll_back(action='stop')
         self.assertEqual([('unlock', 'a')], self.nova.calls)
-
-    # -- space that was taken ------------------------------------------
-
-    def take(self):
-        """The new server has gone, and somebody else has its space."""
-        self.placement = FakePlacement(2)
-        self.placement.give('other', 1)
-        self.nova.calls.clear()
-
-    def test_one_must_end(self):
-        self.take()
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
-                         self.roll_back())
-        self.assertEqual(['', 'force_delete'], [
-            victim.asked for victim in self.decisions.decision.victims])
-        self.assert_space(a=1, b=0)
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
-
-    def test_nobody_ends_where_placement_is_only_busy(self):
-        """A generation moves again and again: the next try may succeed."""
-        free = FakePlacement(2)
-        for code in placement_api.CONCURRENT_UPDATE, '':
-            self.placement = FakePlacement(2)
-            self.placement.post_allocations = mock.Mock(
-                side_effect=placement_api.Conflict('busy', code))
-            self.assertEqual({db_decisions.ENDING},
-                             set(self.roll_back().values()))
-            self.assertEqual([], self.nova.calls)
-            self.assertEqual('', self.decisions.decision.owner)
-            self.assertEqual(db_decisions.ROLLING_BACK,
-                             self.decisions.decision.status)
-        self.placement = free
-        self.assertEqual({db_decisions.KEPT}, set(self.again().values()))
-        self.assert_space(a=1, b=1)
-
-    def test_who_is_full_ends_where_another_is_only_busy(self):
-        self.take()
-        real = self.placement.post_allocations
-
-        def post(consumers):
-            if [item.uuid for item in consumers] == ['a']:
-                raise placement_api.Conflict(
-                    'busy', placement_api.CONCURRENT_UPDATE)
-            real(consumers)
-
-        self.placement.capacity = 1
-        self.placement.post_allocations = post
-        self.assertEqual({db_decisions.ENDING},
-                         set(self.roll_back().values()))
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
-
-    def test_it_ends_on_its_terms(self):
-        self.take()
-        self.roll_back(action='migrate', last_resort='shelve')
-        self.assertEqual([('shelve', 'b')], self.nova.calls)
-
-    def test_it_takes_more_than_one_call(self):
-        self.take()
-        self.nova.put('b', 'rescued')
-        self.roll_back(action='shelve')
-        self.assertEqual([('unrescue', 'b')], self.nova.calls)
-        self.assertEqual(db_decisions.ROLLING_BACK,
-                         self.decisions.decision.status)
-        self.nova.put('b')
-        self.again()
-        self.assertEqual(('shelve', 'b'), self.nova.calls[-1])
-        self.assertEqual(db_decisions.ROLLED_BACK,
-                         self.decisions.decision.status)
-
-    def test_nobody_ends_who_leaves_already(self):
-        for state in (('active', 'deleting'), ('active', 'shelving'),
-                      ('active', None, 'host2')):
-            self.take()
-            self.nova.put('b', *state)
-            self.roll_back()
-            self.assertEqual([], self.nova.calls)
-
-    def test_it_stays_stopped(self):
-        self.take()
-        self.nova.put('b', 'stopped')
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
-                         self.roll_back(asked='stop', action='stop'))
-        self.assertEqual([('lock', 'b')], self.nova.calls)

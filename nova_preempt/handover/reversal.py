@@ -1,0 +1,170 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The changes of allocations that take a claim back.
+
+Computes them from what Placement has now; nova_preempt.handover.recovery
+writes them.
+"""
+
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import capacity
+from nova_preempt.core import taken_back
+from nova_preempt.db import decisions
+from nova_preempt.handover import claim
+
+
+class Reversal:
+    """Computes what undoes decisions.
+
+    :param placement: a nova_preempt.cloud.placement.Placement
+    :param nova: a NovaAPI
+    :param decisions: a nova_preempt.db.Decisions
+    """
+
+    def __init__(self, placement, nova, decisions):
+        self._placement = placement
+        self._nova = nova
+        self._decisions = decisions
+
+    def released(self, decision):
+        """What takes the space back from stand-ins, or from the server.
+
+        The server has it only after all victims have left. Stand-ins are read
+        first: whoever moves their space to the server meanwhile is seen, or
+        changes what is written here.
+        """
+        uuids = claim.all_stand_ins(decision)
+        consumers = [self._placement.get_consumer(uuid) for uuid in uuids]
+        emptied = [consumer.with_allocations({}) for consumer in consumers
+                   if consumer.allocations]
+        if not uuids or uuids[0] != claim.stand_in(decision) or (
+                consumers[0].allocations) or not taken_back.have_left(
+                    victim.status for victim in decision.victims):
+            return emptied
+        return [*emptied, *self._released_by_server(decision)]
+
+    def _released_by_server(self, decision):
+        target = self._placement.get_consumer(decision.server_uuid)
+        # Where nothing was claimed, or it is given back already, it has none
+        # of the host. What it has of providers that hosts share is its own.
+        if decision.provider_uuid not in target.allocations or (
+                self._is_used(decision, target)):
+            return []
+        return [_without(target, capacity.by_slot(
+            decision.record['allocations']))]
+
+    def _is_used(self, decision, target):
+        """Whether the server has come to that host in another way since.
+
+        In a resize that it is there says nothing: it may have been there
+        before. But then nobody has changed its allocations since we moved the
+        space to it.
+        """
+        # Retries that were aborted or taken back hold nothing.
+        later = self._decisions.get_decisions(
+            server_uuid=decision.server_uuid,
+            provider_uuid=decision.provider_uuid,
+            statuses=(*decisions.OPEN, decisions.DONE))
+        if later[-1].uuid != decision.uuid:
+            return True
+        if decision.operation == 'resize' and target.generation == 1 + (
+                decision.record['consumer_generation'] or 0):
+            return False
+        server = self._nova.get(decision.server_uuid)
+        return (server is not None and server.host == decision.host
+                and server.status != 'ERROR')
+
+    @staticmethod
+    def restored(victims, consumers):
+        """What gives victims back what was taken from them.
+
+        One that has allocations elsewhere was moved since: it has its space.
+
+        :param consumers: {uuid of a victim: its Consumer}
+        """
+        restored = []
+        for victim in victims:
+            consumer = consumers[victim.server_uuid]
+            had, has = (_resources(item) for item in (
+                victim.allocations, consumer.allocations))
+            if has != had and has.keys() <= had.keys():
+                restored.append(placement_api.Consumer(
+                    victim.server_uuid, victim.allocations,
+                    consumer.generation,
+                    victim.consumer_project_id or victim.project_id,
+                    victim.consumer_user_id or victim.user_id))
+        return restored
+
+    def part(self, decision, victim, consumer):
+        """The Consumers by which one victim gets its allocations back.
+
+        Stand-ins lose in the same transaction what it gets: its own all, that
+        for the server the rest. So nobody else takes the space in between.
+        """
+        restored = self.restored([victim], {victim.server_uuid: consumer})
+        if not restored:
+            return []
+        needed = capacity.less(_slots(victim.allocations),
+                               _slots(consumer.allocations))
+        changes = []
+        own = claim.stand_ins(decision).get(victim.server_uuid)
+        if own is not None:
+            holder = self._placement.get_consumer(own)
+            needed = capacity.less(needed, _slots(holder.allocations))
+            changes.append(holder.with_allocations({}))
+        if claim.stand_in(decision) is not None:
+            changes.append(_without(
+                self._placement.get_consumer(claim.stand_in(decision)),
+                needed))
+        return [*restored, *(
+            each for each in changes if each.generation is not None)]
+
+    @staticmethod
+    def fence(decision, consumers, restored):
+        """What refuses a claim that is on its way and may still arrive.
+
+        It carries the generations of its victims: those that still have
+        something of their host are written anew as they are. They have to be
+        as they were read before the stand-in was found empty: one that is
+        read afterwards may have the claim behind it. The generation of one
+        without allocations changes with its next allocation.
+
+        :param consumers: {uuid of a victim: its Consumer}
+        :param restored: Consumers of victims that are written already
+        """
+        if claim.stand_in(decision) is None:
+            return []
+        written = {consumer.uuid for consumer in restored}
+        return [consumers[victim.server_uuid] for victim in decision.victims
+                if victim.server_uuid in consumers.keys() - written
+                and consumers[victim.server_uuid].allocations.keys()
+                & victim.allocations.keys()]
+
+
+def _resources(allocations):
+    return {uuid: item['resources'] for uuid, item in allocations.items()}
+
+
+def _slots(allocations):
+    return capacity.by_slot(_resources(allocations))
+
+
+def _without(consumer, taken):
+    """The same consumer with less, by slot."""
+    left = {}
+    for slot, amount in _slots(consumer.allocations).items():
+        amount -= max(0, taken.get(slot, 0))
+        if amount > 0:
+            uuid, name = slot
+            left.setdefault(uuid, {'resources': {}})['resources'][
+                name] = amount
+    return consumer.with_allocations(left)

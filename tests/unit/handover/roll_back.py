@@ -1,0 +1,161 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the tests of roll-backs share."""
+
+import dataclasses
+import types
+import unittest
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import recovery
+
+SIZE = {'VCPU': 1}
+
+
+class FakePlacement:
+    """One provider, "rp", with so many VCPUs."""
+
+    def __init__(self, capacity):
+        self.capacity = capacity
+        self.consumers = {}
+
+    def give(self, uuid, vcpus, provider='rp'):
+        self.post_allocations([self.get_consumer(uuid).with_allocations(
+            {provider: {'resources': {'VCPU': vcpus}}})])
+
+    def vcpus(self, uuid, provider='rp'):
+        return self.get_consumer(uuid).resources_on(provider).get('VCPU', 0)
+
+    def get_consumer(self, uuid):
+        return self.consumers.get(uuid, placement_api.Consumer(uuid, {}))
+
+    def post_allocations(self, consumers):
+        after = dict(self.consumers)
+        for item in consumers:
+            found = self.consumers.get(item.uuid)
+            if item.generation != (found and found.generation):
+                raise placement_api.Conflict(
+                    'generation', placement_api.CONCURRENT_UPDATE)
+            after[item.uuid] = dataclasses.replace(
+                item, generation=(item.generation or 0) + 1)
+            if not item.allocations:
+                del after[item.uuid]
+        if sum(item.resources_on('rp').get('VCPU', 0)
+               for item in after.values()) > self.capacity:
+            raise placement_api.Conflict('full', placement_api.NO_ROOM)
+        self.consumers = after
+
+    def delete_allocations(self, uuid):
+        self.consumers.pop(uuid, None)
+
+
+class FakeNova:
+
+    def __init__(self):
+        self.servers = {}
+        self.calls = []
+
+    def put(self, uuid, vm_state='active', task_state=None, host='host1',
+            locked_reason=None):
+        self.servers[uuid] = nova_api.ServerStatus(
+            vm_state.upper(), task_state, host, vm_state, locked_reason)
+
+    def get(self, uuid):
+        return self.servers.get(uuid)
+
+    def __getattr__(self, name):
+        def call(uuid, *args):
+            self.calls.append((name, uuid))
+
+        return call
+
+
+class FakeDatabase:
+    """Keeps one decision, and later ones of the same server and host."""
+
+    def __init__(self, decision):
+        self.decision = decision
+        self.later = []
+
+    def get_decision(self, uuid):
+        return self.decision
+
+    def get_decisions(self, statuses, **kwargs):
+        return [each for each in [self.decision, *self.later]
+                if each.status in statuses]
+
+    def update_decision(self, uuid, owner, status, new_owner=None, **values):
+        if owner != self.decision.owner:
+            return False
+        if new_owner is not None:
+            values['owner'] = new_owner
+        self.decision = dataclasses.replace(self.decision, status=status,
+                                            **values)
+        return True
+
+    def update_victim(self, uuid, server_uuid, status, **values):
+        self.decision = dataclasses.replace(self.decision, victims=tuple(
+            dataclasses.replace(victim, status=status, **values)
+            if victim.server_uuid == server_uuid else victim
+            for victim in self.decision.victims))
+
+
+class RollBackTestCase(unittest.TestCase):
+    """A host of 2 VCPUs; "held" holds those of "a" and "b" for "new"."""
+
+    def setUp(self):
+        super().setUp()
+        self.placement = FakePlacement(2)
+        self.placement.give('held', 2)
+        self.nova = FakeNova()
+        for uuid in 'ab':
+            self.nova.put(uuid)
+
+    def roll_back(self, record=None, later=(), status=db_decisions.CLAIMED,
+                  victims=db_decisions.ENDING, operation='create', **values):
+        """What becomes of the victims: {uuid: status}.
+
+        :param later: statuses of later decisions
+        :param status: of the decision
+        :param victims: their status before
+        """
+        victims = tuple(db_decisions.Victim(
+            uuid, status=victims,
+            allocations={'rp': {'resources': SIZE}}, **values)
+            for uuid in 'ab')
+        self.decisions = FakeDatabase(db_decisions.Decision(
+            'd', 'new', owner='me', status=status, host='host1',
+            operation=operation,
+            provider_uuid='rp',
+            record={'stand_in': 'held', 'consumer_generation': None,
+                    'allocations': {'rp': {'VCPU': 2}}, **(record or {})},
+            victims=victims))
+        self.decisions.later = [
+            dataclasses.replace(self.decisions.decision, uuid=status,
+                                status=status) for status in later]
+        return self.again()
+
+    def again(self):
+        recovery.Recovery(
+            self.placement, self.nova, self.decisions,
+            types.SimpleNamespace(name=self.decisions.decision.owner,
+                                  keeps=lambda decisions: True),
+            types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
+            set()).roll_back('d', 'test')
+        return {victim.server_uuid: victim.status
+                for victim in self.decisions.decision.victims}
+
+    def assert_space(self, **vcpus):
+        for uuid, amount in vcpus.items():
+            self.assertEqual(amount, self.placement.vcpus(uuid), uuid)

@@ -1,0 +1,182 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Roll-backs where the space of a victim was taken meanwhile."""
+
+import contextlib
+from unittest import mock
+
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.db import decisions as db_decisions
+from tests.unit.handover import roll_back
+from tests.unit.handover.roll_back import FakePlacement
+
+
+class TestInParts(roll_back.RollBackTestCase):
+
+    def take(self):
+        """The new server has gone, and somebody else has its space."""
+        self.placement = FakePlacement(2)
+        self.placement.give('other', 1)
+        self.nova.calls.clear()
+
+    def test_one_must_end(self):
+        self.take()
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
+                         self.roll_back())
+        self.assertEqual(['', 'force_delete'], [
+            victim.asked for victim in self.decisions.decision.victims])
+        self.assert_space(a=1, b=0)
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_nobody_ends_where_placement_is_only_busy(self):
+        """A generation moves again and again: the next try may succeed."""
+        free = FakePlacement(2)
+        for code in placement_api.CONCURRENT_UPDATE, '':
+            self.placement = FakePlacement(2)
+            self.placement.post_allocations = mock.Mock(
+                side_effect=placement_api.Conflict('busy', code))
+            self.assertEqual({db_decisions.ENDING},
+                             set(self.roll_back().values()))
+            self.assertEqual([], self.nova.calls)
+            self.assertEqual('', self.decisions.decision.owner)
+            self.assertEqual(db_decisions.ROLLING_BACK,
+                             self.decisions.decision.status)
+        self.placement = free
+        self.assertEqual({db_decisions.KEPT}, set(self.again().values()))
+        self.assert_space(a=1, b=1)
+
+    def test_who_is_full_ends_where_another_is_only_busy(self):
+        self.take()
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            if [item.uuid for item in consumers] == ['a']:
+                raise placement_api.Conflict(
+                    'busy', placement_api.CONCURRENT_UPDATE)
+            real(consumers)
+
+        self.placement.capacity = 1
+        self.placement.post_allocations = post
+        self.assertEqual({db_decisions.ENDING},
+                         set(self.roll_back().values()))
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_it_ends_on_its_terms(self):
+        self.take()
+        self.roll_back(action='migrate', last_resort='shelve')
+        self.assertEqual([('shelve', 'b')], self.nova.calls)
+
+    def test_it_takes_more_than_one_call(self):
+        self.take()
+        self.nova.put('b', 'rescued')
+        self.roll_back(action='shelve')
+        self.assertEqual([('unrescue', 'b')], self.nova.calls)
+        self.assertEqual(db_decisions.ROLLING_BACK,
+                         self.decisions.decision.status)
+        self.nova.put('b')
+        self.again()
+        self.assertEqual(('shelve', 'b'), self.nova.calls[-1])
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
+
+    def test_nobody_ends_who_leaves_already(self):
+        for state in (('active', 'deleting'), ('active', 'shelving'),
+                      ('active', None, 'host2')):
+            self.take()
+            self.nova.put('b', *state)
+            self.roll_back()
+            self.assertEqual([], self.nova.calls)
+
+    def test_it_stays_stopped(self):
+        self.take()
+        self.nova.put('b', 'stopped')
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
+                         self.roll_back(asked='stop', action='stop'))
+        self.assertEqual([('lock', 'b')], self.nova.calls)
+
+    # -- what nobody else gets meanwhile -------------------------------
+
+    def race(self, refuse=lambda consumers: None):
+        """Have "third" take what is free after each change.
+
+        :param refuse: given the Consumers of a change, the code with which
+            it is refused, None if it is not
+        """
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            code = refuse(consumers)
+            if code:
+                raise placement_api.Conflict('no', code)
+            real(consumers)
+            with contextlib.suppress(placement_api.Conflict):
+                real([placement_api.Consumer(
+                    'third', {'rp': {'resources': {'VCPU': 1}}})])
+
+        self.placement.post_allocations = post
+
+    def busy(self, consumers):
+        return len(consumers) > 1 and placement_api.CONCURRENT_UPDATE
+
+    def test_the_stand_in_keeps_the_space_while_the_host_is_busy(self):
+        """A small change may pass where a large one conflicts each time."""
+        real = self.placement.post_allocations
+        self.race(self.busy)
+        self.assertEqual({db_decisions.ENDING}, set(self.roll_back().values()))
+        self.assertEqual((db_decisions.ROLLING_BACK, ''), (
+            self.decisions.decision.status, self.decisions.decision.owner))
+        self.assert_space(held=2, third=0)
+        self.placement.post_allocations = real
+        self.race()
+        self.assertEqual({db_decisions.KEPT}, set(self.again().values()))
+        self.assert_space(held=0, a=1, b=1, third=0)
+        self.assertEqual([], self.nova.calls)
+
+    def test_only_who_has_lost_its_space_ends(self):
+        """Somebody has what the two gave up and "new" does not need."""
+        self.placement = FakePlacement(2)
+        self.placement.give('held', 1)
+        self.placement.give('other', 1)
+        self.race()
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
+                         self.roll_back())
+        self.assert_space(held=0, a=1, b=0, third=0)
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_the_rest_is_held_until_everybody_has_its_space(self):
+        real = self.placement.post_allocations
+
+        def refuse(consumers):
+            if len(consumers) > 2:
+                return placement_api.NO_ROOM
+            return (consumers[0].uuid == 'b'
+                    and placement_api.CONCURRENT_UPDATE)
+
+        self.race(refuse)
+        self.roll_back()
+        self.assert_space(held=1, a=1, b=0, third=0)
+        self.assertEqual(db_decisions.ROLLING_BACK,
+                         self.decisions.decision.status)
+        self.placement.post_allocations = real
+        self.race()
+        self.assertEqual({db_decisions.KEPT}, set(self.again().values()))
+        self.assert_space(held=0, a=1, b=1, third=0)
+
+    def test_a_victim_takes_its_own_stand_in_first(self):
+        self.placement.give('held', 1)
+        self.placement.give('stand-in', 1)
+        self.race(lambda consumers: len(consumers) > 3
+                  and placement_api.NO_ROOM)
+        self.assertEqual({db_decisions.KEPT}, set(self.roll_back(
+            record={'stand_ins': {'a': 'stand-in'}}).values()))
+        self.assert_space(**{'held': 0, 'stand-in': 0, 'a': 1, 'b': 1,
+                             'third': 0})
