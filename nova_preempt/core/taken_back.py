@@ -18,10 +18,12 @@ deleting or shelving are looked at until it is known what they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from nova_preempt.core import capacity
 from nova_preempt.core import ending
 from nova_preempt.core import victim_status
+from nova_preempt.core.model import Resources
 
 # What is asked for first of one that is shelved in the end.
 _TOWARDS_SHELVED = frozenset(
@@ -45,6 +47,37 @@ def is_there(seen: ending.Seen | None, host: str) -> bool:
 def is_leaving(seen: ending.Seen) -> bool:
     """Tell whether a server is on its way out already."""
     return seen.task_state in ending.DELETING | ending.SHELVING
+
+
+def is_moving(seen: ending.Seen) -> bool:
+    """Tell whether it may be elsewhere soon, or here, but is not yet either.
+
+    Nova's migration holds nothing for the place that it comes from, since the
+    victim had nothing there when it began. So its space is kept as it is until
+    that is over.
+    """
+    return seen.task_state in ending.MOVING
+
+
+def lacks_space(
+    has: Mapping[str, Resources],
+    had: Mapping[str, Resources],
+    provider: str,
+) -> bool:
+    """Tell whether a server on its host gets back what it had there.
+
+    Not one that has more than it had: it was resized on its host since. Nova
+    leaves a server what it was to have elsewhere, where the migration fails,
+    if it had nothing on its host when the migration began.
+
+    ``has``, ``had``: {uuid of a provider: {class: amount}}; ``provider``: the
+    uuid of its host's.
+    """
+    if provider in had and provider not in has:
+        return True
+    return has != had and capacity.fits(
+        capacity.by_slot(has), capacity.by_slot(had)
+    )
 
 
 def is_at_rest(seen: ending.Seen) -> bool:

@@ -155,7 +155,7 @@ class Recovery:
         forced = {}
         for _ in range(_TRIES):
             consumers, there = self._read(decision)
-            restored = self._reversal.restored(there, consumers)
+            restored = self._reversal.restored(decision, there, consumers)
             released = self._reversal.released(decision)
             try:
                 self._post([*released, *restored, *self._reversal.fence(
@@ -187,14 +187,24 @@ class Recovery:
         gets another generation. Servers that are being deleted or shelved
         count as there: until that is done they need their space, and who gave
         it away would promise it twice.
+
+        :raises NovaError: Nova is moving one; what it has then is not what it
+            needs afterwards
         """
         victims = [victim for victim in decision.victims
                    if victim.status not in decisions.ENDED]
         consumers = {victim.server_uuid: self._placement.get_consumer(
             victim.server_uuid) for victim in victims}
-        return consumers, [
-            victim for victim in victims
-            if taken_back.is_there(self._look(victim)[1], decision.host)]
+        there = []
+        for victim in victims:
+            seen = self._look(victim)[1]
+            if taken_back.is_there(seen, decision.host):
+                if taken_back.is_moving(seen):
+                    raise nova_api.NovaError(
+                        f'server {victim.server_uuid} is still being moved '
+                        f'({seen.task_state})')
+                there.append(victim)
+        return consumers, there
 
     def _close_victims(self, decision, there, forced):
         for victim in decision.victims:

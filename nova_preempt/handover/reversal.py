@@ -84,19 +84,18 @@ class Reversal:
                 and server.status != 'ERROR')
 
     @staticmethod
-    def restored(victims, consumers):
+    def restored(decision, victims, consumers):
         """What gives victims back what was taken from them.
 
-        One that has allocations elsewhere was moved since: it has its space.
-
+        :param victims: db.Victims that are on their host
         :param consumers: {uuid of a victim: its Consumer}
         """
         restored = []
         for victim in victims:
             consumer = consumers[victim.server_uuid]
-            had, has = (_resources(item) for item in (
-                victim.allocations, consumer.allocations))
-            if has != had and has.keys() <= had.keys():
+            if taken_back.lacks_space(
+                    _resources(consumer.allocations),
+                    _resources(victim.allocations), decision.provider_uuid):
                 restored.append(placement_api.Consumer(
                     victim.server_uuid, victim.allocations,
                     consumer.generation,
@@ -110,7 +109,8 @@ class Reversal:
         Stand-ins lose in the same transaction what it gets: its own all, that
         for the server the rest. So nobody else takes the space in between.
         """
-        restored = self.restored([victim], {victim.server_uuid: consumer})
+        restored = self.restored(
+            decision, [victim], {victim.server_uuid: consumer})
         if not restored:
             return []
         needed = capacity.less(_slots(victim.allocations),

@@ -33,6 +33,29 @@ class TestTakenBack(unittest.TestCase):
                 vm_state, task_state, host), 'here'))
         self.assertFalse(taken_back.is_there(None, 'here'))
 
+    def test_whose_place_is_not_known_yet(self):
+        for task_state, moving in (
+                ('migrating', True), ('resize_prep', True),
+                ('resize_migrated', True), ('rebuilding', True),
+                (None, False), ('deleting', False), ('powering-off', False)):
+            self.assertEqual(moving, taken_back.is_moving(ending.Seen(
+                'active', task_state, 'here')))
+
+    def test_who_lacks_its_space(self):
+        had = {'here': {'VCPU': 2, 'MEMORY_MB': 2}, 'shared': {'DISK_GB': 5}}
+        for has, lacks in (
+                ({}, True),
+                (had, False),
+                ({'shared': {'DISK_GB': 5}}, True),
+                ({**had, 'here': {'VCPU': 1, 'MEMORY_MB': 2}}, True),
+                # It was resized on its host.
+                ({**had, 'here': {'VCPU': 4, 'MEMORY_MB': 1}}, False),
+                # A migration has failed, and left it this.
+                ({'there': {'VCPU': 2}, 'shared': {'DISK_GB': 5}}, True),
+                ({**had, 'there': {'VCPU': 2}}, False)):
+            self.assertEqual(lacks, taken_back.lacks_space(has, had, 'here'),
+                             has)
+
     def test_what_became_of_it(self):
         for vm_state, task_state, host, status in (
                 ('active', None, 'here', 'kept'),

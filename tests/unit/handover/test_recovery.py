@@ -288,6 +288,68 @@ class TestRollBack(roll_back.RollBackTestCase):
                          self.roll_back())
         self.assert_space(a=0, b=1)
 
+    # -- moved meanwhile -----------------------------------------------
+
+    def move(self, task_state='migrating'):
+        """"a" is on its way to "host2", where it has its space already."""
+        self.nova.put('a', task_state=task_state)
+        self.placement.give('a', 1, 'other')
+
+    def assert_not_yet(self):
+        self.assertEqual((db_decisions.ROLLING_BACK, ''), (
+            self.decisions.decision.status, self.decisions.decision.owner))
+        self.assert_space(held=2, b=0)
+        self.assertEqual([], self.nova.calls)
+
+    def test_a_migration_that_succeeds(self):
+        for task_state in 'migrating', 'resize_prep':
+            self.placement = FakePlacement(2)
+            self.placement.give('held', 2)
+            self.move(task_state)
+            self.roll_back()
+            self.assert_not_yet()
+            self.nova.put('a', host='host2')
+            self.assertEqual(
+                {'a': db_decisions.MIGRATED, 'b': db_decisions.KEPT},
+                self.again())
+            self.assert_space(held=0, a=0, b=1)
+            self.assertEqual(1, self.placement.vcpus('a', 'other'))
+
+    def test_a_migration_that_fails(self):
+        """Nova leaves it what it was to have elsewhere."""
+        self.move()
+        self.roll_back()
+        self.assert_not_yet()
+        self.nova.put('a')
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.again())
+        self.assert_space(held=0, a=1, b=1)
+        self.assertEqual(0, self.placement.vcpus('a', 'other'))
+
+    def test_a_migration_that_begins_meanwhile(self):
+        """After its allocations were read: they are read again."""
+        real, begun = self.placement.get_consumer, []
+
+        def get(uuid):
+            found = real(uuid)
+            if uuid == 'a' and not begun:
+                begun.append(uuid)
+                self.move()
+            return found
+
+        self.placement.get_consumer = get
+        self.roll_back()
+        self.assert_not_yet()
+
+    def test_resized_on_the_same_host_meanwhile(self):
+        """What Nova has claimed for that is not overwritten."""
+        self.placement = FakePlacement(4)
+        self.placement.give('held', 2)
+        self.placement.give('a', 2)
+        self.nova.put('a', 'resized')
+        self.assertEqual({db_decisions.KEPT}, set(self.roll_back().values()))
+        self.assert_space(held=0, a=2, b=1)
+
     # -- stopped to give way -------------------------------------------
 
     def test_stopped_by_us(self):
