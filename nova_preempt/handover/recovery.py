@@ -152,6 +152,7 @@ class Recovery:
             was written: a part of it might pass, but would leave space that
             victims need to others
         """
+        decision = self._without_claimed(decision)
         forced = {}
         for _ in range(_TRIES):
             consumers, there = self._read(decision)
@@ -205,6 +206,29 @@ class Recovery:
                         f'({seen.task_state})')
                 there.append(victim)
         return consumers, there
+
+    def _without_claimed(self, decision):
+        """The same Decision, not for victims that later open ones have, too.
+
+        Where it is opened again, see take_back(), these end, or get their
+        space back, by the later one.
+        """
+        found = self._decisions.get_decisions(statuses=decisions.OPEN)
+        uuids = [each.uuid for each in found]
+        claimed = {victim.server_uuid
+                   for each in found[uuids.index(decision.uuid) + 1:]
+                   for victim in each.victims
+                   } if decision.uuid in uuids else set()
+        victims = []
+        for victim in decision.victims:
+            if victim.server_uuid in claimed and (
+                    victim.status not in decisions.ENDED):
+                self._decisions.update_victim(
+                    decision.uuid, victim.server_uuid, decisions.KEPT,
+                    ended_at=timeutils.utcnow())
+                victim = dataclasses.replace(victim, status=decisions.KEPT)
+            victims.append(victim)
+        return dataclasses.replace(decision, victims=tuple(victims))
 
     def _close_victims(self, decision, there, forced):
         for victim in decision.victims:

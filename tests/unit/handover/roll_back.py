@@ -104,6 +104,11 @@ class FakeDatabase:
                                             **values)
         return True
 
+    def reopen(self, uuid, owner):
+        self.decision = dataclasses.replace(
+            self.decision, owner=owner, status=db_decisions.ROLLING_BACK)
+        return True
+
     def update_victim(self, uuid, server_uuid, status, **values):
         self.decision = dataclasses.replace(self.decision, victims=tuple(
             dataclasses.replace(victim, status=status, **values)
@@ -146,13 +151,18 @@ class RollBackTestCase(unittest.TestCase):
                                 status=status) for status in later]
         return self.again()
 
-    def again(self):
-        recovery.Recovery(
+    def again(self, take_back=False):
+        """The same for a decision that is there.
+
+        :param take_back: whether it may be closed already
+        """
+        found = recovery.Recovery(
             self.placement, self.nova, self.decisions,
             types.SimpleNamespace(name=self.decisions.decision.owner,
                                   keeps=lambda decisions: True),
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
-            set()).roll_back('d', 'test')
+            set())
+        (found.take_back if take_back else found.roll_back)('d', 'test')
         return {victim.server_uuid: victim.status
                 for victim in self.decisions.decision.victims}
 

@@ -12,6 +12,7 @@
 """Roll-backs where the space of a victim was taken meanwhile."""
 
 import contextlib
+import dataclasses
 from unittest import mock
 
 from nova_preempt.cloud import placement as placement_api
@@ -102,6 +103,53 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('lock', 'b')], self.nova.calls)
+
+    # -- claimed for another decision meanwhile ------------------------
+
+    def claim(self, status, *uuids):
+        """The decision is closed, and a later one has these victims."""
+        self.roll_back()
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
+        self.decisions.later = [dataclasses.replace(
+            self.decisions.decision, uuid='later', status=status,
+            victims=tuple(db_decisions.Victim(uuid) for uuid in uuids))]
+        for uuid in uuids:
+            self.placement.delete_allocations(uuid)
+        self.placement.give('held of later', len(uuids))
+
+    def test_a_victim_of_a_later_decision_is_left_to_that(self):
+        """It has its notice, and is not to end before."""
+        for status in db_decisions.OPEN:
+            self.placement = FakePlacement(2)
+            self.placement.give('held', 2)
+            self.claim(status, 'a')
+            self.assertEqual({db_decisions.KEPT},
+                             set(self.again(take_back=True).values()))
+            self.assertEqual([], self.nova.calls)
+            self.assert_space(**{'a': 0, 'b': 1, 'held of later': 1})
+            self.assertEqual(db_decisions.ROLLED_BACK,
+                             self.decisions.decision.status)
+
+    def test_a_later_decision_that_is_closed_has_nobody(self):
+        self.claim(db_decisions.ROLLED_BACK, 'a')
+        self.placement.delete_allocations('held of later')
+        self.again(take_back=True)
+        self.assert_space(a=1, b=1)
+
+    def test_an_earlier_decision_that_was_opened_again_has_nobody(self):
+        """Else neither of the two would restore what they share."""
+        self.placement = FakePlacement(2)
+        self.placement.give('held', 2)
+        self.roll_back()
+        self.placement.consumers.clear()
+        self.placement.give('held', 2)
+        earlier = dataclasses.replace(self.decisions.decision, uuid='earlier',
+                                      status=db_decisions.ROLLING_BACK)
+        self.decisions.get_decisions = lambda statuses, **kwargs: [
+            earlier, self.decisions.decision]
+        self.again(take_back=True)
+        self.assert_space(a=1, b=1)
 
     # -- what nobody else gets meanwhile -------------------------------
 
