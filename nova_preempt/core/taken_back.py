@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from nova_preempt.core import actions
 from nova_preempt.core import capacity
 from nova_preempt.core import ending
 from nova_preempt.core import victim_status
@@ -78,6 +79,23 @@ def lacks_space(
     return has != had and capacity.fits(
         capacity.by_slot(has), capacity.by_slot(had)
     )
+
+
+def lacks_what_stop_freed(
+    has: Mapping[str, Resources], had: Mapping[str, Resources]
+) -> bool:
+    """Tell whether a stopped victim gets back what its stop has freed.
+
+    Not one that has more than the stop left it: it has got it back, or was
+    moved or resized since, and Nova has claimed for it what it needs.
+
+    ``has``, ``had``: {uuid of a provider: {class: amount}}
+    """
+    left = {
+        uuid: actions.kept(resources, actions.STOP)
+        for uuid, resources in had.items()
+    }
+    return capacity.fits(capacity.by_slot(has), capacity.by_slot(left))
 
 
 def is_at_rest(seen: ending.Seen) -> bool:

@@ -72,16 +72,16 @@ class Expiry:
     def delete_stopped(self):
         """Delete victims that were stopped long enough ago.
 
-        Those that somebody has started are given back what they had.
+        Those that somebody has started are given back what they had, also
+        while preemption is paused.
         """
-        if self._process.pauses.why(pauses.PREEMPTION):
-            return
+        paused = bool(self._process.pauses.why(pauses.PREEMPTION))
         retention_s = self._process.options.stop_retention_s
         victims = self._process.decisions.get_victims(decisions.STOPPED)
         self._told &= {victim.server_uuid for _decision, victim in victims}
         for decision_uuid, victim in victims:
             since = timeutils.utcnow() - victim.ended_at
-            kept = core.is_kept(since.total_seconds(), retention_s)
+            kept = paused or core.is_kept(since.total_seconds(), retention_s)
             if kept and not self._runs(victim.server_uuid):
                 continue
             try:

@@ -13,6 +13,7 @@
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core import taken_back
 
 # Why it is locked.
 LOCKED = 'It has given way; it is to be deleted.'
@@ -33,11 +34,14 @@ def leave(placement, uuid):
 def give_back(placement, victim):
     """Give a victim what was taken from it as it was stopped.
 
+    Nothing where it has what it needs already.
+
     :raises Conflict: its host has no room for it, or somebody was faster
     """
     consumer = placement.get_consumer(victim.server_uuid)
-    # What has allocations elsewhere was moved since, and has its space.
-    if consumer.allocations.keys() <= victim.allocations.keys():
+    has, had = ({uuid: item['resources'] for uuid, item in each.items()}
+                for each in (consumer.allocations, victim.allocations))
+    if taken_back.lacks_what_stop_freed(has, had):
         placement.post_allocations([placement_api.Consumer(
             victim.server_uuid, victim.allocations, consumer.generation,
             victim.consumer_project_id or victim.project_id,

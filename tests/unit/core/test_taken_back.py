@@ -56,6 +56,21 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual(lacks, taken_back.lacks_space(has, had, 'here'),
                              has)
 
+    def test_who_lacks_what_its_stop_has_freed(self):
+        had = {'here': {'VCPU': 2, 'MEMORY_MB': 2, 'DISK_GB': 5}}
+        for has, lacks in (
+                ({'here': {'DISK_GB': 5}}, True),
+                ({}, True),
+                # Given back already.
+                (had, False),
+                # Resized since.
+                ({'here': {'VCPU': 4, 'MEMORY_MB': 4, 'DISK_GB': 5}}, False),
+                ({'here': {'VCPU': 1, 'MEMORY_MB': 1, 'DISK_GB': 1}}, False),
+                ({'here': {'DISK_GB': 9}}, False),
+                ({'there': {'DISK_GB': 5}}, False)):
+            self.assertEqual(
+                lacks, taken_back.lacks_what_stop_freed(has, had), has)
+
     def test_what_became_of_it(self):
         for vm_state, task_state, host, status in (
                 ('active', None, 'here', 'kept'),

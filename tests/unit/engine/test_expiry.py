@@ -122,6 +122,26 @@ class TestRetention(unittest.TestCase):
             self.nova.unlock.assert_called_with('a')
             self.assertEqual([], self.deleted())
 
+    def test_one_that_was_resized_since_keeps_what_nova_gave_it(self):
+        self.placement.get_consumer.return_value = placement.Consumer(
+            'a', {'rp': {'resources': {'VCPU': 4, 'MEMORY_MB': 4096}}}, 9)
+        keeper = self.make('a')
+        self.known['a'] = server('a')
+        self.nova.get.return_value = RUNNING
+        keeper.delete_stopped()
+        self.placement.post_allocations.assert_not_called()
+        self.assertEqual([decisions.KEPT], self.statuses())
+
+    def test_a_pause_stops_deletions_alone(self):
+        keeper = self.make('ab')
+        self.process.pauses.why.return_value = 'by an operator'
+        self.known['a'] = server('a')
+        self.nova.get.side_effect = {'a': RUNNING, 'b': STOPPED}.get
+        keeper.delete_stopped()
+        self.assertEqual([decisions.KEPT], self.statuses())
+        self.placement.post_allocations.assert_called_once()
+        self.assertEqual([], self.deleted())
+
     def test_one_that_was_started_where_others_have_its_space(self):
         """It is told once, and never deleted."""
         self.nova.get.return_value = RUNNING
