@@ -148,10 +148,26 @@ class Handover:
         if placed and limit:
             limit.check('give the server its space')
         self.claims.hand_over(placed, *([limit.left_s] if limit else []))
-        for decision in wanted:
-            if not self._close(decision):
-                raise db_decisions.LostDecision(decision.uuid)
+        self._close_all(wanted)
         return len(ended.unwanted)
+
+    def _close_all(self, decisions):
+        """All or none: a request fails with all of its servers.
+
+        :raises LostDecision, DBError: give_back() takes the others back
+        """
+        closed = []
+        try:
+            for decision in decisions:
+                if not self._close(decision):
+                    raise db_decisions.LostDecision(decision.uuid)
+                closed.append(decision)
+        except Exception:
+            for decision in closed:
+                self._process.decisions.update_decision(
+                    decision.uuid, '', db_decisions.CLAIMED,
+                    new_owner=decision.owner, from_status=db_decisions.DONE)
+            raise
 
     def _leave_alone(self, uuids, for_s):
         until = time.monotonic() + for_s

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What becomes of claims once their victims have ended."""
+
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
+
+from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import handover
+from nova_preempt.handover import terminator
+from tests import tables
+from tests.unit.db import test_decisions
+
+
+class TestSeveralServers(unittest.TestCase):
+    """Two servers of one request, whose victims have ended."""
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        database = test_decisions.make_database(
+            f'sqlite:///{directory.name}/test.sqlite')
+        tables.make(database)
+        self.addCleanup(database.engine.dispose)
+        self.decisions = db_decisions.Decisions(database)
+        self.claimed = [db_decisions.Decision(
+            uuid, f'server of {uuid}', owner='me',
+            status=db_decisions.CLAIMED) for uuid in ('d1', 'd2')]
+        for decision in self.claimed:
+            self.decisions.create_decision(decision)
+        self.keeps = True
+        self.handover = handover.Handover.__new__(handover.Handover)
+        self.handover.claims = mock.Mock()
+        self.handover._process = types.SimpleNamespace(
+            decisions=self.decisions, owner=types.SimpleNamespace(
+                keeps=lambda decisions: self.keeps))
+
+    def settle(self):
+        return self.handover.settle(self.claimed, terminator.Ended())
+
+    def found(self):
+        return [(each.status, each.owner) for each
+                in map(self.decisions.get_decision, ('d1', 'd2'))]
+
+    def test_both_are_closed(self):
+        self.assertEqual(0, self.settle())
+        self.assertEqual(2 * [(db_decisions.DONE, '')], self.found())
+
+    def test_one_is_lost_and_the_other_can_be_taken_back(self):
+        """Neither server is built: the other must not keep its space."""
+        self.decisions.update_decision('d2', 'me', db_decisions.ROLLING_BACK,
+                                       new_owner='other')
+        with self.assertRaises(db_decisions.LostDecision):
+            self.settle()
+        self.assertEqual([(db_decisions.CLAIMED, 'me'),
+                          (db_decisions.ROLLING_BACK, 'other')], self.found())
+
+    def test_the_database_fails_at_the_second(self):
+        real = self.decisions.update_decision
+
+        def update(uuid, *args, **values):
+            if uuid == 'd2':
+                self.keeps = False
+                raise db_exc.DBError
+            return real(uuid, *args, **values)
+
+        with mock.patch.object(self.decisions, 'update_decision', update), (
+                self.assertRaises(db_exc.DBError)):
+            self.settle()
+        self.assertEqual(2 * [(db_decisions.CLAIMED, 'me')], self.found())
