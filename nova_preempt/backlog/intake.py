@@ -223,6 +223,7 @@ class Intake:
             class_name = self._class_of(
                 wanted.wishes.get('class_name', ''), alternatives)
             asking.check_server(server, counts.most)
+            asking.check_reservations(wanted.body)
             self._look_up_others(token, server)
         return model.Request(
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,

@@ -15,6 +15,7 @@ import datetime
 import importlib.metadata
 import time
 
+from oslo_log import log as logging
 import stevedore
 
 from nova_preempt import metrics
@@ -31,6 +32,8 @@ from nova_preempt.core.backlog import room as core_room
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import unseen
 from nova_preempt.db import backlog as db
+
+LOG = logging.getLogger(__name__)
 
 ORDERS = 'nova_preempt.order'
 
@@ -91,6 +94,9 @@ class Passes:
             except (nova_api.NovaError, placement.PlacementError):
                 self._note(unseen.notes(waiting, now), by_uuid)
                 raise
+            for uuid, exc in decided.faults.items():
+                LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
+                          {'uuid': uuid, 'exc': exc}, exc_info=exc)
             self._note(decided.notes, by_uuid)
             self._unseen = decided.unseen
         with metrics.BACKLOG_STEP.labels('start').time():

@@ -14,6 +14,7 @@
 import copy
 import threading
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -31,6 +32,9 @@ from nova_preempt.core.backlog import places
 from nova_preempt.core.backlog import servers
 
 LOG = logging.getLogger(__name__)
+
+_FAULT = ('An error occurred as it was started; the log of '
+          'nova-preempt-engine has it.')
 
 
 class Starting:
@@ -63,12 +67,17 @@ class Starting:
         def start(item):
             if away.is_set():
                 return
+            request = requests[item.uuid]
             try:
-                found = self._start(item, requests[item.uuid])
-            except Exception:
-                # Our database, which was waited for for long enough.
+                found = self._start(item, request)
+            except db_exc.DBError:
+                # It was waited for for long enough.
                 away.set()
                 raise
+            except Exception:
+                LOG.exception('Request %s could not be started', request.uuid)
+                self._wait(request, answers.NO_ANSWER, _FAULT)
+                return
             if not found:
                 away.set()
 

@@ -24,14 +24,14 @@ from nova_preempt.cloud import extra_specs as specs
 import nova_preempt.conf
 from nova_preempt.core import model
 from nova_preempt.core.nested import tree
-from nova_preempt.core.reservation import leases
+from nova_preempt.core.reservation import hints as reservation_hints
 from nova_preempt.core.scheduling import policy
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
 
 # The hint, as Blazar's filter has it.
-RESERVATION = leases.HINT
+RESERVATION = reservation_hints.HINT
 
 _BY_TASK = {
     task_states.MIGRATING: 'live_migrate',
@@ -80,7 +80,7 @@ def reservations(spec_obj):
     """The ids of the reservations that a hint names, mostly none or one."""
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None) or {}
-    return leases.named(hints)
+    return reservation_hints.named(hints)
 
 
 def get_operation(context, spec_obj, instance_uuid):

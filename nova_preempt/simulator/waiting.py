@@ -32,7 +32,7 @@ from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
-from nova_preempt.core.reservation import leases
+from nova_preempt.core.reservation import hints
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
@@ -187,7 +187,7 @@ def _request(server: Server, now: datetime.datetime) -> model.Request:
             alternative, preemptible=True, run_s=terms.maximum_runtime_s,
             minimum_run_s=terms.minimum_runtime_s, notice_s=terms.notice_s,
             class_name=terms.class_name)
-    body = {core_places.HINTS[0]: {leases.HINT: boot.reservation}} if (
+    body = {core_places.HINTS[0]: {hints.HINT: boot.reservation}} if (
         boot.reservation) else {}
     return model.Request(
         boot.id, boot.project, '', '', body, '', 1, 1, (alternative,), now,

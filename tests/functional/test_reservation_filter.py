@@ -117,7 +117,8 @@ class TestHint(ReservationTestCase):
         unknown = str(uuid.uuid4())
         for reservation_id in (theirs, unknown):
             self.assert_refused(
-                f'There is no reservation {reservation_id} of this project.',
+                f'There is no reservation {reservation_id!r} of this '
+                'project.',
                 reservation_id)
         self.assert_refused(
             f'Reservation {soon} is not active yet: it starts at '

@@ -20,7 +20,9 @@ import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import places
 from nova_preempt.core.classes import membership
+from nova_preempt.core.reservation import hints as reservation_hints
 
 
 class Refused(Exception):
@@ -191,6 +193,20 @@ def check_group(ladder: str, body: Mapping[str, Any]) -> None:
                 f"body.{name}.group",
                 "with a ladder the servers have a group of their own",
             )
+
+
+def check_reservations(body: Mapping[str, Any]) -> None:
+    """Refuse a hint that names no reservations, whatever there are.
+
+    :param body: Nova's, with its hints beside the server
+    :raises Refused:
+    """
+    for name in places.HINTS:
+        try:
+            reservation_hints.named(body.get(name))
+        except reservation_hints.InvalidHint as exc:
+            raise Refused(
+                f"body.{name}.{reservation_hints.HINT}", str(exc)) from None
 
 
 def check_server(server: Mapping[str, Any], count: int) -> None:

@@ -24,6 +24,7 @@ import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import faults
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
@@ -109,12 +110,14 @@ class Pass:
     :param notes: of those that do not start, by uuid
     :param held: the uuids of those for which hosts are kept
     :param unseen: the uuids of those that it did not get to
+    :param faults: {uuid: exception} of those that could not be looked at
     """
 
     starts: tuple[Start, ...]
     notes: Mapping[str, Note]
     held: tuple[str, ...] = ()
     unseen: frozenset[str] = frozenset()
+    faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
 
 
 def decide(
@@ -161,7 +164,12 @@ def decide(
     for alternative, count, hosts, key in on_their_way:
         ledger.expect(alternative, count, hosts, known.get(key))
     one = _Pass(ledger, ladders or AsAsked(), now, options, places, known)
-    ranked = one.ranked(ranked, len(rooms), why_not, unseen)
+    failed = faults.Faults()
+    for request in ranked:
+        failed.call(request, one.check)
+    ranked = one.ranked(
+        [request for request in ranked if request.uuid not in failed.found],
+        len(rooms), why_not, unseen)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
@@ -171,7 +179,7 @@ def decide(
             left.append(request.uuid)
             waits_for: Mapping[str, Any] | None = request.waits_for or _UNSEEN
         else:
-            waits_for = one.look(request)
+            waits_for = failed.call(request, one.look)
         if waits_for is None:
             continue
         # Who never starts is not before anybody.
@@ -185,7 +193,10 @@ def decide(
             waits_for,
             None if is_never else estimate_s(request, ahead, now, pace),
         )
-    return Pass(tuple(one.starts), notes, one.keeping.held, frozenset(left))
+    notes.update(dict.fromkeys(
+        failed.found, Note(None, faults.WAITS_FOR, None)))
+    return Pass(tuple(one.starts), notes, one.keeping.held, frozenset(left),
+                failed.found)
 
 
 class _Pass:
@@ -247,6 +258,12 @@ class _Pass:
 
     def group(self, request: model.Request) -> groups.Group | None:
         return groups.of(request, self._known_groups)
+
+    def check(self, request: model.Request) -> None:
+        """Evaluate what is asked about it before its turn comes."""
+        self.not_yet(request)
+        self.alternatives(request)
+        self.group(request)
 
     def look(self, request: model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""

@@ -18,6 +18,7 @@ import dataclasses
 from typing import Any
 
 from nova_preempt.core.backlog import model
+from nova_preempt.core.reservation import hints as reservation_hints
 from nova_preempt.core.reservation import leases
 
 # How Nova calls scheduler hints in a body; both are taken.
@@ -59,9 +60,12 @@ def hints(body: Mapping[str, Any]) -> Mapping[str, object]:
 
 
 def reservations(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of the reservations that Nova's body names."""
+    """Return the ids of the reservations that Nova's body names.
+
+    :raises InvalidHint: see reservation.hints
+    """
     for name in HINTS:
-        found = leases.named(body.get(name))
+        found = reservation_hints.named(body.get(name))
         if found:
             return found
     return ()

@@ -24,7 +24,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import datetime
 import math
-from typing import Any
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
@@ -34,9 +33,6 @@ from nova_preempt.core.reservation import model
 PENDING = "pending"
 ACTIVE = "active"
 ENDED = "ended"  # only in an answer to a question after one lease
-
-#: How a request names reservations.
-HINT = "reservation"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -369,8 +365,8 @@ class LeaseView:
             # NOTE: the same words for both, or an id could be guessed.
             if lease is None or lease.project_id != project_id:
                 return Answer(
-                    reason=f"There is no reservation {lease_id:.64} of this "
-                    "project."
+                    reason=f"There is no reservation {lease_id[:64]!r} of "
+                    "this project."
                 )
             reason = self._refusal(lease)
             if reason:
@@ -400,12 +396,6 @@ def is_long_enough(free_s: float, lead_s: float) -> bool:
     :param lead_s: see Guard
     """
     return free_s > lead_s
-
-
-def named(hints: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the ids of reservations in hints, mostly none or one."""
-    value = (hints or {}).get(HINT) or ()
-    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _iso(time_s: int) -> str:

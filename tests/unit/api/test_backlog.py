@@ -320,6 +320,17 @@ class TestRefused(BacklogTestCase):
         self.assertIn("'nonsense' was unexpected", message)
         self.assertLess(len(message), 1000)
 
+    def test_hints(self):
+        """What is kept is looked at in each pass."""
+        for value in (5, True, None, [5], [None], [{'a': 1}]):
+            body = {**self.body(), 'os:scheduler_hints': {
+                'reservation': value}}
+            message = self.create(code=400, body=body)
+            self.assertEqual(
+                "Invalid field 'request.body.os:scheduler_hints.reservation'"
+                ': it is neither an id nor a list of ids.', message)
+        self.assert_nothing_is_kept()
+
     def test_size(self):
         self.conf.set_override('max_body_bytes', 1024, 'backlog')
         self.assertIn('more than 1024', self.create(

@@ -89,6 +89,27 @@ class TestAway(unittest.TestCase):
             (verdict.state, verdict.values['waits_for']['code'],
              verdict.values['tries'], verdict.values['next_try_at']))
 
+    def test_a_fault_of_one_stops_nobody(self):
+        nova = mock.Mock(**{'create.return_value': mock.Mock(
+            status=202, kind='', text='', server_uuid='s')})
+        self.records.begin.side_effect = lambda request, boot: request
+
+        def ask(request):
+            if request.uuid == '0':
+                raise TypeError('no text')
+            return nova
+
+        self.users.nova.side_effect = ask
+        with self.assertLogs(starting.__name__, 'ERROR') as logs:
+            self.start()
+        self.assertIn('Request 0 could not be started', logs.output[0])
+        self.assertEqual(99, nova.create.call_count)
+        (verdict,) = [call.args[1] for call
+                      in self.records.record.call_args_list
+                      if call.args[0].uuid == '0']
+        self.assertEqual(answers.NO_ANSWER,
+                         verdict.values['waits_for']['code'])
+
     def test_no_secret_of_the_body_is_written_down(self):
         """Nova's schema quotes the value, on as many lines as it has."""
         with tempfile.NamedTemporaryFile('w') as file:

@@ -289,9 +289,9 @@ class TestAdmission(ReservationTestCase):
         self.assert_refused(hint('soon'), 'No valid host was found. '
                             'Reservation soon is not active yet: it starts '
                             'at 1970-01-01T00:00:50Z.')
-        self.assert_refused(hint('none'), 'There is no reservation none of')
+        self.assert_refused(hint('none'), "There is no reservation 'none' of")
         self.assert_refused(hint('now', project='q'),
-                            'There is no reservation now of')
+                            "There is no reservation 'now' of")
 
     def test_without_the_filter(self):
         self.override('filter_scheduler', enabled_filters=['ComputeFilter'])

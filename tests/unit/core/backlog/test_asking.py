@@ -20,6 +20,7 @@ import unittest
 
 from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import places
 from tests.unit.core.backlog import base
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -98,6 +99,19 @@ class TestServer(unittest.TestCase):
                     {'boot_index': 0, 'destination_type': 'local'},
                     {'boot_index': 1, 'destination_type': 'volume'}]})):
             self.assertEqual(expected, asking.starts_from_volume(server))
+
+
+class TestReservations(unittest.TestCase):
+
+    def test_a_hint_that_names_none(self):
+        for name in places.HINTS:
+            with self.assertRaises(asking.Refused) as caught:
+                asking.check_reservations({
+                    'server': {}, name: {'reservation': [5]}})
+            self.assertEqual(f'body.{name}.reservation',
+                             caught.exception.field)
+        asking.check_reservations({'server': {}, name: {
+            'reservation': ['r1', 'r2'], 'group': 'g'}})
 
 
 class TestWishes(unittest.TestCase):

@@ -65,6 +65,26 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'VCPU': 7}, found.notes['a'].waits_for['lacks'])
         self.assertEqual({'VCPU': 1}, found.notes['a'].waits_for['hosts'])
 
+    def test_a_fault_of_one_stops_nobody(self):
+        for method in ('check', 'look'):
+            real = getattr(passing._Pass, method)
+
+            def fail(one, request, real=real):
+                if request.uuid == 'bad':
+                    raise TypeError('no ids')
+                return real(one, request)
+
+            with self.subTest(method), mock.patch.object(
+                    passing._Pass, method, fail):
+                found = decide([base.request('a'), base.request('bad'),
+                                base.request('c')], [host('h', 1)])
+                self.assertEqual([('a', 'small', 1)], starts(found))
+                self.assertEqual({'bad': 'fault', 'c': 'room'}, codes(found))
+                self.assertEqual([None, 1], [
+                    found.notes[uuid].position for uuid in ('bad', 'c')])
+                self.assertEqual(['bad'], list(found.faults))
+                self.assertIsInstance(found.faults['bad'], TypeError)
+
     def test_all_or_nothing(self):
         rooms = [host('h', 2), host('i', 1)]
         self.assertEqual([('a', 'small', 3)], starts(decide(

@@ -53,6 +53,13 @@ def hinted(uuid, *ids, name='os:scheduler_hints', wanted=None, **values):
 
 class TestReservedHosts(unittest.TestCase):
 
+    def test_a_hint_that_names_nothing_stops_nobody(self):
+        """Whoever asks about it first: for it hosts are to be kept."""
+        bad = hinted('bad', 5, waits_since=base.ago(10**6))
+        found = decide([bad, base.request('b')], [host('A', 1)], known())
+        self.assertEqual(['b'], [item[0] for item in starts(found)])
+        self.assertEqual({'bad': 'fault'}, codes(found))
+
     def test_are_for_others(self):
         """Now, and from so long before as a server has to have its host."""
         for start_s, expected in ((0, []), (60, []), (61, ['a'])):
@@ -173,7 +180,7 @@ class TestNamed(unittest.TestCase):
                       found.notes['a'].waits_for['text'])
         for uuid, lease_id in (('b', 'r2'), ('c', 'r3')):
             self.assertEqual(
-                f'There is no reservation {lease_id} of this project.',
+                f'There is no reservation {lease_id!r} of this project.',
                 found.notes[uuid].waits_for['text'])
 
     def test_without_the_filter_it_is_a_hint_for_others(self):

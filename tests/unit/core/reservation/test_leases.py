@@ -88,12 +88,15 @@ class TestGuard(unittest.TestCase):
         self.assertFalse(found.may_take('A', 61))
         self.assertTrue(found.may_take('B', 10**9))
 
-    def test_names(self):
-        for hints, expected in ((None, ()), ({}, ()),
-                                ({'reservation': 'a'}, ('a',)),
-                                ({'reservation': ['a', 'b']}, ('a', 'b')),
-                                ({'group': 'a'}, ())):
-            self.assertEqual(expected, leases.named(hints))
+    def test_a_reason_is_one_line(self):
+        answer = view([]).answer(('x' * 70 + '\nFORGED',), 'p')
+        self.assertEqual(
+            f"There is no reservation '{'x' * 64}' of this project.",
+            answer.reason)
+        answer = view([]).answer(('x\nFORGED',), 'p')
+        self.assertEqual(
+            "There is no reservation 'x\\nFORGED' of this project.",
+            answer.reason)
 
 
 TIMES = st.integers(0, 24)
@@ -237,7 +240,7 @@ class TestView(unittest.TestCase):
 
     def test_reasons(self):
         for lease_id, reason in (
-                ('none', 'There is no reservation none of this project.'),
+                ('none', "There is no reservation 'none' of this project."),
                 ('soon', ('Reservation soon is not active yet: it starts at '
                          '1970-01-01T00:00:10Z.')),
                 # Its hosts may not be empty yet.
