@@ -69,6 +69,18 @@ def require_unstarted(request, what):
             'be changed any more.')
 
 
+def counts(request, values, max_count):
+    """The changes to a request with both counts, where one is among them."""
+    require_unstarted(request, 'how many it asks for')
+    count = values.get('count', request.count)
+    # Who wanted all or nothing wants that of another number, too.
+    least = values.get('least_count', count if (
+        request.least_count == request.count) else request.least_count)
+    found = asking.counts(count, least, {}, max_count)
+    asking.check_server(request.body['server'], found.most)
+    return {**values, 'count': found.most, 'least_count': found.least}
+
+
 def name(server):
     """A server's name, without what MySQL's utf8 has no place for."""
     return ''.join(char for char in server.get('name', '')

@@ -35,6 +35,7 @@ from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import trusts as trust_times
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
 
@@ -87,7 +88,8 @@ class Intake:
         request = self._checked(context, token, wanted,
                                 self._classes_for(any_class))
         sealed = self._sealed(request.uuid, wanted.body)
-        begun, trust = self._make_trust(context, token, request.uuid, request)
+        begun, trust = self._make_trust(context, token, request.uuid,
+                                        trust_times.latest_start(request))
         try:
             request = dataclasses.replace(request, **trust)
             if not backlog.create(self._db, request, begun=True,
@@ -109,7 +111,7 @@ class Intake:
         :param values: {name in model.Request: value}
         :param any_class: as for submit
         :returns: the model.Request as it is then
-        :raises InvalidRequest, WrongState, NoTrust, NoAnswer:
+        :raises InvalidRequest, WrongState, RequestLimit, NoTrust, NoAnswer:
         """
         asked.require_open(request)
         with asked.naming_fields():
@@ -123,7 +125,8 @@ class Intake:
             asking.check_change(request, values)
             of = model.OPEN
             if values.keys() & {'count', 'least_count'}:
-                values = self._counts(request, values)
+                values = asked.counts(request, values,
+                                      self._options.max_count)
                 of = (model.WAITING,)
             if values.get('not_before', request.not_before) != (
                     request.not_before):
@@ -131,7 +134,7 @@ class Intake:
                 of = (model.WAITING,)
         renewal = None
         changed = dataclasses.replace(request, **values)
-        if asking.outlasts_trust(changed):
+        if trust_times.outlasts_trust(changed):
             renewal, trust = self._renewed(context, token, changed)
             values = {**values, **trust}
         if not backlog.change(self._db, request.uuid, of, self._now(),
@@ -139,17 +142,6 @@ class Intake:
             raise exceptions.WrongState(
                 f'Request {request.uuid} has changed meanwhile.')
         return backlog.get(self._db, request.uuid)
-
-    def _counts(self, request, values):
-        """The same values with both counts."""
-        asked.require_unstarted(request, 'how many it asks for')
-        count = values.get('count', request.count)
-        # Who wanted all or nothing wants that of another number, too.
-        least = values.get('least_count', count if (
-            request.least_count == request.count) else request.least_count)
-        found = asking.counts(count, least, {}, self._options.max_count)
-        asking.check_server(request.body['server'], found.most)
-        return {**values, 'count': found.most, 'least_count': found.least}
 
     def cancel(self, request, ends_servers=False):
         """Give an open request up; the engine clears up what it has started.
@@ -197,16 +189,20 @@ class Intake:
             raise exceptions.BacklogDisabled(
                 'No requests are taken: [backlog]enabled is false.')
 
-    def _check_limit(self, project_id, own=0):
-        """:param own: how many of the project's requests are this one"""
+    def _check_limit(self, project_id, own=0, renews=False):
+        """Bound open requests and, with those to be deleted, a day's trusts.
+
+        :param own: how many of the project's requests are this one
+        :param renews: whether it is there already, and needs another trust
+        """
         day = self._now() - datetime.timedelta(days=1)
-        why = asking.check_limits({
-            'max_requests_per_project': (
-                backlog.count(self._db, project_id) - own,
-                self._options.max_requests_per_project),
-            'max_created_per_day': (
-                backlog.count(self._db, project_id, model.STATES, day) - own,
-                self._options.max_created_per_day)})
+        used = {} if renews else {'max_requests_per_project': backlog.count(
+            self._db, project_id) - own}
+        used['max_created_per_day'] = backlog.count(
+            self._db, project_id, model.STATES, day) - own + (
+                backlog_begun.count(self._db, project_id))
+        why = asking.check_limits({name: (number, self._options[name])
+                                   for name, number in used.items()})
         if why:
             raise exceptions.RequestLimit(why)
 
@@ -340,12 +336,13 @@ class Intake:
 
     # -- trusts --------------------------------------------------------------
 
-    def _make_trust(self, context, token, uuid, request):
-        """Make a trust that a request needs, marked by this uuid.
+    def _make_trust(self, context, token, uuid, latest):
+        """Make a trust, marked by this uuid.
 
+        :param latest: when servers are started with it at the latest, None:
+            any time
         :returns: a Begun, and {name in model.Request: value}
         """
-        latest = asking.latest_start(request)
         begun = backlog_begun.Begun(
             uuid, context.project_id, context.user_id, self._now(),
             marks.expiry(uuid, latest))
@@ -371,8 +368,10 @@ class Intake:
                 f'Request {request.uuid} can start servers in the name of '
                 f'its user until {request.trust_until}Z; only that user can '
                 'have it wait for longer.')
+        self._check_limit(request.project_id, renews=True)
         begun, trust = self._make_trust(
-            context, token, uuidutils.generate_uuid(), request)
+            context, token, uuidutils.generate_uuid(),
+            trust_times.renewed_until(request, self._now()))
         # Not deleted at once: an engine may be about to use it.
         left = dataclasses.replace(begun, uuid=uuidutils.generate_uuid(),
                                    expires_at=request.trust_until)

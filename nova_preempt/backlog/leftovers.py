@@ -15,10 +15,12 @@ Or Keystone made one, and nobody heard of it.
 """
 
 import datetime
+import functools
 
 from oslo_log import log as logging
 
 from nova_preempt.backlog import users
+from nova_preempt.cloud import trusts
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
 
@@ -27,8 +29,8 @@ LOG = logging.getLogger(__name__)
 # So long after it was begun nobody is about to write it down.
 LATE_S = 600
 
-# Each may take a list of all trusts of ours.
-_AT_ONCE = 10
+# Each may take some calls to Keystone.
+_AT_ONCE = 50
 
 
 class Leftovers:
@@ -38,12 +40,12 @@ class Leftovers:
     that was begun here, see nova_preempt.core.backlog.marks.
 
     :param database: a nova_preempt.db.Database
-    :param trusts: a nova_preempt.cloud.trusts.Trusts
+    :param acting: a nova_preempt.cloud.trusts.Trusts
     """
 
-    def __init__(self, database, trusts):
+    def __init__(self, database, acting):
         self._database = database
-        self._trusts = trusts
+        self._trusts = acting
         self._turns = users.Turns()
 
     def clear(self, now):
@@ -51,19 +53,20 @@ class Leftovers:
 
         :returns: of how many a trust may still be there
         """
-        before = now - datetime.timedelta(seconds=LATE_S)
-        # All of them: the oldest may be those that fail.
-        late, cleared = backlog_begun.older(self._database, before), []
+        # From now on none of them is written down any more. All of them: the
+        # oldest may be those that fail.
+        late, cleared = backlog_begun.give_up(
+            self._database, now - datetime.timedelta(seconds=LATE_S)), []
+        # What Keystone lists is long; it is asked once, if at all.
+        listed = functools.cache(self._trusts.list)
         self._turns.each(late, lambda begun: cleared.append(
-            self._clear(begun)), _AT_ONCE)
+            self._clear(begun, listed())), _AT_ONCE)
         return len(late) - len(cleared)
 
-    def _clear(self, begun):
-        # From now on it is not written down any more.
-        if not backlog_begun.give_up(self._database, begun.uuid):
-            return
-        used = backlog.trusts(self._database)
-        for trust_id in self._trusts.find(begun.user_id, begun.expires_at):
+    def _clear(self, begun, listed):
+        found = trusts.marked(listed, begun.user_id, begun.expires_at)
+        used = backlog.trusts(self._database) if found else ()
+        for trust_id in found:
             if trust_id in used:
                 # Of another request, to the same second.
                 continue

@@ -136,21 +136,10 @@ class Trusts:
             raise _unknown(f'Trust {trust_id} cannot be deleted',
                            exc) from exc
 
-    def find(self, user_id, expires_at):
-        """The ids of the trusts of a user that expire at this second.
-
-        Those of which we are the trustee. Keystone answers with all of
-        these: this is not for every day.
-
-        :param expires_at: as for create()
-        :raises KeystoneError: nobody knows
-        """
-        return [item['id'] for item in self.list()
-                if item['trustor_user_id'] == user_id
-                and (item.get('expires_at') or '')[:19] == _iso(expires_at)]
-
     def list(self):
         """All trusts of which we are the trustee, as Keystone has them.
+
+        These are many: it is not for every day.
 
         :raises KeystoneError: nobody knows
         """
@@ -190,6 +179,17 @@ class Trusts:
             # Some kinds of credentials know nothing of trusts.
             raise _unknown('[preemption]auth_type cannot use trusts',
                            exc) from exc
+
+
+def marked(listed, user_id, expires_at):
+    """The ids of the trusts of a user that expire at this second.
+
+    :param listed: what Trusts.list() returned
+    :param expires_at: as for Trusts.create()
+    """
+    return [item['id'] for item in listed
+            if item['trustor_user_id'] == user_id
+            and (item.get('expires_at') or '')[:19] == _iso(expires_at)]
 
 
 def _iso(time):

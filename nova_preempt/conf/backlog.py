@@ -177,7 +177,9 @@ for each request that has servers.
              'that it has cancelled among them. It bounds the rows of the '
              'database that one project can fill until they are deleted '
              '(``[reservation]retention_days``). A thousand, the default, is '
-             'one in a minute and a half, all day. -1 is no limit.'),
+             'one in a minute and a half, all day. Trusts that wait to be '
+             'deleted, as those that a change has replaced, count as well. -1 '
+             'is no limit.'),
     cfg.IntOpt(
         'max_count',
         default=100,

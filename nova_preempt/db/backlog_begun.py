@@ -60,24 +60,36 @@ def _insert(session, begun):
 
 def older(database, before, limit=None):
     """[Begun] from before a time, the oldest first."""
+    with database.reader() as session:
+        return _older(session, before, limit)
+
+
+def _older(session, before, limit=None):
     query = (sa.select(_BEGUN).where(_BEGUN.begun_at < before)
              .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))
+    return [Begun(row.uuid, row.project_id, row.user_id, row.begun_at,
+                  row.expires_at)
+            for row in session.execute(query).scalars()]
+
+
+def count(database, project_id):
+    """How many there are of a project."""
     with database.reader() as session:
-        return [Begun(row.uuid, row.project_id, row.user_id, row.begun_at,
-                      row.expires_at)
-                for row in session.execute(query).scalars()]
+        return session.execute(
+            sa.select(sa.func.count()).select_from(_BEGUN)
+            .where(_BEGUN.project_id == project_id)).scalar()
 
 
 @retries.retried
-def give_up(database, uuid):
-    """Let nobody end it any more: its trust is about to be deleted.
+def give_up(database, before):
+    """Let nobody end those from before a time: their trusts are deleted.
 
-    :returns: False: somebody has, and the trust is kept
+    :returns: [Begun] of them, the oldest first
     """
     with database.writer() as session:
-        return session.execute(
-            sa.update(_BEGUN).where(_BEGUN.uuid == uuid)
-            .values(given_up=True)).rowcount == 1
+        session.execute(sa.update(_BEGUN).where(
+            _BEGUN.begun_at < before).values(given_up=True))
+        return _older(session, before)
 
 
 @retries.retried

@@ -46,11 +46,6 @@ class EmbeddedTrusts:
         self._expiries[trust_id] = expires_at
         return trust_id
 
-    def find(self, user_id, expires_at):
-        return [item['id'] for item in self.list()
-                if item['trustor_user_id'] == user_id
-                and self._expiries.get(item['id']) == expires_at]
-
     def list(self):
         self.check()
         found = []

@@ -116,6 +116,9 @@ class TestTrusts(unittest.TestCase):
         self.trusts.delete(trust_id)
         self.assertEqual([], self.left())
 
+    def marked(self, user_id, mark):
+        return trusts.marked(self.trusts.list(), user_id, mark)
+
     def test_one_that_nobody_wrote_down_is_found_again(self):
         """By its mark, among others of the same and of other users."""
         others = [self.create()]
@@ -125,12 +128,12 @@ class TestTrusts(unittest.TestCase):
             found[mark] = self.trusts.create(
                 self.token(), self.project, self.user, ROLES, mark)
         for mark, trust_id in found.items():
-            self.assertEqual([trust_id], self.trusts.find(self.user, mark))
-            self.assertEqual([], self.trusts.find('somebody', mark))
+            self.assertEqual([trust_id], self.marked(self.user, mark))
+            self.assertEqual([], self.marked('somebody', mark))
             # It is as good as one that never expires.
             self.assertTrue(self.trusts.session(trust_id).get_token())
             self.trusts.delete(trust_id)
-            self.assertEqual([], self.trusts.find(self.user, mark))
+            self.assertEqual([], self.marked(self.user, mark))
         self.assertEqual(others, self.left())
 
     def refused(self, *args, **kwargs):

@@ -34,10 +34,6 @@ class Refused(Exception):
         self.text = text
 
 
-#: For so long after a start its trust is needed, to clear up.
-_CLEARING = datetime.timedelta(days=1)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
     """How many servers; with fewer than ``least`` none is started."""
@@ -235,39 +231,6 @@ def check_server(server: Mapping[str, Any], count: int) -> None:
                     "body.server.networks",
                     f"{count} servers cannot share one {name}",
                 )
-
-
-def latest_start(request: model.Request) -> datetime.datetime | None:
-    """Return when servers are started for it at the latest, None: any time.
-
-    A part of its servers may start whenever there is room, once another part
-    runs, and a server group is deleted with the last server.
-    """
-    ends = []
-    if request.not_after is not None:
-        ends.append(request.not_after)
-    if request.longest_wait_s is not None:
-        ends.append(
-            request.created_at
-            + datetime.timedelta(seconds=request.longest_wait_s)
-        )
-    if (
-        not ends
-        or request.least_count < request.count
-        or model.has_group(request)
-    ):
-        return None
-    if not request.comes_back:
-        return min(ends)
-    return request.back_until and max(request.back_until, min(ends))
-
-
-def outlasts_trust(request: model.Request) -> bool:
-    """Tell whether it may start servers after its trust has expired."""
-    if request.trust_until is None:
-        return False
-    latest = latest_start(request)
-    return latest is None or latest + _CLEARING > request.trust_until
 
 
 def check_wishes(

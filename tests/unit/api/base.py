@@ -229,11 +229,11 @@ class Trusts:
         self.expiries[trust_id] = expires_at
         return trust_id
 
-    def find(self, user_id, expires_at):
-        self._fail('find')
-        return [trust_id for trust_id, made in self.made.items()
-                if (made[2], self.expiries[trust_id])
-                == (user_id, expires_at)]
+    def list(self):
+        self._fail('list')
+        return [{'id': trust_id, 'trustor_user_id': made[2],
+                 'expires_at': f'{self.expiries[trust_id].isoformat()}Z'}
+                for trust_id, made in self.made.items()]
 
     def delete(self, trust_id):
         self._fail('delete')

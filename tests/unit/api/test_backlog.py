@@ -91,6 +91,13 @@ class BacklogTestCase(base.ApiTestCase):
             self.db, uuid, model.OPEN, model.Boot(
                 1, f'backlog:{uuid}:1', 'f1', 1, base.NOW)))
 
+    def clear_up(self, in_s=leftovers.LATE_S + 1):
+        """What the engine does a while later."""
+        leftovers.Leftovers(self.db, self.trusts).clear(
+            timeutils.utcnow() + datetime.timedelta(seconds=in_s))
+        return [item.uuid for item in backlog_begun.older(
+            self.db, datetime.datetime.max, 99)]
+
     def assert_nothing_is_kept(self):
         self.assertEqual([], self.ids('?all_projects=true', ADMIN))
         self.assertEqual({}, self.trusts.made)
@@ -450,13 +457,6 @@ class TestRefused(BacklogTestCase):
         self.clear_up()
         self.assert_nothing_is_kept()
 
-    def clear_up(self, in_s=leftovers.LATE_S + 1):
-        """What the engine does a while later."""
-        leftovers.Leftovers(self.db, self.trusts).clear(
-            timeutils.utcnow() + datetime.timedelta(seconds=in_s))
-        return [item.uuid for item in backlog_begun.older(
-            self.db, datetime.datetime.max, 99)]
-
     def test_whoever_takes_it_dies(self):
         """Before and after each step; a whole one stays, others go."""
         kept = self.create()['id']
@@ -513,7 +513,7 @@ class TestRefused(BacklogTestCase):
         with mock.patch.object(self.trusts, 'create', no_answer):
             self.create(code=503)
         self.assertEqual(1, len(self.trusts.made))
-        self.trusts.fails['find'] = trusts.KeystoneError('away')
+        self.trusts.fails['list'] = trusts.KeystoneError('away')
         self.assertEqual(1, len(self.clear_up()))
         self.trusts.fails.clear()
         self.assertEqual([], self.clear_up())
@@ -535,15 +535,6 @@ class TestRefused(BacklogTestCase):
                              self.create(code=503))
         self.assert_nothing_is_kept()
         self.assertEqual([], self.clear_up())
-
-    def test_one_that_is_taken_just_before_it_would_be_given_up(self):
-        uuid = self.create()['id']
-        kept = backlog.get(self.db, uuid)
-        late = backlog_begun.Begun(uuid, 'p', 'u', kept.created_at,
-                                   kept.created_at)
-        with mock.patch.object(backlog_begun, 'older', return_value=[late]):
-            leftovers.Leftovers(self.db, self.trusts).clear(base.NOW)
-        self.assertIn(kept.trust_id, self.trusts.made)
 
     def test_one_that_is_started_before_it_is_refused(self):
         """The engine clears up, and needs the trust for that."""
@@ -788,6 +779,29 @@ class TestChange(BacklogTestCase):
             self.assertEqual([kept.trust_id], list(self.trusts.made))
             self.assertEqual([], backlog_begun.older(
                 self.db, datetime.datetime(2100, 1, 1)))
+
+    def test_times_after_all_trusts(self):
+        for at in ('9990-01-01T00:00:00Z', '9999-12-31T23:59:59Z'):
+            uuid = self.create(not_after=at)['id']
+            trust = self.trust(uuid)
+            self.change(uuid, name='other')
+            self.change(uuid, not_after=in_hours(24))
+            self.change(uuid, not_after=at)
+            self.assertEqual(trust, self.trust(uuid))
+
+    def test_longer_trusts_of_a_day(self):
+        self.conf.set_override('max_created_per_day', 3, 'backlog')
+        uuid = self.create(not_after=in_hours(24))['id']
+        for days in (100, 1000):
+            self.change(uuid, not_after=in_hours(24 * days))
+        self.assertIn('max_created_per_day would be exceeded: 3 allowed, 3 '
+                      'used', self.change(
+                          uuid, code=403, not_after=in_hours(24 * 10000)))
+        self.assertEqual(3, len(self.trusts.made))
+        self.change(uuid, name='other')
+        self.create('u:q')
+        self.clear_up()
+        self.change(uuid, not_after=in_hours(24 * 10000))
 
     def test_a_longer_trust_for_one_that_changed_meanwhile(self):
         """Nothing is left of it."""

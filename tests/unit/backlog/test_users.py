@@ -176,11 +176,12 @@ class TestLeftovers(unittest.TestCase):
         super().setUp()
         self.begun = [backlog_begun.Begun(f'b{number:02}', 'p', 'u', base.NOW,
                                           marks.expiry(f'b{number:02}'))
-                      for number in range(30)]
+                      for number in range(120)]
         self.keystone = Keystone()
-        self.keystone.find = lambda user_id, mark: [next(
-            item.uuid for item in self.begun
-            if item.expires_at == mark)]
+        self.keystone.list = mock.Mock(side_effect=lambda: [
+            {'id': item.uuid, 'trustor_user_id': item.user_id,
+             'expires_at': f'{item.expires_at.isoformat()}.000000Z'}
+            for item in self.begun])
         self.leftovers = leftovers.Leftovers(None, self.keystone)
         #: Trusts of requests that are there.
         self.used = set()
@@ -192,8 +193,7 @@ class TestLeftovers(unittest.TestCase):
                 backlog, 'trusts', return_value=self.used), \
                 mock.patch.multiple(
                 backlog_begun,
-                older=lambda _db, _at, limit=None: self.begun[:limit],
-                give_up=mock.Mock(return_value=True),
+                give_up=lambda _db, _at: self.begun,
                 forget=lambda _db, uuid: gone.add(uuid)):
             told = self.leftovers.clear(base.NOW)
         self.begun = [item for item in self.begun if item.uuid not in gone]
@@ -208,6 +208,7 @@ class TestLeftovers(unittest.TestCase):
         delete.assert_called_once_with('b01')
 
     def test_those_behind_ten_that_fail_have_their_turn(self):
+        self.begun = self.begun[:30]
         self.keystone.fails.update(item.uuid for item in self.begun[:15])
         told = [self.clear() for _look in range(6)]
         self.assertEqual(sorted(self.keystone.fails),
@@ -215,7 +216,9 @@ class TestLeftovers(unittest.TestCase):
         self.assertEqual(15, told[-1])
 
     def test_some_at_a_time(self):
-        self.assertEqual([20, 10, 0, 0], [self.clear() for _ in range(4)])
+        self.assertEqual([70, 20, 0, 0], [self.clear() for _ in range(4)])
+        # Once a look, and not where nothing is left.
+        self.assertEqual(3, self.keystone.list.call_count)
 
 
 if __name__ == '__main__':

@@ -243,21 +243,27 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(1, len(backlog.history(self.db, 'r1')))
 
     def test_one_that_was_begun(self):
-        items = [backlog_begun.Begun(uuid, 'p1', 'u1', at, at)
-                 for uuid, at in (('r1', NOW), ('r2', NOW), ('r3', LATER))]
+        items = [backlog_begun.Begun(uuid, project, 'u1', at, at)
+                 for uuid, project, at in (
+                     ('r2', 'p1', NOW), ('r1', 'p1', LATER),
+                     ('r3', 'p2', LATER))]
         for item in items:
             backlog_begun.begin(self.db, item)
-        self.assertEqual(items[:2], backlog_begun.older(self.db, LATER, 9))
-        self.assertEqual(items[:1], backlog_begun.older(self.db, LATER, 1))
+        end = LATER + datetime.timedelta(seconds=1)
+        self.assertEqual(items[:1], backlog_begun.older(self.db, LATER, 9))
+        self.assertEqual(items[:2], backlog_begun.older(self.db, end, 2))
+        self.assertEqual([2, 1, 0], [backlog_begun.count(self.db, project)
+                                     for project in ('p1', 'p2', 'p3')])
         for _twice in range(2):
-            self.assertTrue(backlog_begun.give_up(self.db, 'r2'))
-        self.assertFalse(backlog_begun.give_up(self.db, 'none'))
+            self.assertEqual(items[:1],
+                             backlog_begun.give_up(self.db, LATER))
         self.assertEqual([True, False, False], [
             backlog.create(self.db, request(uuid), begun=True)
             for uuid in ('r1', 'r2', 'r4')])
         self.assertEqual(['r1'],
                          [item.uuid for item in backlog.find(self.db)])
-        self.assertEqual(items[1:2], backlog_begun.older(self.db, LATER, 9))
+        self.assertEqual([items[0], items[2]],
+                         backlog_begun.older(self.db, end, 9))
         for _twice in range(2):
             backlog_begun.forget(self.db, 'r2')
         self.assertEqual([], backlog_begun.older(self.db, LATER, 9))

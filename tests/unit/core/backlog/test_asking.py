@@ -21,11 +21,9 @@ import unittest
 from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import places
-from tests.unit.core.backlog import base
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 DAY = datetime.timedelta(days=1)
-SECOND = datetime.timedelta(seconds=1)
 LATER = NOW + datetime.timedelta(hours=1)
 
 
@@ -192,39 +190,6 @@ class TestWishes(unittest.TestCase):
         with self.assertRaises(asking.Refused) as caught:
             asking.check_wishes({'class_name': 'gold'}, NOW, ())
         self.assertIn('nor any other', str(caught.exception))
-
-
-class TestTrust(unittest.TestCase):
-
-    def test_latest_start(self):
-        at, later = NOW + DAY, NOW + 2 * DAY
-        for expected, values in (
-                (None, {}), (at, {'not_after': at}),
-                (NOW + DAY, {'longest_wait_s': 86400}),
-                (at, {'not_after': at, 'longest_wait_s': 9 * 86400}),
-                (None, {'not_after': at, 'comes_back': True}),
-                (later, {'not_after': at, 'comes_back': True,
-                         'back_until': later}),
-                (at, {'not_after': at, 'comes_back': True,
-                      'back_until': NOW}),
-                (at, {'not_after': at, 'count': 2, 'least_count': 2}),
-                (None, {'not_after': at, 'count': 2, 'least_count': 1}),
-                (None, {'not_after': at, 'count': 2, 'least_count': 2,
-                        'apart': True})):
-            self.assertEqual(expected, asking.latest_start(base.request(
-                'a', **{'created_at': NOW, **values})), values)
-
-    def test_who_needs_a_longer_one(self):
-        until = NOW + 9 * DAY
-        for expected, values in (
-                (False, {'not_after': NOW + 8 * DAY}),
-                (True, {'not_after': NOW + 8 * DAY + SECOND}),
-                (True, {'not_after': None}),
-                (True, {'not_after': NOW, 'comes_back': True})):
-            self.assertEqual(expected, asking.outlasts_trust(base.request(
-                'a', trust_until=until, **values)))
-            self.assertFalse(asking.outlasts_trust(base.request(
-                'a', **values)))
 
 
 class TestLimit(unittest.TestCase):

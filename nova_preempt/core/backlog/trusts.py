@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Until when a request needs its trust, and when it needs another one."""
+
+from __future__ import annotations
+
+import datetime
+
+from nova_preempt.core.backlog import marks
+from nova_preempt.core.backlog import model
+
+#: For so long after a start its trust is needed, to clear up.
+_CLEARING = datetime.timedelta(days=1)
+
+
+def latest_start(request: model.Request) -> datetime.datetime | None:
+    """Return when servers are started for it at the latest, None: any time.
+
+    None as well where that is later than any trust has to tell.
+    A part of its servers may start whenever there is room, once another part
+    runs, and a server group is deleted with the last server.
+    """
+    ends = []
+    if request.not_after is not None:
+        ends.append(request.not_after)
+    if request.longest_wait_s is not None:
+        ends.append(
+            request.created_at
+            + datetime.timedelta(seconds=request.longest_wait_s)
+        )
+    if (
+        not ends
+        or request.least_count < request.count
+        or model.has_group(request)
+    ):
+        return None
+    latest = min(ends)
+    if request.comes_back:
+        if request.back_until is None:
+            return None
+        latest = max(request.back_until, latest)
+    return latest if latest < marks.EARLIEST else None
+
+
+def renewed_until(
+    request: model.Request, now: datetime.datetime
+) -> datetime.datetime | None:
+    """Return for which latest start a trust is renewed, None: any time.
+
+    It is twice as far ahead as the request asks for, so that each renewal
+    takes a wait twice as long: however often a user changes it, a request has
+    few trusts.
+    """
+    latest = latest_start(request)
+    return latest and latest + max(latest - now, datetime.timedelta())
+
+
+def outlasts_trust(request: model.Request) -> bool:
+    """Tell whether it may start servers after its trust has expired."""
+    if request.trust_until is None:
+        return False
+    latest = latest_start(request)
+    return latest is None or latest + _CLEARING > request.trust_until
