@@ -136,6 +136,7 @@ def body(schema, raw):
         raise _refusal('The body is not valid JSON.') from None
     _check_nesting(value)
     _validate(schema, value, 'field')
+    _check_texts(value)
     return value
 
 
@@ -147,6 +148,23 @@ def _check_nesting(value):
                               else part if isinstance(part, list) else ())]
     if level:
         raise _too_deep()
+
+
+def _check_texts(value, path=()):
+    # Half a character, such as "\ud800", can be neither sent nor kept.
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_texts(name, path)
+            _check_texts(item, (*path, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            _check_texts(item, (*path, str(number)))
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _refusal(f'Invalid field {_shown(".".join(path))}: it has '
+                           'an unpaired surrogate.') from None
 
 
 def _too_deep():

@@ -143,7 +143,8 @@ class UserNova:
     def has_flavor(self, flavor_id):
         """Whether the user can have servers of it. Raises NovaError."""
         return self._ask(
-            'GET', f'/flavors/{segments.segment(flavor_id)}') is not None
+            'GET', '/flavors/' + segments.segment(
+                flavor_id, segments.DETAIL)) is not None
 
     def limits(self):
         """{name: number} of the absolute limits. Raises NovaError."""
@@ -152,7 +153,8 @@ class UserNova:
 
     def delete(self, uuid):
         """Delete a server; fine if it is gone. Raises NovaError, as all."""
-        self._ask('DELETE', f'/servers/{segments.segment(uuid)}')
+        self._ask('DELETE', '/servers/'
+                  + segments.segment(uuid, segments.DETAIL))
 
     def _ask(self, method, url, **kwargs):
         """The answer, None if there is no such thing."""

@@ -84,12 +84,12 @@ class UserReading:
 
     def key_pair(self, token, name):
         """Complain if there is none."""
-        self._get(token, _KEY_PAIRS, 'os-keypairs', name)
+        self._get(token, _KEY_PAIRS, 'os-keypairs', name, others=())
 
-    def _get(self, token, version, kind, name):
+    def _get(self, token, version, kind, name, others=segments.DETAIL):
         try:
             return self._ask(token, version, kind,
-                             segments.segment(str(name)))
+                             segments.segment(str(name), others))
         except segments.NotASegment as exc:
             raise NotFound(str(exc)) from None
 

@@ -36,7 +36,12 @@ class TestSegment(unittest.TestCase):
     def test_other_resources(self):
         for name in ('', '.', '..', 'detail'):
             with self.assertRaises(segments.NotASegment):
-                segments.segment(name)
+                segments.segment(name, segments.DETAIL)
+        self.assertEqual('detail', segments.segment('detail'))
+
+    def test_no_text(self):
+        with self.assertRaisesRegex(segments.NotASegment, 'is no text'):
+            segments.segment('\ud800')
 
 
 if __name__ == '__main__':

@@ -141,8 +141,8 @@ class Ironic:
         """Its node, as Ironic shows it."""
         name = self._hosts.section(host, 'ironic').get('node', host)
         try:
-            return rest.call(self._client, 'GET',
-                             f'/v1/nodes/{segments.segment(name)}')
+            return rest.call(self._client, 'GET', '/v1/nodes/'
+                             + segments.segment(name, segments.DETAIL))
         except segments.NotASegment as exc:
             raise errors.PowerError(host, f'its node: {exc}') from exc
         except rest.RestError as exc:

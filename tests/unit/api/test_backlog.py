@@ -327,6 +327,22 @@ class TestRefused(BacklogTestCase):
         self.assertIn("'nonsense' was unexpected", message)
         self.assertLess(len(message), 1000)
 
+    def test_surrogates(self):
+        """Nova and its schema could not even look at them."""
+        half = 'a\ud800'
+        for field, server in (
+                *((name, {name: half}) for name in (
+                    'user_data', 'adminPass', 'flavorRef', 'name')),
+                ('metadata.a', {'metadata': {'a': half}}),
+                ('metadata', {'metadata': {half: 'a'}}),
+                ('personality.0.contents', {'personality': [
+                    {'path': 'a', 'contents': half}]})):
+            self.refused(f'body.server.{field}', 'it has an unpaired '
+                         'surrogate.', server=server)
+        self.refused('body.os:scheduler_hints.a', 'unpaired surrogate', body={
+            **self.body(), 'os:scheduler_hints': {'a': half}})
+        self.create(server={'metadata': {'a': '\U0001F600'}})
+
     def test_hints(self):
         """What is kept is looked at in each pass."""
         for value in (5, True, None, [5], [None], [{'a': 1}]):
