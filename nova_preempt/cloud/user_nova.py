@@ -96,7 +96,9 @@ class UserNova:
         :returns: a Reply
         """
         try:
-            answer = self._call('POST', '/servers', version, json=body)
+            # The body has passwords and user data, the answer a password.
+            answer = self._call('POST', '/servers', version, json=body,
+                                log=False)
         except ks_exc.ClientException as exc:
             return Reply(None, str(exc))
         if answer.status_code in _OK:

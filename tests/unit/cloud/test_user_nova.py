@@ -11,11 +11,16 @@
 # under the License.
 """Nova as a user, where it answers what it rarely does."""
 
+import logging
 import types
 import unittest
 from unittest import mock
 
+from keystoneauth1 import session as ks_session
+from keystoneauth1 import token_endpoint
+
 from nova_preempt.cloud import user_nova
+from nova_preempt.conf import preemption
 
 
 def answer(status, body):
@@ -46,6 +51,34 @@ class TestGroups(unittest.TestCase):
     def test_there_is_none_to_delete(self):
         self.nova.delete_group('g')
         self.assertEqual(1, self.call.call_count)
+
+
+class TestSecrets(unittest.TestCase):
+
+    def test_are_not_logged(self):
+        """Those of the body, and the password in Nova's answer."""
+        requests_session = mock.Mock()
+        response = requests_session.request.return_value
+        response.configure_mock(
+            status_code=202, headers={'content-type': 'application/json'},
+            text='{"server": {"id": "s", "adminPass": "hunter2"}}',
+            **{'json.return_value': {
+                'server': {'id': 's', 'adminPass': 'hunter2'}}})
+        nova = user_nova.UserNova(
+            ks_session.Session(
+                token_endpoint.Token('http://nova', 'token'),
+                session=requests_session),
+            {preemption.GROUP: types.SimpleNamespace(
+                service_type='compute', region_name=None,
+                valid_interfaces=None, endpoint_override='http://nova')}, 9)
+        with self.assertLogs(None, 'DEBUG') as logs:
+            logging.getLogger('keystoneauth').debug('something')
+            reply = nova.create({'server': {
+                'adminPass': 'hunter2', 'user_data': 'aHVudGVyMg=='}}, '2.90')
+        self.assertEqual('s', reply.server_uuid)
+        requests_session.request.assert_called_once()
+        for secret in ('hunter2', 'aHVudGVyMg'):
+            self.assertNotIn(secret, '\n'.join(logs.output))
 
 
 if __name__ == '__main__':
