@@ -68,7 +68,9 @@ _WISHES = {
 
 CREATE = _object({'request': _object({
     'body': {
-        **_object({'server': {'type': 'object'}}), 'description':
+        **_object({'server': {'type': 'object', 'properties': {
+            'flavorRef': {'type': ['string', 'integer', 'null'],
+                          'maxLength': 255}}}}), 'description':
         "That of Nova's POST /servers, as it is."},
 }, {
     'compute_version': {

@@ -331,7 +331,7 @@ class Intake:
         except (user_reading.NotFound, user_reading.Refused) as exc:
             raise asking.Refused(field, str(exc)) from None
         except nova_api.NovaError as exc:
-            LOG.warning('Nova cannot be asked about a request: %s', exc)
+            LOG.warning('Nova cannot be asked about a request: %.300s', exc)
             raise exceptions.NoAnswer('Nova cannot be asked.') from None
 
     # -- trusts --------------------------------------------------------------

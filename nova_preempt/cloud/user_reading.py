@@ -94,10 +94,9 @@ class UserReading:
             raise NotFound(str(exc)) from None
 
     def _ask(self, token, version, kind, name, **query):
-        path = f'/{kind}/{name}'
         try:
             return self._own().get(
-                f'{self._endpoint()}{path}', authenticated=False,
+                f'{self._endpoint()}/{kind}/{name}', authenticated=False,
                 params=query,
                 headers={'X-Auth-Token': token,
                          'OpenStack-API-Version': f'compute {version}'}
@@ -110,7 +109,8 @@ class UserReading:
             raise Refused(f'Nova does not take the token: {exc.message}'
                           ) from exc
         except ks_exc.ClientException as exc:
-            raise nova_api.NovaError(f'GET {path}: {exc}') from exc
+            # Without the name, which is the user's.
+            raise nova_api.NovaError(f'GET /{kind}: {exc}') from exc
 
     def _endpoint(self):
         group = self._conf[preemption.GROUP]

@@ -105,7 +105,8 @@ class Evictions:
         except Exception:
             handover.claims.active.discard(decision.uuid)
             raise
-        LOG.info('Server %(servers)s on host %(host)s ends: %(reason)s '
+        # Quoted: it may be a user's.
+        LOG.info('Server %(servers)s on host %(host)s ends: %(reason)r '
                  '(%(operation)s %(uuid)s; asked by %(asked_by)s)',
                  {'servers': ', '.join(server.uuid for server in servers),
                   'host': decision.host, 'reason': reason,

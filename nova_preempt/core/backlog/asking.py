@@ -34,6 +34,10 @@ class Refused(Exception):
         self.text = text
 
 
+# Characters of the id of a flavor, as Nova has it.
+_MAX_ID = 255
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
     """How many servers; with fewer than ``least`` none is started."""
@@ -112,6 +116,8 @@ def flavors(
     """
     own = server.get("flavorRef")
     own = None if own is None else str(own)
+    if own is not None and len(own) > _MAX_ID:
+        raise Refused("body.server.flavorRef", f"it is longer than {_MAX_ID}")
     found = tuple(wanted or ()) or ((own,) if own else ())
     if not found:
         raise Refused("flavors", "neither it nor body.server.flavorRef is set")

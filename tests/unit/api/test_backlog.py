@@ -13,12 +13,14 @@
 """Requests for servers as users leave, see, change and cancel them."""
 
 import datetime
+import logging
 from unittest import mock
 
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt import exceptions
+from nova_preempt.backlog import intake
 from nova_preempt.backlog import leftovers
 from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
@@ -326,6 +328,18 @@ class TestRefused(BacklogTestCase):
         self.assertNotIn('secret', message)
         self.assertIn("'nonsense' was unexpected", message)
         self.assertLess(len(message), 1000)
+
+    def test_long_ids(self):
+        """Or an answer of Nova's, with its address, is as long in the log."""
+        self.refused('body.server.flavorRef', 'it is longer than 255',
+                     server={'flavorRef': 'a' * 50_000})
+        self.refused('body.server.flavorRef', 'it is longer than 255',
+                     server={'flavorRef': 10 ** 255})
+        self.reading.fails = nova_api.NovaError('x' * 100_000)
+        logging.disable(logging.NOTSET)
+        with self.assertLogs(intake.__name__, 'WARNING') as logs:
+            self.create(code=503)
+        self.assertLess(len(logs.records[0].getMessage()), 400)
 
     def test_surrogates(self):
         """Nova and its schema could not even look at them."""

@@ -14,6 +14,9 @@
 import unittest
 from unittest import mock
 
+from keystoneauth1 import exceptions as ks_exc
+
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_reading
 
 NOT_ASKED = AssertionError('Nova was asked')
@@ -26,6 +29,16 @@ class TestNames(unittest.TestCase):
         with mock.patch.object(reading, '_ask') as ask:
             reading.key_pair('token', 'detail')
         self.assertEqual('detail', ask.call_args.args[-1])
+
+    def test_no_error_has_them(self):
+        reading = user_reading.UserReading(None)
+        with (mock.patch.object(reading, '_endpoint', return_value='http://n'),
+              mock.patch.object(reading, '_own') as own,
+              self.assertRaises(nova_api.NovaError) as caught):
+            own.return_value.get.side_effect = ks_exc.HttpError('too long')
+            reading.key_pair('token', 'mine')
+        self.assertEqual('GET /os-keypairs: too long (HTTP 0)',
+                         str(caught.exception))
 
     def test_that_nothing_can_have(self):
         reading = user_reading.UserReading(None)

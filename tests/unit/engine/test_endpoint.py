@@ -47,7 +47,8 @@ class TestSimulate(unittest.TestCase):
         self.addCleanup(self.evictions.close)
         self.requests = endpoint.EvictionEndpoint(servers, self.evictions)
 
-    def simulate(self, user='u', project='p', roles=('member',), **values):
+    def simulate(self, user='u', project='p', roles=('member',), why='',
+                 **values):
         uuid = uuidutils.generate_uuid()
         self.servers[uuid] = model.Server(**{
             'uuid': uuid, 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
@@ -59,7 +60,7 @@ class TestSimulate(unittest.TestCase):
             user, project, roles=roles, is_admin='admin' in roles,
             request_id='req-1')
         try:
-            self.requests.simulate(context, uuid, None, '')
+            self.requests.simulate(context, uuid, None, why)
         except messaging.ExpectedException as exc:
             raise exc.exc_info[1] from None
         decision, = self.process.decisions.create_decision.call_args.args
@@ -84,6 +85,13 @@ class TestSimulate(unittest.TestCase):
             self.simulate()
         self.assertIn('asked by user_id=u project_id=p request_id=req-1 '
                       'roles=member', logs.output[0])
+
+    def test_its_reason_is_quoted(self):
+        """Or it could say who has asked."""
+        with self.assertLogs('nova_preempt.engine.evictions') as logs:
+            self.simulate(why='x\n(asked by user_id=root)')
+        self.assertIn(r" ends: 'x\n(asked by user_id=root)' (",
+                      logs.output[0])
 
     def test_what_cannot_end(self):
         for values, why in (

@@ -67,10 +67,12 @@ class TestFlavors(unittest.TestCase):
         self.assertEqual(('7',), asking.flavors(None, {'flavorRef': 7}))
         self.assertEqual(('b', 'a'),
                          asking.flavors(['b', 'a'], {'flavorRef': 'a'}))
+        asking.flavors(None, {'flavorRef': 'a' * 255})
 
     def test_refused(self):
         for wanted, server in ((None, {}), ([], {}), (['a', 'a'], {}),
-                               (['a'], {'flavorRef': 'b'})):
+                               (['a'], {'flavorRef': 'b'}),
+                               (None, {'flavorRef': 'a' * 256})):
             with self.assertRaises(asking.Refused):
                 asking.flavors(wanted, server)
 
