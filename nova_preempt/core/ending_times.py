@@ -75,9 +75,12 @@ def may_begin(
     )
 
 
-def is_fresh(looked_at: float, now: float) -> bool:
-    """Tell whether a look at a victim is so recent that one may act by it."""
-    return now - looked_at <= FRESH_S
+def is_fresh(read_at: float, now: float) -> bool:
+    """Tell whether a look at a victim is so recent that one may act by it.
+
+    ``read_at``: when it was read, which others may have done before.
+    """
+    return now - read_at <= FRESH_S
 
 
 def pause_s(waited_s: float, interval_s: float) -> float:

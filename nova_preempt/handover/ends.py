@@ -26,7 +26,6 @@ class End:
     """The end of one victim.
 
     :ivar seen: the ending.Seen that the next step goes by, None if it is gone
-    :ivar looked_at: when it was asked for
     """
 
     decision: decisions.Decision
@@ -34,7 +33,6 @@ class End:
     terms: ending.Terms
     progress: ending.Progress
     seen: ending.Seen | None = None
-    looked_at: float = 0.0
 
     @property
     def uuid(self):

@@ -23,7 +23,6 @@ import time
 
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
-from oslo_utils import timeutils
 
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
@@ -31,8 +30,8 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import ending
 from nova_preempt.core import ending_times
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import claim
 from nova_preempt.handover import ends
+from nova_preempt.handover import given_way
 from nova_preempt.handover import hosts
 from nova_preempt.handover import notices
 from nova_preempt.handover import offloaded
@@ -143,10 +142,13 @@ class Work:
                                      self._acted_at)
                     self._pending[victim.server_uuid] = end
                     self._ends.append(end)
-            notices.give(
-                [end for end in self._ends if not self._hosts.is_in_vain(end)],
-                terminator.clients.nova, terminator.decisions,
-                terminator.events, self._monotonic)
+            warned = [end for end in self._ends
+                      if not self._hosts.is_in_vain(end)]
+            # The claim, and the look at hosts, may have taken long.
+            self._check_all()
+            notices.give(warned, terminator.clients.nova,
+                         terminator.decisions, terminator.events,
+                         self._monotonic)
         except BaseException:
             self.close()
             raise
@@ -284,10 +286,9 @@ class Work:
 
     def _look(self, end):
         """(the ending.Seen of a victim, whether that is known)."""
-        end.looked_at = self._monotonic()
         try:
             return self._terminator.watch.get(
-                end.uuid, self._age_s(end.looked_at)), True
+                end.uuid, self._age_s(self._monotonic())), True
         except nova_api.NovaError as exc:
             LOG.warning('Cannot see how victim %(uuid)s is: %(exc)s',
                         {'uuid': end.uuid, 'exc': exc})
@@ -297,14 +298,18 @@ class Work:
         """Whether something may be done to a victim; asked just before.
 
         Whatever comes in between may have taken long: by then the request may
-        have been given up, or the victim be another's, or elsewhere.
+        have been given up, or the victim be another's, or elsewhere. What
+        asks others comes first, for that may take long, too.
 
         :raises TimeIsUp, LostDecision, Paused: nobody ends any more
         """
+        is_wanted = self._wanted.is_certain(end.decision)
         self._check_all()
-        self._acted_at = self._monotonic()
-        return self._wanted.is_certain(end.decision) and ending_times.is_fresh(
-            end.looked_at, self._acted_at)
+        now = self._monotonic()
+        if not is_wanted or not ending_times.is_fresh(end.seen.read_at, now):
+            return False
+        self._acted_at = now
+        return True
 
     def _ask(self, end, method):
         """Ask Nova for something."""
@@ -365,22 +370,9 @@ class Work:
         return True
 
     def _done(self, end, status):
-        if status == db_decisions.MIGRATED:
-            if end.progress.locked_at is not None:
-                self._terminator.clients.nova.unlock(end.uuid)
-            if end.victim.notice_s:
-                self._terminator.clients.nova.clear_notice(end.uuid)
-        stand_in = claim.stand_ins(end.decision).get(end.uuid)
-        if stand_in is not None:
-            self._terminator.clients.placement.delete_allocations(stand_in)
-        now = timeutils.utcnow()
-        lifetime_s = None
-        if end.victim.launched_at is not None:
-            lifetime_s = int((now - end.victim.launched_at).total_seconds())
-        self._terminator.decisions.update_victim(
-            end.decision.uuid, end.uuid, status, ended_at=now,
-            lifetime_s=lifetime_s)
-        self._terminator.events.end(end.decision, end.victim, status)
+        terminator = self._terminator
+        given_way.close(end, status, terminator.clients, terminator.decisions,
+                        terminator.events)
         return True
 
 

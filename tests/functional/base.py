@@ -87,11 +87,21 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
         return cloud._poll(condition, what)
 
     def jumps(self, terminator):
-        """Return a function that sets the clock of a Terminator forward."""
+        """Return a function that sets the clock of a Terminator forward.
+
+        And that of what it looks at victims with.
+        """
         jumps_s = []
+
+        def monotonic():
+            return time.monotonic() + sum(jumps_s)
+
         self.useFixture(fixtures.MockPatchObject(
-            terminator, 'monotonic',
-            lambda: time.monotonic() + sum(jumps_s)))
+            terminator, 'monotonic', monotonic))
+        watch = terminator.watch
+        for reading in (watch, *watch._cells.values()):
+            self.useFixture(fixtures.MockPatchObject(
+                reading, '_clocks', (monotonic, reading._clocks[1])))
         return jumps_s.append
 
     def act(self, server_id, action, arguments=None):

@@ -414,6 +414,42 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
         self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
 
+    def test_nobody_is_asked_where_asking_who_needs_it_lasted_too_long(self):
+        cloud = self.cloud({'a': 1})
+
+        def is_gone(uuid):
+            if self.statuses('a'):
+                self.clock.now = 118
+            return False
+
+        self.requests.is_gone.side_effect = is_gone
+        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+                          check=self.check(114))
+        self.assertEqual({}, cloud.asked)
+
+    def test_a_shared_reading_is_as_old_as_it_is(self):
+        """It was read before this victim was looked at."""
+        cloud = self.cloud({'a': 1})
+        old = instance_poller.State('active', None, 'host1', 96.0)
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
+            old if self.clock.now < 102 else instance_poller.State(
+                'shelved_offloaded', None, None, self.clock.now))
+
+        def hang(_decision, _uuid, status, **values):
+            if status == db_decisions.ENDING:
+                self.clock.now += 2
+
+        self.decisions.update_victim.side_effect = hang
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual({}, cloud.asked)
+
+    def test_nobody_has_notice_where_the_claim_has_lasted_too_long(self):
+        cloud = self.cloud({'a': 1})
+        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+                          notice_s=30, check=self.check(100))
+        self.assertEqual(({}, []), (cloud.shown, self.statuses('a')))
+        self.events.notice.assert_not_called()
+
     def test_locked_by_an_administrator_meanwhile(self):
         for honored, locked_by in (('admin', 'admin'), ('all', 'owner')):
             self.options.honored_locks = honored
