@@ -21,7 +21,7 @@ import oslo_messaging as messaging
 
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
-from nova_preempt.handover import terminator
+from nova_preempt.handover import ends
 from nova_preempt.scheduler import acting
 from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import manager
@@ -70,7 +70,7 @@ class FreeTerminator:
     """Ends servers at once: their end is no part of the decision."""
 
     def end(self, decisions, check=None):
-        return terminator.Ended()
+        return ends.Ended()
 
 
 def _nova_defaults():

@@ -75,15 +75,10 @@ LOCKED_S = 1.0
 #: Calls of Nova's API after which a victim ends, or moves. What comes before
 #: them leaves it where it is.
 _LAST_CALLS = frozenset(
-    (
-        "force_delete",
-        "shelve",
-        "shelve_offload",
-        "stop",
-        "live_migrate",
-        "abort_migration",
-    )
+    ("force_delete", "shelve", "shelve_offload", "stop")
+    + ("live_migrate", "abort_migration")
 )
+
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
@@ -189,6 +184,11 @@ class Progress:
     offloaded_at: float | None = None
     locked_at: float | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it was asked to end or to move, so that this is finished."""
+        return self.asked in _LAST_CALLS or self.locked_at is not None
+
 
 def next_step(
     seen: Seen | None,
@@ -233,12 +233,10 @@ def _next_step(
     holds: bool | None,
 ) -> Step:
     if known:
-        step = (
-            _gone(progress, now, holds)
-            if seen is None or is_gone(seen, terms)
-            else _away(seen, terms, progress, now, holds)
-        )
-        if step != WAIT or seen is None or is_gone(seen, terms):
+        if seen is None or is_gone(seen, terms):
+            return _gone(progress, now, holds)
+        step = _away(seen, terms, progress, now, holds)
+        if step != WAIT:
             return step
         if _is_kept_by_lock(seen, terms, progress):
             return Step(What.KEEP, "it is locked")
@@ -261,8 +259,7 @@ def _is_kept_by_lock(seen: Seen, terms: Terms, progress: Progress) -> bool:
     """
     return (
         terms.rules.counts(seen.locked_by)
-        and progress.asked not in _LAST_CALLS
-        and progress.locked_at is None
+        and not progress.has_begun
         and seen.task_state not in _LEAVING
         and not is_away(seen, terms)
     )

@@ -35,6 +35,7 @@ LOG = logging.getLogger(__name__)
 
 # Kinds of problems.
 OPEN_DECISION = 'open_decision'
+NO_SPACE = 'claim_without_allocation'
 NO_ALLOCATION = 'server_without_allocation'
 PART_OF_ALLOCATION = 'server_with_part_of_its_allocation'
 NO_SERVER = 'allocation_without_server'
@@ -94,6 +95,7 @@ class Audit:
                     } - running
         states, parts = self._read()
         return sorted([*self._open_decisions(),
+                       *self._without_space(open_ones),
                        *self._without_allocation(states, excused),
                        *self._with_a_part(states, parts, excused),
                        *self._without_server({**parts, **states}, stand_ins),
@@ -118,6 +120,24 @@ class Audit:
                     OPEN_DECISION, decision.uuid,
                     f'decision {decision.uuid} is {decision.status}; nobody '
                     f'has worked on it for {age_s:.0f} s')
+
+    def _without_space(self, open_ones):
+        read = self._placement.get_consumer
+        for decision in open_ones:
+            uuid = claim.stand_in(decision)
+            # In this order: the space goes to the server, then the decision
+            # is closed.
+            if (uuid and decision.status == decisions.CLAIMED
+                    and not read(uuid).allocations
+                    and not decision.record['allocations'].keys()
+                    <= read(decision.server_uuid).allocations.keys()
+                    and self._decisions.get_decision(decision.uuid).status
+                    == decisions.CLAIMED):
+                yield Problem(
+                    NO_SPACE, decision.uuid,
+                    f'decision {decision.uuid} is {decision.status}, and '
+                    f'consumer {uuid}, which is to hold the space for server '
+                    f'{decision.server_uuid}, has no allocations')
 
     def _without_allocation(self, states, excused):
         for server in self._view.servers():

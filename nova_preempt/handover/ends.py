@@ -61,6 +61,23 @@ class End:
             self.note(**{name: now if is_so else None})
 
 
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """What became of the victims.
+
+    :ivar stuck: the uuids of victims whose space is not free
+        [preemption]termination_timeout_s after their notice
+    :ivar unwanted: {uuid of a decision: why nobody needs the space any more};
+        of their victims no more were asked to end
+    :ivar refusals: {uuid of a victim, or of a decision: why it comes to
+        nothing}; no more victims were asked to end
+    """
+
+    stuck: set = dataclasses.field(default_factory=set)
+    unwanted: dict = dataclasses.field(default_factory=dict)
+    refusals: dict = dataclasses.field(default_factory=dict)
+
+
 def begin(decision, victim, options, now):
     """The End of a victim to which nothing has been done yet.
 

@@ -127,7 +127,7 @@ class Handover:
         """Give these claims to their servers, and close them.
 
         :param ended: what became of their victims, a
-            nova_preempt.handover.terminator.Ended
+            nova_preempt.handover.ends.Ended
         :returns, raises: see finish()
         """
         if ended.stuck:

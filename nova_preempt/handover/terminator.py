@@ -18,7 +18,6 @@ is taken. Which step is next is asked of nova_preempt.core.ending before each
 act, with what Nova's records show then; no step is taken for granted.
 """
 
-import dataclasses
 import time
 
 from oslo_db import exception as db_exc
@@ -32,6 +31,7 @@ from nova_preempt.core import ending_times
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import ends
 from nova_preempt.handover import given_way
+from nova_preempt.handover import held
 from nova_preempt.handover import hosts
 from nova_preempt.handover import notices
 from nova_preempt.handover import offloaded
@@ -39,23 +39,6 @@ from nova_preempt.handover import stopped
 from nova_preempt.handover import wanted
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Ended:
-    """What became of the victims.
-
-    :ivar stuck: the uuids of victims whose space is not free
-        [preemption]termination_timeout_s after their notice
-    :ivar unwanted: {uuid of a decision: why nobody needs the space any more};
-        of their victims no more were asked to end
-    :ivar refusals: {uuid of a victim, or of a decision: why it comes to
-        nothing}; no more victims were asked to end
-    """
-
-    stuck: set = dataclasses.field(default_factory=set)
-    unwanted: dict = dataclasses.field(default_factory=dict)
-    refusals: dict = dataclasses.field(default_factory=dict)
 
 
 class Terminator:
@@ -96,7 +79,7 @@ class Terminator:
         :param decisions: db.Decisions, CLAIMED
         :param check: called before each step of a victim; what it raises
             ends all of this, and nobody else ends
-        :returns: an Ended
+        :returns: an ends.Ended
         :raises LostDecision: somebody has taken one over; nobody else ends
         """
         work = self.begin(decisions, check)
@@ -127,7 +110,7 @@ class Work:
         self._watched = [victim.server_uuid for decision in decisions
                          for victim in decision.victims]
         self._acted_at = self._monotonic()
-        self.ended = Ended()
+        self.ended = ends.Ended()
         self._pending = {}
         self._ends = []           # also those that are done
         self._hosts = hosts.Hosts(
@@ -195,8 +178,11 @@ class Work:
         if not self._terminator.owner.keeps(self._decisions):
             raise db_decisions.LostDecision(', '.join(
                 decision.uuid for decision in self._decisions))
-        if not any(end.progress.asked for end in self._ends):
+        if not self._has_begun():
             self._terminator.halt(self._decisions[0].operation)
+
+    def _has_begun(self):
+        return any(end.progress.has_begun for end in self._ends)
 
     def pause_s(self):
         """How long to wait until the next step()."""
@@ -267,6 +253,8 @@ class Work:
             elif step.what is ending.What.LOOK_AT_HOST:
                 facts['host_up'] = self._hosts.look(end.terms.host, end.uuid)
                 step = self._next_step(end, now, facts)
+            if step.what in _ON_SERVERS and not self._is_needed(end):
+                return False
             return _ACTS[step.what](self, end, step.detail)
         except nova_api.NovaError as exc:
             LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
@@ -294,6 +282,18 @@ class Work:
                         {'uuid': end.uuid, 'exc': exc})
             return None, False
 
+    def _is_needed(self, end):
+        """Whether somebody needs the space of a victim, and will have it.
+
+        :raises ClaimLost: somebody else has it; seen before the first ends,
+            so that nobody does in vain
+        """
+        return self._wanted.is_certain(end.decision) and (
+            self._has_begun() or held.is_certain(
+                self._terminator.clients.placement,
+                [decision for decision in self._decisions
+                 if decision.uuid not in self.ended.unwanted]))
+
     def _may_act(self, end):
         """Whether something may be done to a victim; asked just before.
 
@@ -313,8 +313,6 @@ class Work:
 
     def _ask(self, end, method):
         """Ask Nova for something."""
-        if not self._wanted.is_certain(end.decision):
-            return False
         if end.progress.asked != method and (
                 not end.progress.asked or method == 'stop'):
             self._terminator.decisions.update_victim(
@@ -376,6 +374,7 @@ class Work:
         return True
 
 
+_ON_SERVERS = (ending.What.ASK, ending.What.LOCK, ending.What.LEAVE_STOPPED)
 _ACTS = {
     ending.What.WAIT: lambda work, end, detail: False,
     ending.What.ASK: Work._ask,

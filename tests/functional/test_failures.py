@@ -19,6 +19,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
+from nova_preempt.handover import audit
 from tests.functional import base
 
 
@@ -341,6 +342,30 @@ class TestStandInDeleted(base.PreemptionTestCase):
     def audit(self):
         """Have Nova delete what it does not know; returns its exit code."""
         return nova_manage.PlacementCommands().audit(delete=True)
+
+    def test_nobody_ends_where_the_notice_runs_out(self):
+        """The server gets another decision, with another notice."""
+        jump = self.jumps(self.scheduler.preemption.handover.terminator)
+        server = self.begin()
+        parts = self.scheduler.preemption
+        self.assertIn((audit.NO_SPACE, self.last_decision().uuid), [
+            (problem.kind, problem.uuid) for problem in audit.Audit(
+                parts.clients.placement, parts.known.servers, self.decisions,
+                parts.clients.get_cells, 60).look()])
+        jump(1000)
+        first, _second = self.wait_for(
+            lambda: (found := self.decisions.get_decisions(
+                server_uuid=server))[1:] and found, 'a second decision')
+        self.assertEqual(
+            (decisions.ROLLED_BACK, decisions.KEPT),
+            (first.status, first.victims[0].status))
+        self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
+            self.victim)['metadata'], 'notice')
+        self.assertEqual({self.victim, server}, self.alive())
+        jump(1000)
+        self.wait(server)
+        self.assertEqual({server}, self.alive())
+        self.wait_consistent()
 
     def test_the_server_takes_what_is_free(self):
         server = self.begin()

@@ -26,6 +26,7 @@ from nova_preempt.core import wanted as core
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.engine import evictions
 from nova_preempt.engine import stepper
+from nova_preempt.handover import ends
 from nova_preempt.handover import terminator
 from nova_preempt.handover import wanted
 
@@ -53,7 +54,7 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.Work, ended=terminator.Ended())
+        work = mock.Mock(spec=terminator.Work, ended=ends.Ended())
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
         work.close.side_effect = lambda: self.closed.append(decision.uuid)

@@ -11,6 +11,7 @@
 # under the License.
 """Who is seen to lack an allocation, and what it should have."""
 
+import dataclasses
 import types
 import unittest
 from unittest import mock
@@ -20,9 +21,11 @@ from nova import exception
 from nova import objects
 from nova.scheduler import utils
 
+from nova_preempt import db
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
+from nova_preempt.db import decisions
 from nova_preempt.engine import janitor
 from nova_preempt.handover import audit
 from tests.unit.engine import test_expiry
@@ -36,7 +39,7 @@ class TestWithoutAllocation(unittest.TestCase):
         listed = mock.Mock(**{
             'list_all_providers.return_value': [root],
             'get_provider_state.return_value': model.Provider('p', 1, {}, {})})
-        decisions = mock.Mock(**{
+        known = mock.Mock(**{
             'get_decisions.return_value': [],
             'get_open_decisions.return_value': [],
             'get_victims.return_value': [
@@ -45,7 +48,7 @@ class TestWithoutAllocation(unittest.TestCase):
         view = mock.Mock(**{'servers.return_value': [
             test_expiry.server('a', **values)]})
         return [problem.kind for problem in audit.Audit(
-            listed, view, decisions, dict, 60).look()]
+            listed, view, known, dict, 60).look()]
 
     def test_one_that_runs(self):
         self.assertEqual([audit.NO_ALLOCATION], self.found())
@@ -61,6 +64,39 @@ class TestWithoutAllocation(unittest.TestCase):
         for vm_state in 'active', 'paused', 'rescued':
             self.assertEqual([audit.NO_ALLOCATION],
                              self.found(['a'], vm_state=vm_state))
+
+
+class TestWithoutSpace(unittest.TestCase):
+    """A claim whose space is with nobody, as after an audit of Nova's."""
+
+    def found(self, holders, status=decisions.CLAIMED,
+              later=decisions.CLAIMED):
+        claimed = db.Decision('d', 's', status=status, record={
+            'stand_in': 'i', 'allocations': {'p': {'VCPU': 1}}})
+        made = audit.Audit(
+            mock.Mock(**{
+                'list_all_providers.return_value': [],
+                'get_consumer.side_effect': lambda uuid: placement.Consumer(
+                    uuid, {'p': {}} if uuid in holders else {})}),
+            mock.Mock(**{'servers.return_value': []}),
+            mock.Mock(**{
+                'get_decisions.return_value': [claimed],
+                'get_open_decisions.return_value': [],
+                'get_victims.return_value': [],
+                'get_decision.return_value': dataclasses.replace(
+                    claimed, status=later)}), dict, 60)
+        return [(problem.kind, problem.uuid) for problem in made.look()]
+
+    def test_nobody_has_it(self):
+        self.assertEqual([(audit.NO_SPACE, 'd')], self.found(''))
+
+    def test_it_is_held_or_handed_over(self):
+        self.assertEqual([], self.found('i'))
+        self.assertEqual([], self.found('s'))
+
+    def test_it_is_not_claimed_yet_or_taken_back(self):
+        self.assertEqual([], self.found('', status=decisions.INTENT))
+        self.assertEqual([], self.found('', later=decisions.ROLLED_BACK))
 
 
 class TestExpected(unittest.TestCase):

@@ -31,6 +31,7 @@ from nova_preempt.core import ending
 from nova_preempt.core import wanted
 from nova_preempt.core.reservation import model
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import claim
 from nova_preempt.handover import notifications
 from nova_preempt.handover import owner
 from nova_preempt.handover import request_poller
@@ -881,6 +882,62 @@ class TestTerminator(unittest.TestCase):
             record={'asked_by': {'reservation_id': 'r'}, 'node': 'node1'})
         self.assertEqual({'d': 'reservation r is cancelled'}, ended.unwanted)
         self.assertEqual({}, cloud.asked)
+
+    # -- whether its space is still held -----------------------------------
+
+    def held(self, held=lambda: True):
+        """Have a stand-in, and a server that Placement says this of."""
+        def get_consumer(uuid):
+            if uuid != 'i':
+                return FREE
+            self.looked.append(self.clock.now)
+            return HOLDING if held() else FREE
+
+        self.looked = []
+        self.placement.get_consumer.side_effect = get_consumer
+        return {'stand_in': 'i'}
+
+    def test_the_space_is_lost_in_the_notice(self):
+        cloud = self.cloud({'a': 1, 'b': 1})
+        record = self.held(lambda: self.clock.now < 129)
+        self.assertRaisesRegex(
+            claim.ClaimLost, 'consumer i, which held the space for server s',
+            self.end, cloud, 'a', 'b', notice_s=30, record=record)
+        self.assertEqual({}, cloud.asked)
+        self.assertNotIn(db_decisions.ENDING, self.statuses('a'))
+
+    def test_it_is_looked_at_once_just_before_the_first_ends(self):
+        cloud = self.cloud({'a': 1, 'b': 9})
+        record = self.held()
+        self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30,
+                                         record=record))
+        self.assertEqual([130.0], self.looked)
+
+    def test_nobody_knows_yet_whether_it_is_held(self):
+        cloud = self.cloud({'a': 1})
+
+        def held():
+            if self.clock.now < 135:
+                raise placement_api.PlacementError('503')
+            return True
+
+        self.assertEqual(set(), self.end(cloud, 'a', notice_s=30,
+                                         record=self.held(held)))
+        (when, what), = cloud.asked['a']
+        self.assertEqual('force_delete', what)
+        self.assertLessEqual(135, when)
+        self.assertLess(len(self.looked), 50)
+
+    def test_one_that_has_left_by_itself_does_not_begin_it(self):
+        """A resize that its owner leaves unconfirmed is finished at once."""
+        self.halted_at = 129
+        cloud = self.cloud({'a': 1, 'b': 3})
+        cloud.vm_states['b'], cloud.hosts['b'] = 'resized', 'host2'
+        self.assertRaises(exceptions.Paused, self.end, cloud, 'a', 'b',
+                          notice_s=30)
+        self.assertEqual({'b': ['confirm_resize']}, {
+            uuid: [what for _time, what in asked]
+            for uuid, asked in cloud.asked.items()})
 
     def test_looks_often_at_first(self):
         """An end is seen within 0.05 s, or a tenth of how long it took."""
