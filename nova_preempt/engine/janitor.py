@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 class Janitor:
     """Repairs what two audits in a row have found.
 
-    :param handover: a nova_preempt.handover.handover.Handover
+    :param repair: see nova_preempt.handover.parts.Parts
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.servers.ServerCache
     :param decisions: a nova_preempt.db.Decisions
@@ -35,8 +35,8 @@ class Janitor:
     :param audits: a nova_preempt.handover.audit.Audit
     """
 
-    def __init__(self, handover, clients, servers, decisions, ends, audits):
-        self._handover = handover
+    def __init__(self, repair, clients, servers, decisions, ends, audits):
+        self._repair_all = repair
         self._clients = clients
         self._servers = servers
         self._decisions = decisions
@@ -47,7 +47,7 @@ class Janitor:
 
     def repair_decisions(self):
         """Roll back what dead schedulers and engines have left."""
-        self._handover.repair()
+        self._repair_all()
 
     def clean(self):
         """Repair what is found for the second time."""

@@ -205,7 +205,7 @@ class Engine:
               for name, work in more))
         old = expiry.Expiry(process, known.servers, clients, self.evictions)
         cleaner = janitor.Janitor(
-            handover, clients, known.servers, process.decisions,
+            parts.repair, clients, known.servers, process.decisions,
             self.evictions,
             audit.Audit(clients.placement, known.servers, process.decisions,
                         clients.get_cells, process.options.intent_timeout_s))

@@ -52,6 +52,15 @@ class Parts:
             conf, host, self.process, self.clients, self.known.budgets,
             self.known.headroom)
 
+    def repair(self):
+        """See handover.Handover.repair().
+
+        The cells are read before, in bounded time: of victims in one that
+        hangs Nova is not asked, which would wait for it with each of them.
+        """
+        self.known.servers.refresh()
+        return self.handover.repair()
+
 
 def utcnow():
     """Now, as Nova dates what it records."""

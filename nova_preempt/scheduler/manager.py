@@ -165,7 +165,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _repair(self):
         try:
-            self.preemption.handover.repair()
+            self.preemption.repair()
         except Exception:
             LOG.exception('Cannot repair preemptions that were left behind; '
                           'trying again every %s s.',

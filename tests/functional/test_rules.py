@@ -11,15 +11,21 @@
 # under the License.
 """Every rule of Nova holds on preempting hosts exactly as on free ones."""
 
+import datetime
+import functools
 import json
 import threading
 
 import fixtures
+from nova import exception
 from nova import objects
 from nova.conf import CONF
 
+from nova_preempt import db
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import cells
 from nova_preempt.db import decisions
+from nova_preempt.db import models
 from nova_preempt.embedded import cloud
 from nova_preempt.embedded import driver
 from tests.functional import base
@@ -362,7 +368,15 @@ class TestHungCell(TwoCellsTestCase):
         answered = threading.Event()
         self.addCleanup(answered.set)
         uuid = self.cell_mappings[cell].uuid
+        self.asked = []           # by Nova's API, which would wait a minute
+        real_get = objects.Instance.get_by_uuid.__func__
         real = objects.InstanceList.get_by_filters.__func__
+
+        def get_by_uuid(cls, context, *args, **kwargs):
+            if context.cell_uuid == uuid:
+                self.asked.append(args)
+                raise exception.CellTimeout
+            return real_get(cls, context, *args, **kwargs)
 
         def get_by_filters(cls, context, *args, **kwargs):
             if context.cell_uuid == uuid:
@@ -373,8 +387,14 @@ class TestHungCell(TwoCellsTestCase):
         self.useFixture(fixtures.MockPatchObject(
             objects.InstanceList, 'get_by_filters',
             classmethod(get_by_filters)))
+        self.useFixture(fixtures.MockPatchObject(
+            objects.Instance, 'get_by_uuid', classmethod(get_by_uuid)))
+        self.useFixture(fixtures.MockPatchObject(
+            cells, 'Readings', functools.partial(
+                cells.Readings, limit_s=0.5)))
 
     def short_limits(self):
+        self.useFixture(fixtures.MockPatchObject(cell_calls, 'LONG_S', 0.5))
         for readings in (cell_calls._OF_PROCESS,
                          self.scheduler.preemption.known.servers._readings):
             self.useFixture(fixtures.MockPatchObject(
@@ -406,6 +426,37 @@ class TestHungCell(TwoCellsTestCase):
         # A scheduler that starts now does so.
         self.restart_scheduler()
         self.boot_normal(host='host1')
+
+    def test_open_decisions_and_old_servers(self):
+        """Nova, which waits for the cell, is asked for none of them."""
+        self.hung = []
+        self.flags(maximum_runtime_s=3600, group='preemption')
+        self.restart_scheduler()
+        self.add_host_in('cell1', 'host1')
+        self.add_host_in('cell2', 'host2')
+        old = self.boot_spot_in('cell1', 'old', 'host1', 4000)
+        for_engine, for_scheduler = (
+            self.boot_spot_in('cell2', name, 'host2', 10) for name in 'ab')
+        self.hang('cell2')
+        self.short_limits()
+        self.leave('d1', for_engine)
+        self.start_engine().run_once()
+        self.wait_gone(old)
+        self.leave('d2', for_scheduler)
+        self.restart_scheduler()
+        self.assertEqual([], self.asked)
+        for uuid in 'd1', 'd2':
+            self.assertIn('its cell does not answer',
+                          self.decisions.get_decision(uuid).reason)
+
+    def leave(self, uuid, victim):
+        """A decision that was given up long ago."""
+        self.decisions.create_decision(db.Decision(
+            uuid, 's', status=decisions.CLAIMED, host='host2',
+            victims=(db.Victim(victim),)))
+        with self.db.writer() as session:
+            session.get(models.Decision, uuid).updated_at -= (
+                datetime.timedelta(hours=1))
 
 
 class TestNotServed(RulesTestCase):
