@@ -74,10 +74,8 @@ LOCKED_S = 1.0
 
 #: Calls of Nova's API after which a victim ends, or moves. What comes before
 #: them leaves it where it is.
-_LAST_CALLS = frozenset(
-    ("force_delete", "shelve", "shelve_offload", "stop")
-    + ("live_migrate", "abort_migration")
-)
+_ENDS = frozenset(("force_delete", "shelve", "shelve_offload", "stop"))
+_LAST_CALLS = _ENDS | {"live_migrate", "abort_migration"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ import json
 import sqlalchemy as sa
 
 from nova_preempt.core import victim_status
+from nova_preempt.db import clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
@@ -54,6 +55,22 @@ def get_unknown(database):
     with database.reader() as session:
         return [_unknown(item) for item in
                 session.execute(query).unique().scalars()]
+
+
+def get_placed(database, within_s):
+    """{uuid of a server: its host} of decisions that were closed lately.
+
+    Those of which nobody knows yet whether Nova has the server there.
+    """
+    row = models.Decision
+    query = (sa.select(row.server_uuid, row.host)
+             .where(row.outcome.is_(None))
+             .where(row.status == decisions.DONE)
+             .where(row.server_uuid != '')
+             .where(row.updated_at >= clock.after(-within_s))
+             .order_by(row.created_at, row.uuid))
+    with database.reader() as session:
+        return dict(session.execute(query).tuples().all())
 
 
 def set_outcome(database, uuid, outcome):

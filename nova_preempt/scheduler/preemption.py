@@ -11,12 +11,14 @@
 # under the License.
 """What a scheduler that preempts consists of, put together once a process."""
 
+import functools
 import time
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.core.scheduling import memo
+from nova_preempt.db import outcomes
 from nova_preempt.handover import parts
 from nova_preempt.handover import records
 from nova_preempt.scheduler import deadline
@@ -48,7 +50,9 @@ class Preemption(parts.Parts):
         self.turns = turns.Turns()
         self.memo = memo.Memo()
         self.waiting_members = waiting_members.WaitingMembers(
-            self.process.decisions.get_decisions)
+            self.process.decisions.get_decisions, functools.partial(
+                outcomes.get_placed, self.process.db,
+                waiting_members.BUILD_S))
         self.releasing = releasing.ReleaseWaiter(self.process.decisions,
                                                  self.process.options)
 

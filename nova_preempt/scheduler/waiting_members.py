@@ -12,9 +12,10 @@
 """Members of server groups that have a host and are not there yet.
 
 A request that has claimed a host waits until its victims are gone. Nova knows
-of no server there until it is built, and would let another member of an
-anti-affinity group choose the same host, where only one of both can start once
-the victims of both have ended; and of an affinity group another host.
+of no server there until the compute service claims the host, and would let
+another member of an anti-affinity group choose the same host, where only one
+of both can start once the victims of both have ended; and of an affinity group
+another host.
 """
 
 import copy
@@ -27,6 +28,10 @@ from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
 
+# For how long a server that was placed counts as being on its host before
+# Nova shows it there. What became of it is known before, as a rule.
+BUILD_S = 300
+
 AFFINITY = 'affinity'
 ANTI_AFFINITY = 'anti-affinity'
 
@@ -35,10 +40,13 @@ class WaitingMembers:
     """Shows filters the servers that wait.
 
     :param get_decisions: see nova_preempt.db.Decisions
+    :param get_placed: returns {uuid of a server: its host} of those that do
+        not wait any more, where nobody knows yet what became of them
     """
 
-    def __init__(self, get_decisions):
+    def __init__(self, get_decisions, get_placed):
         self._get_decisions = get_decisions
+        self._get_placed = get_placed
 
     def of_group(self, spec_obj):
         """{service host: uuids of members of the request's group}.
@@ -53,16 +61,18 @@ class WaitingMembers:
         members = set(group.members or ()) - {spec_obj.instance_uuid}
         found = {}
         try:
-            waiting = self._get_decisions(
-                statuses=(decisions.INTENT, decisions.CLAIMED))
+            # In this order: who waits is placed next.
+            hosts = [(decision.server_uuid, decision.host) for decision
+                     in self._get_decisions(
+                         statuses=(decisions.INTENT, decisions.CLAIMED))]
+            hosts += self._get_placed().items()
         except db_exc.DBError as exc:
             LOG.warning('Cannot tell which servers of a group wait for their '
                         'hosts: %s', exc)
             return {}
-        for decision in waiting:
-            if decision.server_uuid in members:
-                found.setdefault(decision.host, set()).add(
-                    decision.server_uuid)
+        for uuid, host in hosts:
+            if uuid in members:
+                found.setdefault(host, set()).add(uuid)
         return found
 
 

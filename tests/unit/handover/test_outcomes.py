@@ -11,6 +11,7 @@
 # under the License.
 """What became of those for whom others have given way is noted once."""
 
+import datetime
 import os
 from types import SimpleNamespace
 import unittest
@@ -23,6 +24,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import outcome
 from nova_preempt.db import decisions
+from nova_preempt.db import models
 from nova_preempt.db import outcomes as db_outcomes
 from nova_preempt.db import queries
 from nova_preempt.handover import outcomes
@@ -74,6 +76,19 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.homes[uuid] = self.cell
         self.servers[uuid] = outcome.Server(vm_state, task_state, host,
                                             flavor='f', **values)
+
+    def test_who_was_placed_lately(self):
+        for uuid in ('known', 'new', 'old'):
+            self.add(uuid)
+        self.add('claimed', decisions.CLAIMED)
+        self.add('headroom', server_uuid='')
+        db_outcomes.set_outcome(self.db, 'known', outcome.SERVED)
+        with self.db.writer() as session:
+            session.get(models.Decision, 'old').updated_at -= (
+                datetime.timedelta(seconds=90))
+        self.assertEqual({'s-new': 'h'}, db_outcomes.get_placed(self.db, 60))
+        self.assertEqual({'s-new': 'h', 's-old': 'h'},
+                         db_outcomes.get_placed(self.db, 120))
 
     def outcome(self, uuid):
         self.outcomes.note()

@@ -40,7 +40,9 @@ class TestFilters(unittest.TestCase):
                                    status=decisions.CLAIMED)]
         self.get_decisions = mock.Mock(side_effect=lambda statuses: [
             each for each in self.claims if each.status in statuses])
-        waiting = waiting_members.WaitingMembers(self.get_decisions)
+        self.placed = {}
+        waiting = waiting_members.WaitingMembers(
+            self.get_decisions, lambda: self.placed)
         self.handler = filters.HostFilterHandler(waiting.of_group)
         self.filters = [affinity_filter.ServerGroupAntiAffinityFilter(),
                         affinity_filter.ServerGroupAffinityFilter()]
@@ -86,6 +88,12 @@ class TestFilters(unittest.TestCase):
                                        status=status)]
             self.assertEqual(['host1', 'other'],
                              self.passed(self.spec('anti-affinity')))
+
+    def test_one_that_its_compute_service_has_not_claimed_yet(self):
+        self.claims = []
+        self.placed = {FIRST: 'host1', sentinel.stranger: 'other'}
+        self.assertEqual(['other'], self.passed(self.spec('anti-affinity')))
+        self.assertEqual(['host1'], self.passed(self.spec('affinity')))
 
     def test_who_is_in_no_group_asks_nothing(self):
         spec = self.spec('anti-affinity')
