@@ -69,7 +69,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
 class FreeTerminator:
     """Ends servers at once: their end is no part of the decision."""
 
-    def end(self, decisions, check=None):
+    def end(self, decisions, check=None, chosen_at=None):
         return ends.Ended()
 
 

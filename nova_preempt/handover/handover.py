@@ -120,7 +120,8 @@ class Handover:
         :raises PlacementError: the space cannot be given to the servers
         """
         with metrics.PHASES.labels('end').time():
-            ended = self.terminator.end(decisions, limit and limit.check)
+            ended = self.terminator.end(decisions, limit and limit.check,
+                                        limit and limit.began)
         return self.settle(decisions, ended, limit)
 
     def settle(self, decisions, ended, limit=None):

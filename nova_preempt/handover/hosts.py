@@ -27,14 +27,17 @@ class Hosts:
     """For as long as the victims of some decisions are on their way out.
 
     :param is_up: see nova_preempt.cloud.host_services.host_is_up
-    :param chosen: names of hosts that the scheduler has just seen up
+    :param chosen: names of hosts that the scheduler has seen up
+    :param chosen_at: when, or before, None: that is not known
     """
 
-    def __init__(self, is_up, monotonic, chosen=()):
+    def __init__(self, is_up, monotonic, chosen=(), chosen_at=None):
         self._is_up = is_up
         self._monotonic = monotonic
         # name of a host: (when, whether it is up)
-        self._seen = dict.fromkeys(chosen, (monotonic(), True))
+        self._seen = {}
+        if chosen_at is not None:
+            self._seen = dict.fromkeys(chosen, (chosen_at, True))
 
     def known(self, host, max_age_s=_AGE_S):
         """Whether a host is up, None if it was not looked at lately."""

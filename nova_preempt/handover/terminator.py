@@ -73,16 +73,17 @@ class Terminator:
         self.monotonic = monotonic
         self._sleep = sleep
 
-    def end(self, decisions, check=None):
+    def end(self, decisions, check=None, chosen_at=None):
         """End all victims of these decisions and wait until that is done.
 
         :param decisions: db.Decisions, CLAIMED
         :param check: called before each step of a victim; what it raises
             ends all of this, and nobody else ends
+        :param chosen_at: when their hosts were seen up, or before
         :returns: an ends.Ended
         :raises LostDecision: somebody has taken one over; nobody else ends
         """
-        work = self.begin(decisions, check)
+        work = self.begin(decisions, check, chosen_at)
         try:
             while not work.step():
                 self._sleep(work.pause_s())
@@ -90,19 +91,19 @@ class Terminator:
         finally:
             work.close()
 
-    def begin(self, decisions, check=None):
+    def begin(self, decisions, check=None, chosen_at=None):
         """Give notice to all victims of these decisions.
 
         :returns: a Work, whose step() is called until it returns True, and
             then close()
         """
-        return Work(self, decisions, check or (lambda: None))
+        return Work(self, decisions, check or (lambda: None), chosen_at)
 
 
 class Work:
     """The victims of some decisions, on their way out."""
 
-    def __init__(self, terminator, decisions, check):
+    def __init__(self, terminator, decisions, check, chosen_at):
         self._terminator = terminator
         self._monotonic = terminator.monotonic
         self._check = check
@@ -115,7 +116,7 @@ class Work:
         self._ends = []           # also those that are done
         self._hosts = hosts.Hosts(
             terminator.host_is_up, self._monotonic,
-            [each.host for each in decisions if each.server_uuid])
+            [each.host for each in decisions if each.server_uuid], chosen_at)
         self._wanted = wanted.Wanted(terminator.requests, decisions)
         terminator.watch.add(self._watched)
         try:

@@ -58,6 +58,11 @@ class Deadline:
         self._monotonic = monotonic
         self._deadline = core_deadline.Deadline(monotonic(), times)
 
+    @property
+    def began(self):
+        """When the request came: no host was looked at for it before."""
+        return self._deadline.began
+
     def left_s(self):
         """Seconds until the answer must be given, not negative."""
         return max(0.0, self._deadline.left_s(self._monotonic()))

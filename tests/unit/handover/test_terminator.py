@@ -179,13 +179,14 @@ class TestTerminator(unittest.TestCase):
 
     def finish(self, cloud, *uuids, **values):
         given = {name: values.pop(name)
-                 for name in ('operation', 'check', 'server', 'record')
+                 for name in ('operation', 'check', 'server', 'record',
+                              'seen_s')
                  if name in values}
         return self.finish_all(cloud, [db.Victim(uuid, **values)
                                        for uuid in uuids], **given)
 
     def finish_all(self, cloud, victims, operation='create', check=None,
-                   server='s', record=None):
+                   server='s', record=None, seen_s=0):
         decision = db.Decision(
             'd', server, operation=operation, host='host1',
             record=record or {}, victims=tuple(victims))
@@ -193,7 +194,8 @@ class TestTerminator(unittest.TestCase):
             clients.Clients(cloud, self.placement, None), self.poller,
             self.requests, self.decisions, self.owner, self.options,
             self.events, lambda: self.clock.now, self.clock.sleep,
-            self.halt, self.host_is_up).end([decision], check)
+            self.halt, self.host_is_up).end(
+                [decision], check, self.clock.now - seen_s)
 
     def assert_soon_after(self, when):
         """No later than at the next look, which is soon at first."""
@@ -524,6 +526,20 @@ class TestTerminator(unittest.TestCase):
     def test_nobody_looks_at_a_host_that_was_just_chosen(self):
         self.end(self.cloud({'a': 1}), 'a')
         self.host_is_up.assert_not_called()
+
+    def test_the_host_dies_while_its_space_is_claimed(self):
+        """Nobody has looked since the scheduler has read the hosts."""
+        cloud = self.cloud({'a': 1})
+        self.host_is_up.return_value = False
+        ended = self.finish(cloud, 'a', seen_s=6)
+        self.assertEqual({'a': 'host host1 is down'}, ended.refusals)
+        self.assertEqual({}, cloud.asked)
+
+    def test_it_was_read_too_long_ago_to_hand_it_over(self):
+        cloud = self.cloud({'a': 4.5})
+        self.host_is_up.side_effect = lambda uuid, host: self.clock.now < 104
+        ended = self.finish(cloud, 'a', seen_s=0.9)
+        self.assertEqual({'d': 'host host1 is down'}, ended.refusals)
 
     def test_a_maximum_run_time_ends_on_a_dead_host_too(self):
         cloud = self.cloud({'a': 1})
