@@ -75,6 +75,34 @@ class TestServerGroups(RulesTestCase):
         return {'group': self.api.post_server_groups(
             {'name': policy, 'policy': policy})['id']}
 
+    def test_anti_affinity_before_the_first_is_there(self):
+        """Its victim has ended, and the compute service is still busy."""
+        self.fill()
+        group = self.make_group('anti-affinity')
+        idle = threading.Event()
+        self.addCleanup(idle.set)
+        tracker = self.computes['host2'].manager.rt
+        claim = tracker.instance_claim
+
+        def claim_later(*args, **kwargs):
+            idle.wait(60)
+            return claim(*args, **kwargs)
+
+        self.useFixture(fixtures.MockPatchObject(
+            tracker, 'instance_claim', claim_later))
+        first = self.boot('first', self.small, hints=group)
+        self.wait_for(lambda: self.decisions.get_decisions(
+            server_uuid=first, statuses=[decisions.DONE]), 'its claim')
+        second = self.boot('second', self.small, hints=group)
+        self.assertEqual('host1',
+                         self.wait(second)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual('BUILD', self.api.get_server(first)['status'])
+        idle.set()
+        self.assertEqual('host2', self.wait(first)['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual({self.dear[1], self.cheap[1], first, second},
+                         self.alive())
+        self.wait_consistent()
+
     def test_anti_affinity(self):
         group = self.make_group('anti-affinity')
         self.add_hosts('host1', 'host2')
