@@ -22,9 +22,11 @@ _BELIEVED_S = 300
 # So long nobody is asked after one did not answer, in seconds. Each may take
 # as long as an answer is waited for.
 _QUIET_S = 60
-# So many are asked in so many seconds: a pass waits for each answer.
-_MOST_ASKED = 10
-_ASKED_S = 5
+# A pass waits for each answer, so asking has this share of the time, in the
+# mean of so many seconds. Each answer counts for so much at least.
+_SHARE = 0.2
+_MEAN_S = 5
+_LEAST_S = 0.1
 
 
 class Limits:
@@ -39,6 +41,8 @@ class Limits:
         self._monotonic = monotonic
         self._known = {}         # (project, user): (asked at, limits)
         self._quiet_until = 0
+        # When the share will have made up for the time that asking took.
+        self._made_up_at = 0
 
     def why_not(self, request):
         """Why the quota does not let a request start, see the core's.
@@ -52,9 +56,8 @@ class Limits:
         self._known = {each: item for each, item in self._known.items()
                        if now - item[0] < _BELIEVED_S}
         if key not in self._known:
-            lately = sum(now - at < _ASKED_S
-                         for at, _ in self._known.values())
-            if now < self._quiet_until or lately >= _MOST_ASKED:
+            if (now < self._quiet_until
+                    or self._made_up_at >= now + _MEAN_S):
                 return {}
             try:
                 found = self._users.limits(request)
@@ -63,5 +66,8 @@ class Limits:
             except (api.KeystoneError, nova_api.NovaError, users.NotNow):
                 self._quiet_until = self._monotonic() + _QUIET_S
                 found = {}
+            took_s = max(_LEAST_S, self._monotonic() - now)
+            self._made_up_at = (
+                max(self._made_up_at, now) + took_s / _SHARE)
             self._known[key] = now, found
         return self._known[key][1]

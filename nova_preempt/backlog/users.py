@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 # Each may take as long as an answer is waited for.
 _MOST_FAILURES = 5
+# So long a user's quotas are waited for, in seconds: a pass waits meanwhile.
+_LIMITS_TIMEOUT_S = 5
 # Who fails again and again has a turn at each so many looks, at last.
 _LONGEST = 64
 
@@ -122,9 +124,10 @@ class Users:
         self._trusts = trusts
         self._make_nova = make_nova
 
-    def nova(self, request):
+    def nova(self, request, timeout_s=None):
         """A user_nova.UserNova of who has left the request.
 
+        :param timeout_s: how long an answer is waited for; None: ask_timeout_s
         :raises TrustGone: the user may not do that any more
         :raises NotNow: nobody can be asked in the name of this user
         :raises KeystoneError: nor in that of any other
@@ -132,7 +135,7 @@ class Users:
         with as_user(self._trusts):
             found = self._make_nova(
                 self._trusts.session(request.trust_id), self._conf,
-                self._conf.backlog.ask_timeout_s)
+                timeout_s or self._conf.backlog.ask_timeout_s)
             found.check()
         return found
 
@@ -141,7 +144,8 @@ class Users:
 
         :raises TrustGone, NotNow, KeystoneError: as nova() does
         """
-        nova = self.nova(request)
+        nova = self.nova(request, min(
+            _LIMITS_TIMEOUT_S, self._conf.backlog.ask_timeout_s))
         with as_user(self._trusts):
             return nova.limits()
 

@@ -90,6 +90,9 @@ class Trial(Protocol):
         :param most: no more than so many
         """
 
+    def undo(self) -> None:
+        """Release the hosts of the last hold()."""
+
     def is_too_many(self, request: model.Request, most: int) -> bool:
         """Tell whether it needs more than so many hosts."""
 
@@ -102,7 +105,10 @@ class Keeping:
     :param now: naive, in UTC
     :param trial: tells whether hosts can be kept for a request
     :param why_not: returns why a request could not start, whatever room there
-        is; '' if nobody knows a reason. Asked of requests that would be chosen
+        is; '' if nobody knows a reason. Asked of requests that would be
+        chosen: the answer may take long
+    :param is_over: tells whether the time of the pass is over; then no more
+        requests are chosen
     """
 
     def __init__(
@@ -113,6 +119,7 @@ class Keeping:
         options: Options,
         trial: Trial,
         why_not: Callable[[model.Request], str] = lambda _: "",
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._now = now
         self._options = options
@@ -129,7 +136,7 @@ class Keeping:
         self._chosen: dict[str, int] = {}
         self._granted: dict[str, list[int]] = {}
         self._reasons: dict[str, str] = {}
-        self._choose(requests, trial, why_not)
+        self._choose(requests, trial, why_not, is_over)
         self._kept: dict[str, int] = {}
 
     @property
@@ -187,6 +194,7 @@ class Keeping:
         requests: Collection[model.Request],
         trial: Trial,
         why_not: Callable[[model.Request], str],
+        is_over: Callable[[], bool],
     ) -> None:
         for request in sorted(
             filter(self._has_waited, requests),
@@ -195,15 +203,19 @@ class Keeping:
                 item.tries > MOST_TRIES, _begun(item), item.serial,
                 item.uuid),
         ):
-            if len(self._chosen) >= self._options.most_holds:
+            if len(self._chosen) >= self._options.most_holds or is_over():
                 return
             project, own = request.project_id, trial.own(request)
             most = self._left(project, own)
             if not most:
                 continue
-            reason = self._why_rests(project) or why_not(request)
+            reason = self._why_rests(project)
             hosts = 0 if reason else trial.hold(request, most)
             if hosts:
+                reason = why_not(request)
+            if hosts and reason:
+                trial.undo()
+            elif hosts:
                 self._chosen[request.uuid] = hosts
                 self._granted.setdefault(project, []).append(
                     hosts if own is None else 0)

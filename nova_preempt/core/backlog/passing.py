@@ -169,7 +169,7 @@ def decide(
         failed.call(request, one.check)
     ranked = one.ranked(
         [request for request in ranked if request.uuid not in failed.found],
-        len(rooms), why_not, unseen)
+        len(rooms), why_not, is_over, unseen)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     ahead: dict[str, int] = {}
@@ -226,12 +226,13 @@ class _Pass:
         requests: Sequence[model.Request],
         hosts: int,
         why_not: Callable[[model.Request], str],
+        is_over: Callable[[], bool],
         unseen: Collection[str],
     ) -> list[model.Request]:
         """Choose for whom hosts are kept, and say who is looked at when."""
         self.keeping = keeping.Keeping(
             requests, hosts, self._now, self._options,
-            _Trial(self, self._ledger), why_not)
+            _Trial(self, self._ledger), why_not, is_over)
         self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
         return self.keeping.ranked(requests, unseen)
 
@@ -428,6 +429,7 @@ class _Trial:
     def __init__(self, current: _Pass, ledger: Ledger) -> None:
         self._pass = current
         self._trial = shortfalls.Trial(ledger)
+        self.undo = self._trial.undo
 
     def own(self, request: model.Request) -> int | None:
         hosts = [item.hosts for item in self._pass.alternatives(request)
@@ -437,15 +439,17 @@ class _Trial:
     def hold(self, request: model.Request, most: int) -> int:
         if self._pass.not_yet(request) is not None:
             return 0
-        return self._trial.hold(
-            self._pass.alternatives(request), model.least(request),
-            self._pass.group(request), most)
+        return self._trial.hold(*self._wanted(request), most)
 
     def is_too_many(self, request: model.Request, most: int) -> bool:
-        return self._trial.is_too_many(
-            self._pass.alternatives(request), model.least(request),
-            self._pass.group(request), most)
+        return self._trial.is_too_many(*self._wanted(request), most)
 
+    def _wanted(self, request: model.Request) -> _Wanted:
+        return (self._pass.alternatives(request), model.least(request),
+                self._pass.group(request))
+
+
+_Wanted = tuple[tuple[model.Alternative, ...], int, groups.Group | None]
 
 _RESERVED = " It goes to hosts of its reservation alone."
 _TURN = {"code": TURN, "text": "Others are started first in this pass."}

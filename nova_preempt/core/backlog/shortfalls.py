@@ -47,7 +47,7 @@ class Trial:
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger.copy()
+        self._ledger = self._before = ledger.copy()
         self._left = _MOST_TRIALS
 
     def hold(
@@ -66,10 +66,15 @@ class Trial:
             if not self._left:
                 return 0
             self._left -= 1
+            self._before = self._ledger.copy()
             hosts, _ = self._ledger.hold(item, count, group, most)
             if hosts:
                 return hosts
         return 0
+
+    def undo(self) -> None:
+        """Release the hosts of the last hold()."""
+        self._ledger = self._before
 
     def is_too_many(
         self, wanted: _Wanted, count: int, group: groups.Group | None,

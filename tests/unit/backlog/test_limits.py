@@ -26,11 +26,13 @@ class TestLimits(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.now, self.asked, self.away = 0, [], False
+        self.takes_s = 0
         self.limits = limits.Limits(
             types.SimpleNamespace(limits=self.answer), lambda: self.now)
 
     def answer(self, request):
         self.asked.append(request.project_id)
+        self.now += self.takes_s
         if self.away:
             raise users.NotNow('away')
         return NONE_LEFT
@@ -57,6 +59,27 @@ class TestLimits(unittest.TestCase):
         self.assertEqual(10, len(self.asked))
         self.now = 5
         self.assertTrue(self.why_not('p19'))
+
+    def test_slow_answers_take_a_fifth_of_the_time(self):
+        self.takes_s = 0.6
+        for number in range(300):
+            self.why_not(f'p{number}')
+        self.assertEqual(3, len(self.asked))
+        asking_s, self.asked = 0, []
+        for second in range(300):
+            self.now = max(self.now, 10 + second)
+            before = self.now
+            self.why_not(f'q{second}')
+            asking_s += self.now - before
+        self.assertLess(asking_s, 0.2 * 300 + 2)
+        self.assertGreater(asking_s, 0.2 * 300 - 2)
+
+    def test_a_silent_nova_is_left_alone(self):
+        self.away, self.takes_s = True, 5
+        for number in range(60):
+            self.now = max(self.now, number)
+            self.why_not(f'p{number}')
+        self.assertEqual(['p0'], self.asked)
 
 
 if __name__ == '__main__':

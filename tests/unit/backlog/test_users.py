@@ -58,7 +58,12 @@ class UsersTestCase(unittest.TestCase):
         self.users = users.Users(
             types.SimpleNamespace(
                 backlog=types.SimpleNamespace(ask_timeout_s=60)),
-            self.keystone, lambda *_args: self.nova, self.admin)
+            self.keystone, self.make_nova, self.admin)
+        self.timeouts_s = []
+
+    def make_nova(self, _session, _conf, timeout_s):
+        self.timeouts_s.append(timeout_s)
+        return self.nova
 
 
 class TestWhose(UsersTestCase):
@@ -75,6 +80,11 @@ class TestWhose(UsersTestCase):
         self.nova.check.side_effect = nova_api.NovaError('no endpoint')
         self.assertRaisesRegex(users.NotNow, 'no endpoint', self.users.nova,
                                base.request())
+
+    def test_quotas_are_not_waited_for_as_long_as_boots(self):
+        self.users.nova(base.request())
+        self.users.limits(base.request())
+        self.assertEqual([60, 5], self.timeouts_s)
 
     def test_all(self):
         self.keystone.away = True

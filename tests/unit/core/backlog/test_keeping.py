@@ -223,6 +223,43 @@ class TestWhoMay(unittest.TestCase):
                       found.notes['a'].waits_for['text'])
         self.assertEqual(['a'], asked)
 
+    def test_the_quota_is_asked_for_where_hosts_would_be_kept_only(self):
+        asked = []
+
+        def why_not(request):
+            asked.append(request.uuid)
+            return '' if request.uuid == 'b1' else 'The quota is used up.'
+
+        requests = [
+            base.request(f'{name}{number}', vcpus(size), project_id=name,
+                         created_at=base.ago(HOUR))
+            for name, size in (('a', 9), ('b', 8), ('c', 8))
+            for number in range(3)]
+        found = passing.decide(
+            requests, [host(f'h{number}', 1) for number in range(4)],
+            base.NOW, passing.Options(), why_not=why_not)
+        # None is large enough for a; b1 has the only one that may be kept,
+        # which those that were refused before it did not use up.
+        self.assertEqual(['b0', 'b1'], asked)
+        self.assertEqual(('b1',), found.held)
+
+    def test_nobody_is_asked_once_the_time_of_the_pass_is_over(self):
+        asked = []
+
+        def why_not(request):
+            asked.append(request.uuid)
+            return 'The quota is used up.'
+
+        requests = [base.request(f'a{number}', vcpus(8), project_id=number,
+                                 created_at=base.ago(HOUR))
+                    for number in range(9)]
+        found = passing.decide(
+            requests, [host('h', 1)], base.NOW, passing.Options(),
+            why_not=why_not, is_over=lambda: len(asked) >= 2)
+        self.assertEqual(['a0', 'a1'], asked)
+        self.assertEqual({f'a{number}' for number in range(1, 9)},
+                         found.unseen)
+
 
 class TestFirst(unittest.TestCase):
     """Small requests come all the time, and rank ahead."""

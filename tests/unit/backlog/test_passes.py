@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The time of a pass, and what the next one knows of it."""
+
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt.backlog import limits
+from nova_preempt.backlog import passes
+from nova_preempt.core.backlog import stays
+from nova_preempt.db import backlog as db
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+
+NONE_LEFT = {'maxTotalInstances': 1, 'totalInstancesUsed': 1}
+
+
+class Clock:
+    """Goes on by some seconds each time that it is read."""
+
+    def __init__(self):
+        self.now = 0
+        self.step_s = 0
+
+    def __call__(self):
+        self.now += self.step_s
+        return self.now
+
+
+class PassesTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.clock, self.asked = Clock(), []
+        self.starting = mock.Mock()
+        for name, answer in (('note', None), ('placed', []), ('find', [])):
+            self.enterContext(mock.patch.object(
+                db, name, return_value=answer))
+        self.options = types.SimpleNamespace(
+            pass_interval_s=5, starts_per_pass=500,
+            starts_per_pass_and_project=500, hold_after_s=3600, most_holds=10)
+        self.passes = passes.Passes(
+            self.options, None, types.SimpleNamespace(
+                all=lambda places: [host('h', 1)],
+                stays=lambda: stays.AS_FLAVORS_SAY), self.starting,
+            lambda: types.SimpleNamespace(
+                rank=lambda requests, now, shares: requests),
+            types.SimpleNamespace(of_boots=dict), None,
+            why_not=limits.Limits(
+                types.SimpleNamespace(limits=self.answer),
+                lambda: self.clock.now).why_not,
+            monotonic=self.clock)
+
+    def answer(self, request):
+        """A Nova that is slow, and leaves no quota."""
+        self.asked.append(request.user_id)
+        self.clock.now += 0.6
+        return NONE_LEFT
+
+    def run_pass(self, requests):
+        """The uuids of those that started, and of those that were noted."""
+        self.starting.reset_mock()
+        db.note.reset_mock()
+        self.passes.run(requests, base.NOW)
+        (starts, _), _ = self.starting.start.call_args
+        (_, notes), _ = db.note.call_args
+        return [item.uuid for item in starts], {
+            uuid for uuid, note in notes.items()
+            if 'did not get to it' in note.waits_for['text']}
+
+
+class TestTime(PassesTestCase):
+
+    def test_a_pass_ends_when_the_next_one_is_due(self):
+        requests = [base.request(str(number)) for number in range(10)]
+        self.clock.step_s = 1
+        self.assertEqual((['0'], {'5', '6', '7', '8', '9'}),
+                         self.run_pass(requests))
+        # Those come first in the next one, whose time begins anew.
+        self.assertEqual((['5'], {'0', '1', '2', '3', '4'}),
+                         self.run_pass(requests))
+        self.options.pass_interval_s = 20
+        self.assertEqual((['0'], set()), self.run_pass(requests))
+        self.assertEqual((['0'], set()), self.run_pass(requests))
+
+    def test_a_plan_that_is_shown_changes_nothing(self):
+        requests = [base.request(str(number)) for number in range(10)]
+        self.clock.step_s = 1
+        self.run_pass(requests)
+        self.options.pass_interval_s = 20
+        db.find.return_value = requests
+        decided, _uses, _waiting = self.passes.preview(base.NOW)
+        self.assertEqual(['5'], [item.uuid for item in decided.starts])
+        self.assertEqual((['5'], set()), self.run_pass(requests))
+
+    def test_quotas_that_take_long_leave_time_for_the_rest(self):
+        """Of 300 users who have waited for long, each needs 0.6 s."""
+        requests = [
+            base.request(f'{number:03}', vcpus(8), user_id=f'u{number}',
+                         project_id=f'p{number}', created_at=base.ago(7200))
+            for number in range(300)]
+        requests.append(base.request('small'))
+        unseen = self.run_pass(requests)[1]
+        self.assertLess(self.clock.now, 2.5)
+        self.assertEqual(set(), unseen)
+        for number in range(1, 60):
+            self.clock.now = max(self.clock.now, 5 * number)
+            self.run_pass(requests)
+        self.assertLess(len(self.asked), 0.2 * 300 / 0.6 + 4)
+
+
+if __name__ == '__main__':
+    unittest.main()
