@@ -47,6 +47,13 @@ class NoAnswer(PreemptError):
     """The service that was asked did not answer, or failed."""
 
 
+class TooManyQuestions(PreemptError):
+    """The project has to wait before it asks again.
+
+    Its arguments are its message, and for how many seconds.
+    """
+
+
 class InvalidReservation(PreemptError):
     """What is asked of a reservation makes no sense; names the field."""
 

@@ -86,34 +86,38 @@ class SchedulerClient(_Client):
     service = 'scheduler'
 
     def explain(self, context, flavor, project_id, user_id,
-                availability_zone=None, host=None):
+                availability_zone=None, host=None, is_bounded=True):
         """Who would end if a server of this flavor were booted now.
 
         :param flavor: its id or name
+        :param is_bounded: False: whatever the project has asked before
         :returns: {'outcome': 'free', 'preempts' or 'no_valid_host',
             'host': str or None, 'cost_us': int, 'reason': str,
             'victims': [{'server_uuid', 'project_id', 'flavor', 'cost_us'}],
             'considered': [{'host', 'node', 'victims': [uuid], 'cost_us'}]}
-        :raises FlavorNotFound, NoAnswer:
+        :raises FlavorNotFound, TooManyQuestions, NoAnswer:
         """
         return self._call(
             context, 'explain', flavor=flavor, project_id=project_id,
-            user_id=user_id, availability_zone=availability_zone, host=host)
+            user_id=user_id, availability_zone=availability_zone, host=host,
+            is_bounded=is_bounded)
 
     def placement_chances(self, context, flavors, project_id,
-                          availability_zone=None):
+                          availability_zone=None, is_bounded=True):
         """How many servers of these flavors would find room now.
 
         :param flavors: ids or names
+        :param is_bounded: as above
         :returns: [{'flavor', 'availability_zone', 'preemptible': int,
             'normal': int}]; both numbers are None where it cannot be told
             what a flavor asks for
-        :raises FlavorNotFound:
-        :raises NoAnswer: to none of these flavors
+        :raises FlavorNotFound, TooManyQuestions:
+        :raises NoAnswer: to none of these flavors, or not to all in time
         """
         return self._call(
             context, 'placement_chances', flavors=flavors,
-            project_id=project_id, availability_zone=availability_zone)
+            project_id=project_id, availability_zone=availability_zone,
+            is_bounded=is_bounded)
 
 
 class EngineClient(_Client):

@@ -39,6 +39,7 @@ _CODES = {
     exceptions.ReservationLimit: 403,
     exceptions.ReservationNotFound: 404,
     exceptions.ReservationsDisabled: 403,
+    exceptions.TooManyQuestions: 429,
     exceptions.WrongState: 409,
 }
 
@@ -57,6 +58,14 @@ def message_of(exc):
     if isinstance(exc, webob.exc.HTTPError):
         return exc.detail or ''
     return exc.args[0]
+
+
+def headers_of(exc):
+    """The headers of a refusal that its answer keeps."""
+    if isinstance(exc, exceptions.TooManyQuestions):
+        return {'Retry-After': str(exc.args[1])}
+    found = getattr(exc, 'headers', {})
+    return {'Allow': found['Allow']} if 'Allow' in found else {}
 
 
 def response(code, message='', headers=(), **more):

@@ -113,12 +113,12 @@ def explain(call):
     if 'host' in wanted:
         call.require(policy.EXPLAIN_DETAILS)
     try:
-        with call.services.questions.asking(call):
-            answer = call.services.scheduler.explain(
-                call.context, wanted['flavor'], call.context.project_id,
-                call.context.user_id,
-                availability_zone=wanted.get('availability_zone'),
-                host=wanted.get('host'))
+        answer = call.services.scheduler.explain(
+            call.context, wanted['flavor'], call.context.project_id,
+            call.context.user_id,
+            availability_zone=wanted.get('availability_zone'),
+            host=wanted.get('host'),
+            is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
     except exceptions.FlavorNotFound:
         raise webob.exc.HTTPBadRequest(
             "Invalid field 'explain.flavor': there is no such flavor."
@@ -154,10 +154,10 @@ def placement_chances(call):
     """How many servers would find room now."""
     call.require(policy.CHANCES)
     try:
-        with call.services.questions.asking(call):
-            answer = call.services.scheduler.placement_chances(
-                call.context, call.query['flavor'], call.context.project_id,
-                availability_zone=call.query.get('availability_zone'))
+        answer = call.services.scheduler.placement_chances(
+            call.context, call.query['flavor'], call.context.project_id,
+            availability_zone=call.query.get('availability_zone'),
+            is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
     except exceptions.FlavorNotFound:
         raise webob.exc.HTTPBadRequest(
             "Invalid query parameter 'flavor': there is no such flavor."

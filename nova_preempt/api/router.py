@@ -24,7 +24,6 @@ import webob.exc
 from nova_preempt.api import changes
 from nova_preempt.api import errors
 from nova_preempt.api import microversion
-from nova_preempt.api import questions
 from nova_preempt.api import validation
 
 
@@ -42,7 +41,6 @@ class Services:
     intake: Any       # a nova_preempt.backlog.intake.Intake
     #: What nova_preempt.handover.classes.load() returned.
     classes: Any = None
-    questions: Any = dataclasses.field(default_factory=questions.Questions)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,10 +120,8 @@ class Router:
             code = errors.status_of(exc)
             if code is None:
                 raise
-            of_exc = getattr(exc, 'headers', {})
-            return errors.response(code, errors.message_of(exc), {
-                name: of_exc[name] for name in ('Allow', 'Retry-After')
-                if name in of_exc})
+            return errors.response(code, errors.message_of(exc),
+                                   errors.headers_of(exc))
 
     def _logged(self, request):
         """Answer, and log who has changed what, or was not let."""

@@ -26,13 +26,11 @@ class Terms:
 
     :ivar at_once_s: seconds of work without a pause
     :ivar share: of the time after that
-    :ivar most_debt_s: no question counts for more than brings a client here
     :ivar most_running: questions at the same time
     """
 
     at_once_s: float
     share: float
-    most_debt_s: float
     most_running: int
 
 
@@ -64,10 +62,7 @@ class Allowance:
         """Note the end of a question that began."""
         account = self._account(client, now_s)
         account.running -= 1
-        account.left_s = max(
-            -self._terms.most_debt_s,
-            account.left_s - max(0, now_s - began_s),
-        )
+        account.left_s -= max(0, now_s - began_s)
 
     def _account(self, client: str, now_s: float) -> _Account:
         """Return the account of a client as it is now."""

@@ -31,6 +31,7 @@ from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import questions
 from nova_preempt.scheduler import request_context
 
 LOG = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class QueryEndpoint:
     def __init__(self, manager):
         self._manager = manager
         self._profiles = device_profiles.DeviceProfiles(CONF)
+        self._questions = questions.Questions()
 
     @property
     def _preemption(self):
@@ -93,8 +95,14 @@ class QueryEndpoint:
 
     @messaging.expected_exceptions(exceptions.PreemptError)
     def explain(self, context, flavor, project_id, user_id,
-                availability_zone=None, host=None):
+                availability_zone=None, host=None, is_bounded=True):
         """See nova_preempt.rpc.SchedulerClient."""
+        with self._questions.asking(project_id, is_bounded):
+            return self._explain(context, flavor, project_id, user_id,
+                                 availability_zone, host)
+
+    def _explain(self, context, flavor, project_id, user_id,
+                 availability_zone, host):
         spec_obj = self._spec(context, flavor, project_id, user_id,
                               availability_zone, host)
         server_uuids = [spec_obj.instance_uuid]
@@ -147,15 +155,21 @@ class QueryEndpoint:
 
     @messaging.expected_exceptions(exceptions.PreemptError)
     def placement_chances(self, context, flavors, project_id,
-                          availability_zone=None):
+                          availability_zone=None, is_bounded=True):
         """See nova_preempt.rpc.SchedulerClient.
 
         Counts by what Placement has: traits and aggregates are respected,
         Nova's other filters are not asked.
         """
+        with self._questions.asking(project_id, is_bounded) as question:
+            return self._chances(context, flavors, project_id,
+                                 availability_zone, question)
+
+    def _chances(self, context, flavors, project_id, availability_zone,
+                 question):
         self._preemption.known.refresh()
         answer, unknown, told = [], None, False
-        for flavor in flavors:
+        for flavor in question.in_time(flavors):
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
                                       availability_zone)
@@ -169,17 +183,19 @@ class QueryEndpoint:
                 continue
             told = True
             for zone, (preemptible, normal) in sorted(self._count(
-                    context, spec_obj, availability_zone).items()):
+                    context, spec_obj, availability_zone,
+                    question).items()):
                 answer.append({'flavor': flavor, 'preemptible': preemptible,
                                'availability_zone': zone, 'normal': normal})
         if unknown and not told:
             raise unknown
         return answer
 
-    def _count(self, context, spec_obj, zone):
+    def _count(self, context, spec_obj, zone, question):
         """{zone: (preemptible servers that fit, normal ones)}.
 
         :param zone: the only one that matters, None for any
+        :param question: a questions.Question
         """
         try:
             request_filter.process_reqspec(context, spec_obj)
@@ -207,7 +223,8 @@ class QueryEndpoint:
             if zone in (None, self._zone(provider.name)))
         trees = cloud.trees(roots.values())
         found = {name: search.count(name, trees[state.uuid])
-                 for name, state in roots.items() if trees[state.uuid]}
+                 for name, state in question.in_time(roots.items())
+                 if trees[state.uuid]}
         spare = {roots[name].uuid: free
                  for name, (free, _) in found.items()}
         if known.headroom:

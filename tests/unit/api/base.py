@@ -60,9 +60,12 @@ class SchedulerEndpoint:
 
     def __init__(self):
         self.calls = []
+        self.bounded = []
 
     def explain(self, context, flavor, project_id, user_id,
-                availability_zone=None, host=None):
+                availability_zone=None, host=None, is_bounded=True):
+        self.bounded.append(is_bounded)
+        self.bound(flavor)
         self.calls.append((context, flavor, project_id, user_id,
                            availability_zone, host))
         if flavor == 'unknown':
@@ -82,8 +85,14 @@ class SchedulerEndpoint:
                     'victims': [victim['server_uuid']
                                 for victim in victims]}]}
 
+    def bound(self, flavor):
+        if flavor == 'too-much':
+            raise exceptions.TooManyQuestions('Come back later.', 17)
+
     def placement_chances(self, context, flavors, project_id,
-                          availability_zone=None):
+                          availability_zone=None, is_bounded=True):
+        self.bounded.append(is_bounded)
+        self.bound(flavors[0])
         self.calls.append((context, flavors, project_id, availability_zone))
         if 'unknown' in flavors:
             raise exceptions.FlavorNotFound('no flavor unknown')

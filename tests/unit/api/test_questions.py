@@ -20,45 +20,27 @@ ADMIN = 'admin:z'
 
 
 class TestBound(base.AnsweringTestCase):
-    """One project must not keep the scheduler from others."""
+    """The scheduler keeps the account of a project."""
 
-    def setUp(self):
-        super().setUp()
-        self.now_s = 0
-        self.services.questions._clock = self.clock
-
-    def clock(self):
-        """Each question takes ten seconds: the clock is read twice."""
-        self.now_s += 10
-        return self.now_s
+    chances = '/v1/placement-chances?flavor='
 
     def test_it_may_ask_again_later(self):
-        chances = '/v1/placement-chances?flavor=spot'
-        for _number in range(2):
-            self.get(chances)
-            self.post('/v1/explain', {'explain': {'flavor': 'm1.small'}})
         for path, method, values in (
-                (chances, 'GET', {}),
+                (f'{self.chances}too-much', 'GET', {}),
                 ('/v1/explain', 'POST', {
-                    'body': b'{"explain": {"flavor": "m1.small"}}',
+                    'body': b'{"explain": {"flavor": "too-much"}}',
                     'content_type': 'application/json'})):
-            calls = len(self.scheduler.calls)
             answer = self.request(path, method, **values)
             self.assertEqual(429, answer.status_int)
-            wait_s = int(answer.headers['Retry-After'])
-            self.assertIn(f'it may ask again in {wait_s} s.',
-                          answer.json['error']['message'])
-            self.assertEqual(calls, len(self.scheduler.calls))
-        self.get(chances, 'u:other')
-        for _number in range(9):
-            self.get(chances, ADMIN)
-        self.now_s += wait_s
-        self.get(chances)
+            self.assertEqual('17', answer.headers['Retry-After'])
+            self.assertEqual('Come back later.',
+                             answer.json['error']['message'])
 
-    def test_a_question_that_fails_counts_too(self):
-        for _number in range(4):
-            self.get('/v1/placement-chances?flavor=unknown', code=400)
-        self.get('/v1/placement-chances?flavor=unknown', code=429)
+    def test_administrators_are_not_bounded(self):
+        for token in ('u:p', ADMIN):
+            self.get(f'{self.chances}spot', token)
+            self.post('/v1/explain', {'explain': {'flavor': 'spot'}}, token)
+        self.assertEqual([True, True, False, False], self.scheduler.bounded)
 
 
 class TestExplain(base.AnsweringTestCase):

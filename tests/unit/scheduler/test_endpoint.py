@@ -38,6 +38,7 @@ from nova_preempt.conf import preemption
 from nova_preempt.core import fitting
 from nova_preempt.core import model
 from nova_preempt.scheduler import endpoint
+from nova_preempt.scheduler import questions
 
 objects.register_all()
 
@@ -262,6 +263,23 @@ class TestChances(DevicesTestCase):
 
     def test_those_who_may_preempt(self):
         self.assertEqual([(1, 3)], self.chances('none'))
+
+    def test_many_hosts(self):
+        """Each takes a second: it does not go on for ever."""
+        providers, counted = self.preemption.known.providers, []
+        providers.list.return_value = [
+            placement.Provider('uuid', f'host{number}', 1, 'uuid')
+            for number in range(50)]
+        asked = endpoint.QueryEndpoint(self.manager)
+        asked._questions = questions.Questions(lambda: len(counted))
+        raised = self.assertRaises(messaging.ExpectedException)
+        with mock.patch.object(endpoint.plans, 'Search', **{
+                'return_value.count.side_effect':
+                lambda *args: counted.append(args)}), raised:
+            asked.placement_chances(
+                nova_context.get_admin_context(), ['none'], 'p')
+        self.assertIn('ask about fewer', str(raised.exception.exc_info[1]))
+        self.assertEqual(20, len(counted))
 
     def test_while_preemption_is_paused(self):
         self.preemption.process.pauses.why.return_value = 'It is paused.'

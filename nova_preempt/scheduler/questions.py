@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Bounds the time in which a scheduler answers questions.
+
+The time is counted where the work is done, so that it is the same however many
+processes of the API ask, and whether or not they still wait for the answer.
+"""
+
+import contextlib
+import math
+import threading
+import time
+
+from nova_preempt import exceptions
+from nova_preempt.core import allowance
+
+# Fifty flavors take 2.5 s on 40 hosts, and grow with them. Half a minute lets
+# people and dashboards ask as they like; a tenth of the time is what one loop
+# may cost other users of the same scheduler.
+_TERMS = allowance.Terms(at_once_s=30, share=0.1, most_running=2)
+
+# No question takes longer. The API waits for 30 s by default.
+_LONGEST_S = 20
+
+
+class Question:
+    """A question that is being answered.
+
+    :param clock: returns seconds of a clock that is never set
+    """
+
+    def __init__(self, clock):
+        self._clock = clock
+        self.began_s = clock()
+
+    def in_time(self, items):
+        """Go through items as long as there is time.
+
+        :raises NoAnswer: there is none left
+        """
+        for item in items:
+            if self._clock() - self.began_s >= _LONGEST_S:
+                raise exceptions.NoAnswer(
+                    f'The scheduler had no answer within {_LONGEST_S} s; '
+                    'ask about fewer flavors at once.')
+            yield item
+
+
+class Questions:
+    """Lets projects ask, or tells them to come later. For many threads."""
+
+    def __init__(self, clock=time.monotonic):
+        self._clock = clock
+        self._allowance = allowance.Allowance(_TERMS)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def asking(self, project_id, is_bounded):
+        """Give a Question of a project, and count its time.
+
+        :param is_bounded: False: it may ask whatever it has asked before
+        :raises TooManyQuestions:
+        """
+        question = Question(self._clock)
+        if not is_bounded:
+            yield question
+            return
+        with self._lock:
+            wait_s = math.ceil(self._allowance.begin(
+                project_id, question.began_s))
+        if wait_s:
+            raise exceptions.TooManyQuestions(
+                'The project has asked the scheduler for too much of its '
+                f'time; it may ask again in {wait_s} s.', wait_s)
+        try:
+            yield question
+        finally:
+            with self._lock:
+                self._allowance.end(project_id, question.began_s,
+                                    self._clock())
