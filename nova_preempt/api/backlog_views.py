@@ -15,6 +15,7 @@
 import dataclasses
 
 from nova_preempt.api import views
+from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model
 
 # What a request waits for, in words. The rest is about hosts of the cloud.
@@ -69,6 +70,6 @@ def request(item, history, details=False):
 
     :param history: [model.Change]
     """
-    return {**listed(item, details), 'body': item.body,
+    return {**listed(item, details), 'body': bodies.without_secrets(item.body),
             'history': [{'at': views.time(change.at), 'status': change.state,
                          'reason': change.reason} for change in history]}

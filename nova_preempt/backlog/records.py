@@ -20,6 +20,7 @@ from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
+from nova_preempt.db import backlog_sealed
 
 LOG = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Records:
 
     def sealed(self, uuid):
         """The encrypted secrets of a request, None if it has none."""
-        return db.sealed(self._database, uuid)
+        return backlog_sealed.get(self._database, uuid)
 
     def begin(self, request, boot):
         """Write down that Nova will be asked.

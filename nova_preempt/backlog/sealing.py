@@ -32,7 +32,14 @@ class BadKeys(Exception):
 
 
 class CannotOpen(Exception):
-    """The secrets of a request cannot be decrypted now; says why."""
+    """The secrets of a request cannot be decrypted now; says why.
+
+    :ivar detail: the same for the operator, with the path of the key file
+    """
+
+    def __init__(self, text, detail=''):
+        super().__init__(text)
+        self.detail = detail or text
 
 
 class Sealing:
@@ -74,13 +81,32 @@ class Sealing:
                 'encrypted with another key than those of the service. Its '
                 'operator can put that right.') from None
         except (NoKey, BadKeys) as exc:
+            text = 'Its password and user data cannot be decrypted now'
             raise CannotOpen(
-                'Its password and user data cannot be decrypted: '
-                f'{exc}') from None
+                f'{text}. The operator of the service can put that right.',
+                f'{text}: {exc}') from None
         if plain['request'] != request.uuid:
             raise CannotOpen('Its password and user data are those of '
                              'another request.')
         return plain['secrets']
+
+    def renewed(self, token):
+        """Return what seal() did, encrypted with the first key.
+
+        The same where it is already.
+
+        :raises CannotOpen: no key opens it
+        :raises NoKey, BadKeys:
+        """
+        keys = self._keys()
+        try:
+            keys.first.decrypt(token.encode())
+        except fernet.InvalidToken:
+            try:
+                return keys.rotate(token.encode()).decode()
+            except fernet.InvalidToken:
+                raise CannotOpen('No key opens it.') from None
+        return token
 
     def check(self):
         """Try the keys.
@@ -112,4 +138,12 @@ class Sealing:
         if not keys:
             raise BadKeys(f'[backlog]secret_key_file {path}: no key is in '
                           'it.')
-        return fernet.MultiFernet(keys)
+        return _Keys(keys)
+
+
+class _Keys(fernet.MultiFernet):
+    """All keys, of which the first encrypts."""
+
+    def __init__(self, keys):
+        super().__init__(keys)
+        self.first = keys[0]

@@ -89,7 +89,7 @@ class Starting:
             secrets = self._sealing.open(request, self._records.sealed)
         except sealing.CannotOpen as exc:
             LOG.error('Request %(uuid)s cannot be started: %(exc)s',
-                      {'uuid': request.uuid, 'exc': exc})
+                      {'uuid': request.uuid, 'exc': exc.detail})
             self._wait(request, answers.REFUSED, str(exc))
             return True
         try:

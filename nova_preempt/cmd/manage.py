@@ -33,6 +33,7 @@ from nova_preempt.cloud import trusts
 from nova_preempt.cmd import hand_back
 from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge
+from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import trace_export
 from nova_preempt.cmd import verify
 import nova_preempt.conf
@@ -140,6 +141,7 @@ def _parser():
     verify.add_parser(groups)
     pause.add_parsers(groups)
     hand_back.add_parser(groups)
+    rotate_keys.add_parsers(groups)
     trace_export.add_parsers(groups)
     return parser
 

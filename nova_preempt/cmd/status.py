@@ -33,9 +33,9 @@ import sqlalchemy.exc
 
 from nova_preempt import db
 from nova_preempt.api import policy
-from nova_preempt.backlog import sealing
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cmd import check_options
+from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
 from nova_preempt.conf import files
@@ -161,16 +161,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return _success()
 
     def _check_secrets(self):
-        if not self._conf.backlog.enabled:
-            return _success()
-        try:
-            sealing.Sealing(self._conf.backlog).check()
-        except sealing.NoKey as exc:
-            return _warning(f'{exc} Requests for servers with user data or '
-                            'a password are refused.')
-        except sealing.BadKeys as exc:
-            return _failure(str(exc))
-        return _success()
+        return rotate_keys.check(self._conf, _DB_AWAY)
 
     def _check_figures(self):
         options = self._conf.energy

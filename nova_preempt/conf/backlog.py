@@ -206,8 +206,8 @@ File with the keys that encrypt the password, user data and files of servers
 waits; they are deleted when it is closed. The API and the engine read the same
 keys, one a line: the first encrypts, all decrypt. A key is 32 random bytes as
 URL-safe base64; ``head -c 32 /dev/urandom | base64 | tr +/ -_`` prints one. A
-new key goes first; an old one may go when no open request is older than the
-new one. The file is read each time that a key is needed.
+new key goes first; an old one may go after ``nova-preempt-manage backlog
+rotate-keys``. The file is read each time that a key is needed.
 
 Empty, the default, refuses requests that have any of these: nothing secret is
 written down in clear.

@@ -118,13 +118,6 @@ def bodies(database, uuids):
     return found
 
 
-def sealed(database, uuid):
-    """The encrypted secrets of a request, None if it has none."""
-    with database.reader() as session:
-        return session.execute(sa.select(_REQUEST.sealed).where(
-            _REQUEST.uuid == uuid)).scalar()
-
-
 def trusts(database):
     """The ids of the trusts of all requests, as a set."""
     with database.reader() as session:

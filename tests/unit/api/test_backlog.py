@@ -30,6 +30,7 @@ from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
+from nova_preempt.db import backlog_sealed
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 from tests.unit.db import test_backlog
@@ -81,7 +82,7 @@ class BacklogTestCase(base.ApiTestCase):
             f'{PATH}{query}', token)['requests']]
 
     def sealed(self, uuid):
-        return backlog.sealed(self.db, uuid)
+        return backlog_sealed.get(self.db, uuid)
 
     def becomes(self, uuid, state, **values):
         """What the engine would write."""

@@ -66,6 +66,20 @@ class TestSealing(unittest.TestCase):
         with self.assertRaisesRegex(sealing.CannotOpen, 'another key'):
             self.open(token)
 
+    def test_renewal(self):
+        old, new = key(), key()
+        self.write(old)
+        token = self.sealing.seal('a', SECRETS)
+        self.assertEqual(token, self.sealing.renewed(token))
+        self.write(new, old)
+        newer = self.sealing.renewed(token)
+        self.assertNotEqual(token, newer)
+        self.write(new)
+        self.assertEqual(SECRETS, self.open(newer))
+        self.assertEqual(newer, self.sealing.renewed(newer))
+        for lost in (token, 'x'):
+            self.assertRaises(sealing.CannotOpen, self.sealing.renewed, lost)
+
     def test_what_cannot_be_opened(self):
         self.write(key())
         token = self.sealing.seal('a', SECRETS)
@@ -75,8 +89,11 @@ class TestSealing(unittest.TestCase):
         with self.assertRaisesRegex(sealing.CannotOpen, 'another request'):
             self.open(token, 'b')
         self.path.unlink()
-        with self.assertRaisesRegex(sealing.CannotOpen, 'No such file'):
+        with self.assertRaisesRegex(
+                sealing.CannotOpen, 'cannot be decrypted now') as caught:
             self.open(token)
+        self.assertNotIn(str(self.path), str(caught.exception))
+        self.assertIn(f'{self.path}: No such file', caught.exception.detail)
 
     def test_bad_files(self):
         for lines, text in (([], 'no key is in it'), (['# x'], 'no key is'),

@@ -142,13 +142,18 @@ class TestAway(unittest.TestCase):
         self.requests['0'] = base.request(
             '0', body={'server': {'user_data': '***'}})
         self.records.sealed.return_value = 'other'
-        self.starting.start([passing.Start('0', 'small', 1)], self.requests)
+        with self.assertLogs('nova_preempt.backlog.starting') as logs:
+            self.starting.start([passing.Start('0', 'small', 1)],
+                                self.requests)
         self.users.nova.assert_not_called()
         self.records.begin.assert_not_called()
         verdict = self.records.record.call_args.args[1]
         self.assertEqual(model.WAITING, verdict.state)
-        self.assertIn('secret_key_file is not set',
-                      verdict.values['waits_for']['text'])
+        # How that is configured is for the operator to know.
+        self.assertIn('secret_key_file is not set', logs.output[0])
+        text = verdict.values['waits_for']['text']
+        self.assertIn('cannot be decrypted now', text)
+        self.assertNotIn('secret_key_file', text)
         self.assertEqual(1, verdict.values['tries'])
 
 

@@ -21,6 +21,7 @@ from nova_preempt.backlog import sealing
 from nova_preempt.client import values
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
+from nova_preempt.db import backlog_sealed
 from tests.unit.api import base
 from tests.unit.client import test_commands
 from tests.unit.client import test_lookup
@@ -84,7 +85,7 @@ class TestCreate(BacklogTestCase):
         self.assertEqual(
             {'user_data': base64.b64encode(b'#!/bin/sh').decode()},
             sealing.Sealing(self.conf.backlog).open(
-                kept, lambda uuid: backlog.sealed(self.db, uuid)))
+                kept, lambda uuid: backlog_sealed.get(self.db, uuid)))
         self.assertEqual(('batch', '2.90', ['big', 'spot']), (
             kept.name, kept.compute_version,
             [item['name'] for item in made['flavors']]))

@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The keys of secrets of requests: which are needed, and changing them."""
+
+import dataclasses
+
+from nova import exception
+import nova.conf
+from oslo_upgradecheck import upgradecheck
+
+from nova_preempt import db
+from nova_preempt.backlog import sealing
+from nova_preempt.db import backlog_sealed
+from nova_preempt.db import schema
+
+CONF = nova.conf.CONF
+
+COMMAND = 'nova-preempt-manage backlog rotate-keys'
+
+
+@dataclasses.dataclass
+class Found:
+    """Requests with secrets, by how these are encrypted.
+
+    :ivar current: with the first key
+    :ivar older: how many with another one of the file
+    :ivar lost: the uuids of those that no key opens
+    """
+
+    current: int = 0
+    older: int = 0
+    lost: list = dataclasses.field(default_factory=list)
+
+
+def look(database, keys, renews=False):
+    """Count all, and encrypt the older ones with the first key if asked.
+
+    :param keys: a sealing.Sealing
+    :raises NoKey, BadKeys:
+    """
+    found = Found()
+    for uuid, token in backlog_sealed.each(database):
+        try:
+            newer = keys.renewed(token)
+        except sealing.CannotOpen:
+            found.lost.append(uuid)
+            continue
+        if newer == token:
+            found.current += 1
+            continue
+        found.older += 1
+        if renews:
+            backlog_sealed.replace(database, uuid, token, newer)
+    return found
+
+
+def add_parsers(groups):
+    """Add "backlog rotate-keys"."""
+    commands = groups.add_parser(
+        'backlog', help='requests that wait').add_subparsers(
+            required=True, metavar='COMMAND')
+    commands.add_parser(
+        'rotate-keys', help='encrypt secrets of requests with the first key '
+        'of [backlog]secret_key_file, so that the others may go').set_defaults(
+            run=_rotate)
+
+
+def _rotate(_args):
+    keys = sealing.Sealing(CONF.backlog)
+    try:
+        keys.check()
+        found = look(db.Database(CONF), keys, renews=True)
+    except (sealing.NoKey, sealing.BadKeys) as exc:
+        raise exception.InvalidConfiguration(str(exc)) from exc
+    print(f'{found.older} requests were encrypted anew; {found.current} had '
+          'the first key.')
+    for uuid in found.lost:
+        print(f'No key opens request {uuid}.')
+    return 1 if found.lost else 0
+
+
+def check(conf, away):
+    """The upgradecheck.Result of the keys.
+
+    :param away: the exceptions that mean that the database is not there
+    """
+    code = upgradecheck.Code
+    if not conf.backlog.enabled:
+        return upgradecheck.Result(code.SUCCESS)
+    keys = sealing.Sealing(conf.backlog)
+    try:
+        keys.check()
+        database = db.Database(conf)
+        schema.check(database)
+        found = look(database, keys)
+    except sealing.NoKey as exc:
+        return upgradecheck.Result(
+            code.WARNING, f'{exc} Requests for servers with user data or a '
+            'password are refused.')
+    except sealing.BadKeys as exc:
+        return upgradecheck.Result(code.FAILURE, str(exc))
+    except (schema.WrongTables, *away):
+        return upgradecheck.Result(
+            code.SUCCESS, 'Which keys are needed cannot be told. See '
+            '"Database".')
+    if found.lost:
+        return upgradecheck.Result(
+            code.WARNING, f'No key in [backlog]secret_key_file opens the '
+            f'secrets of {len(found.lost)} requests, which wait until theirs '
+            'is added as a further line.')
+    if found.older:
+        return upgradecheck.Result(
+            code.SUCCESS, f'{found.older} requests need another key than the '
+            f'first: run "{COMMAND}" before it goes.')
+    return upgradecheck.Result(code.SUCCESS)

@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The encrypted secrets of requests that wait."""
+
+import sqlalchemy as sa
+
+from nova_preempt.db import backlog_models
+from nova_preempt.db import retries
+
+_REQUEST = backlog_models.BacklogRequest
+
+# A row has about a hundred kilobytes of them at most.
+_AT_ONCE = 50
+
+
+def get(database, uuid):
+    """The secrets of a request, None if it has none."""
+    with database.reader() as session:
+        return session.execute(sa.select(_REQUEST.sealed).where(
+            _REQUEST.uuid == uuid)).scalar()
+
+
+def each(database):
+    """Go through (uuid, secrets) of all requests that have some."""
+    query = sa.select(_REQUEST.uuid, _REQUEST.sealed).where(
+        _REQUEST.sealed.is_not(None)).order_by(_REQUEST.uuid).limit(_AT_ONCE)
+    after = ''
+    while True:
+        with database.reader() as session:
+            rows = session.execute(query.where(_REQUEST.uuid > after)).all()
+        if not rows:
+            return
+        yield from map(tuple, rows)
+        after = rows[-1].uuid
+
+
+@retries.retried
+def replace(database, uuid, old, new):
+    """Write secrets down that were encrypted anew, unless they changed.
+
+    So those of a request that was closed meanwhile stay deleted.
+    """
+    with database.writer() as session:
+        session.execute(sa.update(_REQUEST).where(
+            _REQUEST.uuid == uuid, _REQUEST.sealed == old).values(sealed=new))

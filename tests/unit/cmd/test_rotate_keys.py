@@ -1,0 +1,162 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Changing the key of secrets of requests, and which keys are needed."""
+
+import contextlib
+import io
+import os
+import pathlib
+import tempfile
+from unittest import mock
+
+from cryptography import fernet
+
+from nova_preempt import db
+from nova_preempt.backlog import sealing
+from nova_preempt.cmd import manage
+from nova_preempt.cmd import rotate_keys
+from nova_preempt.core.backlog import model
+from nova_preempt.db import backlog
+from nova_preempt.db import backlog_sealed
+from tests.unit.api import base
+from tests.unit.db import test_backlog
+
+SECRETS = {'adminPass': 'hunter2'}
+
+
+def key():
+    return fernet.Fernet.generate_key().decode()
+
+
+class RotateTestCase(base.DatabaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.folder = pathlib.Path(directory.name)
+        self.conf.set_override('enabled', True, 'backlog')
+        self.conf.set_override('secret_key_file', str(self.folder / 'keys'),
+                               'backlog')
+        self.sealing = sealing.Sealing(self.conf.backlog)
+        self.enterContext(mock.patch.object(rotate_keys, 'CONF', self.conf))
+
+    def write(self, *keys):
+        (self.folder / 'keys').write_text('\n'.join(keys))
+
+    def leave(self, *uuids):
+        for uuid in uuids:
+            backlog.create(self.db, test_backlog.request(
+                uuid, body={'server': {'adminPass': '***'}}),
+                sealed=self.sealing.seal(uuid, SECRETS))
+
+    def opened(self, uuid):
+        return self.sealing.open(
+            backlog.get(self.db, uuid),
+            lambda uuid: backlog_sealed.get(self.db, uuid))
+
+    def rotate(self):
+        """(exit status, what is printed)"""
+        args = manage._parser().parse_args(['backlog', 'rotate-keys'])
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = args.run(args)
+        return status, out.getvalue()
+
+
+class TestRotate(RotateTestCase):
+
+    def test_the_old_key_may_go(self):
+        old, new = key(), key()
+        self.write(old)
+        with mock.patch.object(backlog_sealed, '_AT_ONCE', 2):
+            self.leave('r1', 'r2', 'r3', 'r4')
+            self.write(new, old)
+            self.leave('r5')
+            backlog.change(self.db, 'r2', model.OPEN, test_backlog.NOW,
+                           state=model.CANCELLED)
+            status, text = self.rotate()
+        self.assertEqual(0, status)
+        self.assertIn('3 requests were encrypted anew; 1 had', text)
+        self.write(new)
+        for uuid in ('r1', 'r3', 'r4', 'r5'):
+            self.assertEqual(SECRETS, self.opened(uuid))
+        self.assertIsNone(backlog_sealed.get(self.db, 'r2'))
+        self.assertIn('0 requests were encrypted anew; 4', self.rotate()[1])
+
+    def test_one_that_no_key_opens(self):
+        self.write(key())
+        self.leave('r1')
+        self.write(key())
+        before = backlog_sealed.get(self.db, 'r1')
+        status, text = self.rotate()
+        self.assertEqual(1, status)
+        self.assertIn('No key opens request r1.', text)
+        self.assertEqual(before, backlog_sealed.get(self.db, 'r1'))
+
+    def test_one_that_is_closed_meanwhile(self):
+        old = key()
+        self.write(old)
+        self.leave('r1')
+        self.write(key(), old)
+        renewed = sealing.Sealing.renewed
+
+        def close(keys, token):
+            backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
+                           state=model.CANCELLED)
+            return renewed(keys, token)
+
+        with mock.patch.object(sealing.Sealing, 'renewed', close):
+            self.rotate()
+        self.assertIsNone(backlog_sealed.get(self.db, 'r1'))
+
+    def test_without_keys(self):
+        for keys, text in (((), 'no key is in it'),
+                           (('hunter2',), 'line 1 is no key')):
+            self.write(*keys)
+            with self.assertRaisesRegex(
+                    manage.exception.InvalidConfiguration, text):
+                self.rotate()
+
+
+class TestCheck(RotateTestCase):
+
+    def check(self):
+        found = rotate_keys.check(self.conf, (OSError,))
+        return found.code.name, found.details
+
+    def test_what_each_key_is_needed_for(self):
+        old, new = key(), key()
+        self.write(old)
+        self.leave('r1', 'r2')
+        self.assertEqual(('SUCCESS', None), self.check())
+        self.write(new, old)
+        code, text = self.check()
+        self.assertEqual('SUCCESS', code)
+        self.assertIn('2 requests need another key', text)
+        before = backlog_sealed.get(self.db, 'r1')
+        self.write(new)
+        code, text = self.check()
+        self.assertEqual('WARNING', code)
+        self.assertIn('secrets of 2 requests', text)
+        # It only looks.
+        self.assertEqual(before, backlog_sealed.get(self.db, 'r1'))
+
+    def test_without_a_database(self):
+        self.write(key())
+        path = self.folder / 'none.sqlite'
+        self.conf.set_override('connection', f'sqlite:///{path}',
+                               'preemption_database')
+        self.assertIn('cannot be told', self.check()[1])
+        self.assertFalse(os.path.exists(path))
+        with mock.patch.object(db, 'Database', side_effect=OSError):
+            self.assertEqual('SUCCESS', self.check()[0])
