@@ -152,7 +152,9 @@ LISTED = _object(_LISTED)
 REQUEST = _object({
     **_LISTED,
     'body': _described({'type': 'object'}, "Nova's, without passwords, user "
-                       'data and files, as *** in their place.'),
+                       'data and files, as *** in their place. Once the '
+                       'request is closed only what names its servers, image, '
+                       'key, zone and host is there.'),
     'history': {'type': 'array', 'description': 'The oldest first.',
                 'items': _object({'at': schemas.TIME, 'status': STATUS,
                                   'reason': schemas.STRING})},

@@ -11,11 +11,10 @@
 # under the License.
 """Following requests: what has become of their servers."""
 
-import dataclasses
-
 from oslo_log import log as logging
 
 from nova_preempt import metrics
+from nova_preempt.backlog import open_requests
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import answers
@@ -47,12 +46,11 @@ class Following:
         self._records = records
         self._deleting, self._closing = users.Turns(), users.Turns()
         self.coming_back = frozenset()
-        self._bodies = {}         # uuid: body of an open request
+        self._open = open_requests.OpenRequests(database)
 
     def follow(self, now):
         """Look at all that are open; returns them as they are then."""
-        requests = self._with_bodies(db.find(
-            self._database, model.OPEN, with_bodies=False))
+        requests = self._open.read()
         seen = self._eyes.look(
             [item for item in requests if item.boots or item.servers], now)
         options = backlog_options.lifecycle(self._options)
@@ -79,18 +77,6 @@ class Following:
             metrics.BACKLOG_REQUESTS.labels(state).set(
                 sum(item.state == state for item in followed))
         return followed
-
-    def _with_bodies(self, requests):
-        """The same with their bodies, which never change: each is read once.
-        """
-        there = {item.uuid for item in requests}
-        self._bodies = {uuid: body for uuid, body in self._bodies.items()
-                        if uuid in there}
-        self._bodies.update(db.bodies(
-            self._database, there - self._bodies.keys()))
-        # Without those that were forgotten between the two.
-        return [dataclasses.replace(item, body=self._bodies[item.uuid])
-                for item in requests if item.uuid in self._bodies]
 
     def close(self, now):
         """Clear up what is left of closed ones, their trusts last.

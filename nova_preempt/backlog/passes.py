@@ -19,13 +19,13 @@ from oslo_log import log as logging
 import stevedore
 
 from nova_preempt import metrics
+from nova_preempt.backlog import open_requests
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import rooms as backlog_rooms
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import lifecycle
-from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import preview
 from nova_preempt.core.backlog import room as core_room
@@ -113,7 +113,7 @@ class Passes:
         :returns: (core Pass, [core preview.Use], {uuid: core Request} of
             those that wait)
         """
-        requests = db.find(self._database, model.OPEN)
+        requests = open_requests.OpenRequests(self._database).read()
         waiting = {item.uuid: item
                    for item in lifecycle.startable(requests, now)}
         decided, rooms = self._decide(requests, waiting.values(), now)

@@ -55,6 +55,10 @@ class Records:
                 request.state)
         return True
 
+    def body(self, uuid):
+        """The body of a request, None if it was forgotten."""
+        return dict(db.bodies(self._database, [uuid])).get(uuid)
+
     def sealed(self, uuid):
         """The encrypted secrets of a request, None if it has none."""
         return backlog_sealed.get(self._database, uuid)

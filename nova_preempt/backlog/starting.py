@@ -12,6 +12,7 @@
 """Starting requests: Nova is asked for servers in the name of their users."""
 
 import copy
+import dataclasses
 import threading
 
 from oslo_db import exception as db_exc
@@ -85,6 +86,11 @@ class Starting:
 
     def _start(self, start, request):
         """Ask for the servers; returns whether there was somebody to ask."""
+        body = self._records.body(request.uuid)
+        if body is None:
+            return True
+        # Passes have only what they need of it.
+        request = dataclasses.replace(request, body=body)
         try:
             secrets = self._sealing.open(request, self._records.sealed)
         except sealing.CannotOpen as exc:

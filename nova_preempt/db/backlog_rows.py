@@ -17,6 +17,7 @@ import json
 
 import sqlalchemy as sa
 
+from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog_models
 from nova_preempt.db import reservation_rows
@@ -52,6 +53,16 @@ def columns(values):
         if name in found:
             found[name] = json.dumps(dict(found[name]))
     return found
+
+
+def shorten(session, uuid, state):
+    """Drop most of the body of a request, if it is closed by this state."""
+    if state in model.CLOSED:
+        body = session.execute(sa.select(_REQUEST.body).where(
+            _REQUEST.uuid == uuid)).scalar_one()
+        session.execute(sa.update(_REQUEST).where(
+            _REQUEST.uuid == uuid).values(
+            body=json.dumps(bodies.of_closed(json.loads(body)))))
 
 
 def fetch(session, query, with_bodies=True):

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Redacts secrets from a server's request body, and from texts about it."""
+"""Redacts and shortens a server's request body, and texts about it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ import json
 from typing import Any
 
 from nova_preempt.core import masking
+from nova_preempt.core.backlog import asking
+from nova_preempt.core.backlog import places
+from nova_preempt.core.reservation import leases
 
 #: Members of "server" that may hold secrets: Nova shows them to the server
 #: itself alone.
@@ -39,6 +42,12 @@ _PLAIN = {
 }
 
 
+# Members of "server", and hints, that a pass looks at.
+_PLACED = ("imageRef", "availability_zone", "host", "hypervisor_hostname")
+_HINTS = ("group", leases.HINT)
+_BOOT_VOLUME = ({"boot_index": 0, "destination_type": "volume"},)
+
+
 def secrets(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the secret members of "server" in Nova's body of POST /servers.
     """
@@ -55,6 +64,36 @@ def without_secrets(body: Mapping[str, Any]) -> dict[str, Any]:
             for name, value in body["server"].items()
         },
     }
+
+
+def of_closed(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of the body of a request that is closed."""
+    return {"server": {
+        name: value
+        for name, value in without_secrets(body)["server"].items()
+        if name in SECRET
+        or (name in _PLAIN and isinstance(value, _PLAIN[name]))
+    }}
+
+
+def of_pass(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a pass needs of a body, which may be large.
+
+    Of hints that it does not know it needs only whether there are any.
+    """
+    server = body["server"]
+    found = {name: server[name] for name in _PLACED if name in server}
+    if asking.starts_from_volume(server):
+        found["block_device_mapping_v2"] = list(_BOOT_VOLUME)
+    hints = {}
+    for name in places.HINTS:
+        given = body.get(name)
+        if isinstance(given, Mapping) and given:
+            hints[name] = {hint: given[hint] for hint in _HINTS
+                           if hint in given}
+            if given.keys() - hints[name].keys():
+                hints[name]["other"] = True
+    return {"server": found, **hints}
 
 
 def outline(body: object) -> object:

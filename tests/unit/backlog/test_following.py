@@ -42,12 +42,15 @@ class TestBodies(base.DatabaseTestCase):
 
     def leave(self, *uuids):
         for uuid in uuids:
-            backlog.create(self.db, test_backlog.request(
-                uuid, body={'server': {'name': uuid}}))
+            backlog.create(self.db, test_backlog.request(uuid, body={
+                'server': {'host': uuid, 'metadata': {'a': 'b' * 255}}}))
 
     def follow(self):
-        return {item.uuid: item.body['server']['name'] for item
-                in self.following.follow(test_backlog.NOW)}
+        found = self.following.follow(test_backlog.NOW)
+        # Only what a pass needs is kept.
+        self.assertEqual([['host', 'block_device_mapping_v2']] * len(found),
+                         [list(item.body['server']) for item in found])
+        return {item.uuid: item.body['server']['host'] for item in found}
 
     def test_each_is_read_once(self):
         self.leave('r1', 'r2')
@@ -60,12 +63,12 @@ class TestBodies(base.DatabaseTestCase):
         backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
                        state=model.CANCELLED)
         self.assertEqual({'r2': 'r2', 'r3': 'r3'}, self.follow())
-        self.assertEqual({'r2', 'r3'}, self.following._bodies.keys())
+        self.assertEqual({'r2', 'r3'}, self.following._open._bodies.keys())
 
     def test_one_that_is_forgotten_meanwhile(self):
         self.leave('r1', 'r2')
-        with mock.patch.object(backlog, 'bodies', return_value={
-                'r2': {'server': {'name': 'r2'}}}):
+        with mock.patch.object(backlog, 'bodies', return_value=[
+                ('r2', {'server': {'host': 'r2'}})]):
             self.assertEqual({'r2': 'r2'}, self.follow())
 
 

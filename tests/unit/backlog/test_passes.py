@@ -44,7 +44,8 @@ class PassesTestCase(unittest.TestCase):
         super().setUp()
         self.clock, self.asked = Clock(), []
         self.starting = mock.Mock()
-        for name, answer in (('note', None), ('placed', []), ('find', [])):
+        for name, answer in (('note', None), ('placed', []), ('find', []),
+                             ('bodies', [])):
             self.enterContext(mock.patch.object(
                 db, name, return_value=answer))
         self.options = types.SimpleNamespace(
@@ -100,6 +101,7 @@ class TestTime(PassesTestCase):
         self.run_pass(requests)
         self.options.pass_interval_s = 20
         db.find.return_value = requests
+        db.bodies.return_value = [(item.uuid, item.body) for item in requests]
         decided, _uses, _waiting = self.passes.preview(base.NOW)
         self.assertEqual(['5'], [item.uuid for item in decided.starts])
         self.assertEqual((['5'], set()), self.run_pass(requests))

@@ -45,6 +45,7 @@ class TestAway(unittest.TestCase):
             mock.Mock(**{'hints.return_value': {}}))
         self.requests = {str(number): base.request(str(number))
                          for number in range(100)}
+        self.records.body.side_effect = lambda uuid: self.requests[uuid].body
         self.starts = [passing.Start(uuid, 'small', 1)
                        for uuid in self.requests]
 
@@ -110,6 +111,19 @@ class TestAway(unittest.TestCase):
         self.assertEqual(answers.NO_ANSWER,
                          verdict.values['waits_for']['code'])
 
+    def test_it_starts_with_all_of_its_body(self):
+        """A pass has only what it needs of it."""
+        self.records.body.side_effect = {'0': {'server': {'name': 'a'}},
+                                         '1': None}.get
+        self.records.begin.side_effect = lambda request, boot: request
+        nova = self.users.nova.return_value
+        nova.create.return_value = mock.Mock(
+            status=202, kind='', text='', server_uuid='s')
+        self.starting.start([passing.Start('1', 'small', 1),
+                             passing.Start('0', 'small', 1)], self.requests)
+        (call,) = nova.create.call_args_list
+        self.assertEqual('a', call.args[0]['server']['name'])
+
     def test_no_secret_of_the_body_is_written_down(self):
         """Nova's schema quotes the value, on as many lines as it has."""
         with tempfile.NamedTemporaryFile('w') as file:
@@ -133,7 +147,7 @@ class TestAway(unittest.TestCase):
         self.assertEqual('hunter2\n', nova.create.call_args.args[0][
             'server']['user_data'])
         (found, verdict, _now), _ = self.records.record.call_args
-        self.assertIs(request, found)
+        self.assertEqual(request, found)
         self.assertEqual('Invalid input for user_data. Value: ***. No '
                          'base64.', verdict.values['reason'])
 

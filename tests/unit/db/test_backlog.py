@@ -171,6 +171,24 @@ class TestSQLite(DatabaseTestCase):
             call()
             self.assertIn(wanted, ' '.join(plans))
 
+    def test_little_is_kept_of_the_body_of_one_that_is_closed(self):
+        body = {'server': {'name': 'é', 'imageRef': 'i', 'user_data': '***',
+                           'metadata': {'a': 'b' * 255}},
+                'os:scheduler_hints': {'group': 'g'}}
+        short = {'server': {'name': 'é', 'imageRef': 'i', 'user_data': '***'}}
+        for state in model.CLOSED:
+            backlog.create(self.db, request(state, body=body))
+            backlog.change(self.db, state, model.OPEN, LATER, reason='x')
+            self.assertEqual(body, backlog.get(self.db, state).body)
+            backlog.change(self.db, state, model.OPEN, LATER, state=state)
+            self.assertEqual(short, backlog.get(self.db, state).body)
+            backlog.change(self.db, state, model.CLOSED, LATER, state=state)
+            self.assertEqual(short, backlog.get(self.db, state).body)
+            backlog.create(self.db, request(f'{state}2', body=body))
+            backlog.record(self.db, f'{state}2', model.OPEN, LATER,
+                           answers.Verdict(state, {'reason': 'x'}))
+            self.assertEqual(short, backlog.get(self.db, f'{state}2').body)
+
     def test_only_the_first_of_two_changes_is_made(self):
         backlog.create(self.db, request())
         self.assertTrue(backlog.change(

@@ -13,7 +13,12 @@
 import json
 import unittest
 
+from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import bodies
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import places
+from nova_preempt.core.batch import waiting
+from tests.unit.core.backlog import base
 
 
 class TestOutline(unittest.TestCase):
@@ -58,6 +63,51 @@ class TestRedacted(unittest.TestCase):
     def test_stays_on_a_line(self):
         self.assertEqual('a b c', bodies.redacted(
             'a\nb\r\n\u2028 c', {}))
+
+
+class TestParts(unittest.TestCase):
+    """Large bodies, of which not all is needed."""
+
+    def test_what_is_kept_once_nothing_starts_any_more(self):
+        self.assertEqual(
+            {'server': {'name': 'a', 'imageRef': 'i', 'adminPass': '***'}},
+            bodies.of_closed({
+                'server': {'name': 'a', 'imageRef': 'i', 'host': 7,
+                           'adminPass': '***', 'metadata': {'a': 'b'},
+                           'networks': 'auto'},
+                'os:scheduler_hints': {'group': 'g'}}))
+
+    def test_what_a_pass_asks_of_a_body(self):
+        volume = {'boot_index': 0, 'destination_type': 'volume'}
+        for server in ({}, {'imageRef': ''}, {'imageRef': 'i'},
+                       {'imageRef': 'i', 'host': 'h', 'name': 'a'},
+                       {'imageRef': 'i', 'block_device_mapping_v2': [
+                           {'boot_index': -1}, {**volume, 'uuid': 'u'}]},
+                       {'availability_zone': 'az',
+                        'hypervisor_hostname': 'n'}):
+            for hints in ({}, {'group': 'g'}, {'same_host': ['u']},
+                          {'reservation': ['r', 's'], 'group': 'g'}):
+                for name in places.HINTS:
+                    self.assert_same({'server': server, name: hints})
+
+    def assert_same(self, body):
+        part = bodies.of_pass(body)
+        for look in (
+                lambda body: asking.starts_from_volume(body['server']),
+                lambda body: groups.named(base.request(body=body)),
+                places.reservations,
+                lambda body: waiting.Planner(None)._why_alone(
+                    base.request(body=body), frozenset())):
+            self.assertEqual(look(body), look(part), body)
+        self.assertNotIn('name', part['server'])
+
+    def test_it_is_small(self):
+        self.assertLess(len(str(bodies.of_pass({
+            'server': {'metadata': {'a': 'b' * 9999}, 'tags': ['t'] * 99,
+                       'block_device_mapping_v2': [
+                           {'boot_index': 0, 'destination_type': 'volume'}
+                       ] * 999},
+            'os:scheduler_hints': {'a' * 9999: 'b' * 9999}}))), 200)
 
 
 if __name__ == '__main__':
