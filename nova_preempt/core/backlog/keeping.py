@@ -90,8 +90,8 @@ class Trial(Protocol):
         :param most: no more than so many
         """
 
-    def undo(self) -> None:
-        """Release the hosts of the last hold()."""
+    def could(self, request: model.Request, most: int) -> bool:
+        """Tell whether hold() is worth trying."""
 
     def is_too_many(self, request: model.Request, most: int) -> bool:
         """Tell whether it needs more than so many hosts."""
@@ -210,12 +210,10 @@ class Keeping:
             if not most:
                 continue
             reason = self._why_rests(project)
+            if not reason and trial.could(request, most):
+                reason = why_not(request)
             hosts = 0 if reason else trial.hold(request, most)
             if hosts:
-                reason = why_not(request)
-            if hosts and reason:
-                trial.undo()
-            elif hosts:
                 self._chosen[request.uuid] = hosts
                 self._granted.setdefault(project, []).append(
                     hosts if own is None else 0)

@@ -232,7 +232,7 @@ class _Pass:
         """Choose for whom hosts are kept, and say who is looked at when."""
         self.keeping = keeping.Keeping(
             requests, hosts, self._now, self._options,
-            _Trial(self, self._ledger), why_not, is_over)
+            shortfalls.Trial(self._ledger, self), why_not, is_over)
         self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
         return self.keeping.ranked(requests, unseen)
 
@@ -422,34 +422,6 @@ class _Pass:
             self._ledger.take_at(alternative, hosts, group, is_sure=False)
         return hosts
 
-
-class _Trial:
-    """Tells what requests would get if hosts were kept for them."""
-
-    def __init__(self, current: _Pass, ledger: Ledger) -> None:
-        self._pass = current
-        self._trial = shortfalls.Trial(ledger)
-        self.undo = self._trial.undo
-
-    def own(self, request: model.Request) -> int | None:
-        hosts = [item.hosts for item in self._pass.alternatives(request)
-                 if item.hosts is not None]
-        return len(hosts[0]) if hosts else None
-
-    def hold(self, request: model.Request, most: int) -> int:
-        if self._pass.not_yet(request) is not None:
-            return 0
-        return self._trial.hold(*self._wanted(request), most)
-
-    def is_too_many(self, request: model.Request, most: int) -> bool:
-        return self._trial.is_too_many(*self._wanted(request), most)
-
-    def _wanted(self, request: model.Request) -> _Wanted:
-        return (self._pass.alternatives(request), model.least(request),
-                self._pass.group(request))
-
-
-_Wanted = tuple[tuple[model.Alternative, ...], int, groups.Group | None]
 
 _RESERVED = " It goes to hosts of its reservation alone."
 _TURN = {"code": TURN, "text": "Others are started first in this pass."}

@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
@@ -40,49 +40,71 @@ _MOST_TRIALS = 100
 _Wanted = Sequence[model.Alternative]
 
 
+class Asking(Protocol):
+    """What a pass says of a request."""
+
+    def alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]: ...
+
+    def group(self, request: model.Request) -> groups.Group | None: ...
+
+    def not_yet(self, request: model.Request) -> object | None: ...
+
+
 class Trial:
     """Tries for how many requests hosts can be kept, and keeps none.
 
     :param ledger: the room that there is
+    :param asking: the pass
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = self._before = ledger.copy()
+    def __init__(self, ledger: Ledger, asking: Asking) -> None:
+        self._ledger = ledger.copy()
+        self._asking = asking
         self._left = _MOST_TRIALS
 
-    def hold(
-        self,
-        wanted: _Wanted,
-        count: int,
-        group: groups.Group | None,
-        most: int,
-    ) -> int:
+    def own(self, request: model.Request) -> int | None:
+        """Return how many hosts the reservation has that it names, if any."""
+        hosts = [item.hosts for item in self._asking.alternatives(request)
+                 if item.hosts is not None]
+        return len(hosts[0]) if hosts else None
+
+    def could(self, request: model.Request, most: int) -> bool:
+        """Tell whether so many hosts would do if they were empty."""
+        return self._left > 0 and any(self._fitting(request, most))
+
+    def hold(self, request: model.Request, most: int) -> int:
         """Return how many hosts would be kept, no more than ``most``."""
-        for item in wanted:
-            if not 0 < self._ledger.fewest(item, count, group) <= most or (
-                not self._ledger.is_ever(item, count, group)
-            ):
-                continue
+        count, group = model.least(request), self._asking.group(request)
+        for item in self._fitting(request, most):
             if not self._left:
                 return 0
             self._left -= 1
-            self._before = self._ledger.copy()
             hosts, _ = self._ledger.hold(item, count, group, most)
             if hosts:
                 return hosts
         return 0
 
-    def undo(self) -> None:
-        """Release the hosts of the last hold()."""
-        self._ledger = self._before
+    def _fitting(
+        self, request: model.Request, most: int
+    ) -> Iterator[model.Alternative]:
+        """Go through its flavors for which so many empty hosts would do."""
+        if self._asking.not_yet(request) is not None:
+            return
+        count, group = model.least(request), self._asking.group(request)
+        for item in self._asking.alternatives(request):
+            if 0 < self._ledger.fewest(item, count, group) <= most and (
+                self._ledger.is_ever(item, count, group)
+            ):
+                yield item
 
-    def is_too_many(
-        self, wanted: _Wanted, count: int, group: groups.Group | None,
-        most: int,
-    ) -> bool:
+    def is_too_many(self, request: model.Request, most: int) -> bool:
         """Tell whether it would take more hosts than ``most``."""
+        count, group = model.least(request), self._asking.group(request)
         return min(filter(None, (
-            self._ledger.fewest(item, count, group) for item in wanted
+            self._ledger.fewest(item, count, group)
+            for item in self._asking.alternatives(request)
         )), default=0) > most
 
 

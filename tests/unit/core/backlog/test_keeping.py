@@ -223,7 +223,7 @@ class TestWhoMay(unittest.TestCase):
                       found.notes['a'].waits_for['text'])
         self.assertEqual(['a'], asked)
 
-    def test_the_quota_is_asked_for_where_hosts_would_be_kept_only(self):
+    def test_the_quota_is_asked_for_where_hosts_could_be_kept_only(self):
         asked = []
 
         def why_not(request):
@@ -242,6 +242,18 @@ class TestWhoMay(unittest.TestCase):
         # which those that were refused before it did not use up.
         self.assertEqual(['b0', 'b1'], asked)
         self.assertEqual(('b1',), found.held)
+
+    def test_many_without_quota_do_not_use_up_the_trials(self):
+        requests = [base.request(f'a{number:03}', vcpus(8),
+                                 project_id=f'p{number}',
+                                 created_at=base.ago(2 * HOUR))
+                    for number in range(150)]
+        requests.append(base.request('b', vcpus(8), project_id='p',
+                                     created_at=base.ago(HOUR)))
+        found = passing.decide(
+            requests, [host('h', 1)], base.NOW, passing.Options(),
+            why_not=lambda request: '' if request.uuid == 'b' else 'None.')
+        self.assertEqual(('b',), found.held)
 
     def test_nobody_is_asked_once_the_time_of_the_pass_is_over(self):
         asked = []
