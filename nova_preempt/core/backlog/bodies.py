@@ -21,7 +21,7 @@ from typing import Any
 from nova_preempt.core import masking
 from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import places
-from nova_preempt.core.reservation import leases
+from nova_preempt.core.reservation import hints as reservation_hints
 
 #: Members of "server" that may hold secrets: Nova shows them to the server
 #: itself alone.
@@ -44,7 +44,7 @@ _PLAIN = {
 
 # Members of "server", and hints, that a pass looks at.
 _PLACED = ("imageRef", "availability_zone", "host", "hypervisor_hostname")
-_HINTS = ("group", leases.HINT)
+_HINTS = ("group", reservation_hints.HINT)
 _BOOT_VOLUME = ({"boot_index": 0, "destination_type": "volume"},)
 
 
