@@ -154,7 +154,7 @@ class SchedulingCycle:
             preemption.process.clock(), self.asked.rank,
             self.asked.excluded,
             list_age_s=preemption.process.options.max_age_s,
-            memo=preemption.memo)
+            memo=preemption.memo, silent=self.patience.silent)
         self.cloud.asked_for(resources, wanted, self.decision.search,
                              len(room))
 

@@ -27,6 +27,7 @@ import oslo_messaging as messaging
 from nova_preempt import exceptions
 from nova_preempt.cloud import device_profiles
 from nova_preempt.cloud import request
+from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
@@ -150,6 +151,8 @@ class QueryEndpoint:
     def _none(cycle, reason):
         if cycle.refusal:
             reason = cycle.refusal
+        elif cycle.unanswered:
+            reason = refusals.tell(refusals.Why.SERVICE)
         return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
                 'victims': [], 'considered': [], 'reason': reason}
 

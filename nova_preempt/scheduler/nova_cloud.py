@@ -42,14 +42,15 @@ _NOBODY = {}
 
 
 def answers(function):
-    """Tell the core where Placement does not answer."""
+    """Tell the core where Placement does not answer, and after how long."""
     @functools.wraps(function)
-    def answered(*args, **kwargs):
+    def answered(self, *args):
+        began = self.monotonic()
         try:
-            return function(*args, **kwargs)
+            return function(self, *args)
         except placement_api.PlacementError as exc:
             LOG.warning('Cannot look for victims: %s', exc)
-            raise port.Unanswered(str(exc)) from exc
+            raise port.Unanswered(str(exc), self.monotonic() - began) from exc
     return answered
 
 
@@ -75,9 +76,12 @@ class NovaCloud:
         not choose
     :ivar states: {uuid of a root provider: Nova's HostState}
     :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
+    :ivar monotonic: the clock
     """
 
-    def __init__(self, preemption, host_manager, asked, act):
+    def __init__(self, preemption, host_manager, asked, act,
+                 monotonic=time.monotonic):
+        self.monotonic = monotonic
         self.states = {}
         self.sort = None
         self._preemption = preemption
@@ -228,7 +232,7 @@ class NovaCloud:
         if self._offered >= CONF.scheduler.max_placement_results:
             # There may have been more than it has named.
             return float('inf')
-        return time.monotonic() - self._asked.since
+        return self.monotonic() - self._asked.since
 
     @functools.cached_property
     def _query(self):

@@ -20,6 +20,7 @@ import threading
 
 from oslo_concurrency import processutils
 
+from nova_preempt.core.scheduling import unanswered
 from nova_preempt.scheduler import deadline
 
 
@@ -80,12 +81,15 @@ class Patience:
     :param places: the Places of the process
     :ivar waited: the uuids of decisions whose end it has waited for
     :ivar is_refused: whether it was not allowed to wait
+    :ivar silent: the hosts that Placement did not answer for, and the time
+        that they took
     """
 
     def __init__(self, limit, places):
         self.limit = limit
         self.waited = set()
         self.is_refused = False
+        self.silent = unanswered.Silent()
         self._places = places
         self._has_place = False
 

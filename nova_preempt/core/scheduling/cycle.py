@@ -52,6 +52,8 @@ from nova_preempt.core.scheduling.port import Unanswered
 from nova_preempt.core.scheduling.record import Considered
 from nova_preempt.core.scheduling.room import Room
 from nova_preempt.core.scheduling.shortlist import Shortlist
+from nova_preempt.core.scheduling.unanswered import ALL_HOSTS
+from nova_preempt.core.scheduling.unanswered import Silent
 
 #: What the cloud has said of servers, and of who has room, is asked anew
 #: before a claim if it is older, in seconds.
@@ -74,6 +76,7 @@ class Cycle:
         is about to be claimed is looked at again, and so are all hosts before
         the request is refused.
     :param memo: what other requests have worked out, None for nothing
+    :param silent: hosts that did not answer in earlier passes of the request
     :ivar told_us: see policy.Policy
     :ivar promised: whether there are classes
     """
@@ -90,18 +93,20 @@ class Cycle:
         idle_age_s: float = 0,
         list_age_s: float = 0,
         memo: Memo | None = None,
+        silent: Silent | None = None,
     ) -> None:
         self.cloud = cloud
         self.request = request
         self.search = plans.Search(
-            cloud, request, policy, now, rank, excluded, memo
+            cloud, request, policy, now, rank, excluded, memo, silent
         )
+        self.silent = self.search.silent
         self.shortlist = Shortlist(
             cloud, self.search, policy.shortlist, idle_age_s, list_age_s
         )
         self.room = Room(request.resources)
         self._permission = Permission(
-            cloud, policy.may_preempt_any(rank), refusal
+            cloud, policy.may_preempt_any(rank), self.silent, refusal
         )
         self.told_us = policy.told_us
         self.promised = policy.classes is not None
@@ -121,8 +126,8 @@ class Cycle:
 
     @property
     def unanswered(self) -> str:
-        """Why a host could not be read, '' if all could."""
-        return next(iter(self.search.unanswered.values()), "")
+        """What was said instead of an answer, '' if all were answered."""
+        return self.silent.reason
 
     @property
     def has_begun(self) -> bool:
@@ -201,13 +206,6 @@ class Cycle:
 
     def _order_with_victims(self, free: list[str], index: int) -> list[str]:
         """Look at ever more hosts until none that is left can be better."""
-        try:
-            return self._best_with_victims(free, index)
-        except Unanswered as exc:
-            self._permission.withdraw(exc)
-            return self._order(free, index) if free else []
-
-    def _best_with_victims(self, free: list[str], index: int) -> list[str]:
         batch = self._to_plan(free)
         while True:
             planned = [
@@ -248,14 +246,19 @@ class Cycle:
     def _shortlisted(
         self, *asked: Callable[[], list[Plan]]
     ) -> list[Plan]:
-        """Return what the first of these finds that finds something."""
+        """Return what the first of these finds that finds something.
+
+        Where hosts cannot be listed, those that are known still are.
+        """
         try:
             for ask in asked:
                 found = ask()
                 if found:
                     return found
         except Unanswered as exc:
-            self._permission.withdraw(exc)
+            self.silent.note(ALL_HOSTS, exc)
+            if not self.shortlist.plans:
+                self._permission.withdraw(str(exc))
         return []
 
     def _load(self, found: Sequence[Plan]) -> list[str]:
@@ -294,13 +297,16 @@ class Cycle:
 
         It is left where it is gone, or has room, or will have some, for
         nobody to end: better decided anew. So it is where its victims have
-        become dearer than those of another host that was considered.
+        become dearer than those of another host that was considered, and
+        where nobody answers for it.
         """
+        if not self.silent.may_claim():
+            return None
         planned = self.shortlist.plans[host]
         try:
             latest = self._latest(planned)
         except Unanswered as exc:
-            self._leave(planned, exc)
+            self.leave(host, exc)
             return None
         if latest is None or latest.joins or not latest.victims:
             return None
@@ -314,12 +320,11 @@ class Cycle:
         self._ordered.plans[host] = latest
         return latest
 
-    def _leave(self, plan: Plan, exc: Unanswered) -> None:
-        """Nobody answers for a host; others are still there."""
-        try:
-            self.search.left_unanswered(plan.host.uuid, plan.host.name, exc)
-        except Unanswered:
-            self._permission.withdraw(exc)
+    def leave(self, host: str, exc: Unanswered) -> None:
+        """Leave a host out of the request: nobody answers for it."""
+        self.silent.exclude(host, exc)
+        self.search.refusals[self.name_of(host)] = str(exc)
+        self.lost(host)
 
     def _latest(self, plan: Plan) -> Plan | None:
         uuid = plan.host.uuid

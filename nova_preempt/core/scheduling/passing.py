@@ -48,7 +48,7 @@ def passing(
         if plan.host.uuid in enough
         else search.plan(
             plan.host.name,
-            search.read(plan.host.uuid, plan.host.name),
+            plan.host.providers,
             accept(cloud, plan.host.uuid),
         )
         for plan in planned
@@ -62,9 +62,12 @@ def accept(cloud: Cloud, host: str) -> Accept:
 
 
 def latest(cloud: Cloud, search: Search, plan: Plan) -> Plan | None:
-    """Return the plan of a host on what is so now."""
+    """Return the plan of a host on what is so now.
+
+    :raises Unanswered:
+    """
     uuid, name = plan.host.uuid, plan.host.name
-    providers = search.read(uuid, name)
+    providers = cloud.read(uuid)
     found = search.plan(name, providers)
     if found is None:
         return None

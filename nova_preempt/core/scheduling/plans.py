@@ -49,11 +49,10 @@ from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.core.scheduling.port import Unanswered
+from nova_preempt.core.scheduling.unanswered import ALL_HOSTS
+from nova_preempt.core.scheduling.unanswered import NOT_ASKED
+from nova_preempt.core.scheduling.unanswered import Silent
 from nova_preempt.core.times import microseconds
-
-#: Where nobody answers for so many hosts it is not the hosts: each question
-#: may take as long as the time limit of a call.
-MOST_UNANSWERED = 3
 
 #: Tells of servers, in order of uuid, whether the host passes without them.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
@@ -65,8 +64,8 @@ class Search:
     :param rank: of the request, see policy.Rank
     :param excluded: uuids of servers that must not end for it
     :param memo: what other requests have worked out, None for nothing
+    :param silent: hosts that did not answer in earlier passes of the request
     :ivar refusals: {name of a host: why no victims help there}
-    :ivar unanswered: {uuid of a host: why it could not be read}
     """
 
     def __init__(
@@ -78,9 +77,10 @@ class Search:
         rank: policies.Rank = policies.NORMAL,
         excluded: Collection[str] = (),
         memo: Memo | None = None,
+        silent: Silent | None = None,
     ) -> None:
         self.refusals: dict[str, str] = {}
-        self.unanswered: dict[str, str] = {}
+        self.silent = Silent() if silent is None else silent
         self._memo = Memo() if memo is None else memo
         self._cloud = cloud
         self._request = request
@@ -139,8 +139,10 @@ class Search:
         :param max_age_s: how old the list of hosts may be
         """
         listed = self._cloud.listed(max_age_s)
+        self.silent.answered(ALL_HOSTS)
         self._memo.forget_others(listed)
-        wanted = (each for each in listed if each.uuid not in skip)
+        left_out = {*skip, *self.silent.excluded}
+        wanted = (each for each in listed if each.uuid not in left_out)
         floors = self._memo.floors(self._request, self._policy, self._rank)
         bound, closer = self._bound, None
         if floors is not None:
@@ -207,25 +209,20 @@ class Search:
         """Return the providers of a host as they are now, () to leave it.
 
         It is left where it is gone, or where nobody answers for it.
-
-        :raises Unanswered: that is so of too many hosts
         """
-        try:
-            return self._cloud.read(uuid)
-        except Unanswered as exc:
-            self.left_unanswered(uuid, name, exc)
+        if uuid in self.silent.excluded:
             return ()
-
-    def left_unanswered(
-        self, uuid: str, name: str, exc: Unanswered
-    ) -> None:
-        """Note that nobody answers for a host.
-
-        :raises Unanswered: that is so of too many hosts
-        """
-        self.unanswered[uuid] = self.refusals[name] = str(exc)
-        if len(self.unanswered) >= MOST_UNANSWERED:
-            raise exc
+        if not self.silent.may_read():
+            self.refusals[name] = NOT_ASKED
+            return ()
+        try:
+            providers = self._cloud.read(uuid)
+        except Unanswered as exc:
+            self.silent.note(uuid, exc)
+            self.refusals[name] = str(exc)
+            return ()
+        self.silent.answered(uuid)
+        return providers
 
     def plan(
         self,

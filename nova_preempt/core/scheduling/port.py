@@ -28,7 +28,14 @@ from nova_preempt.core.scheduling.joining import Releasing
 
 
 class Unanswered(Exception):
-    """The cloud cannot answer now; the message says why."""
+    """The cloud cannot answer now; the message says why.
+
+    :param after_s: how long it took until that was known
+    """
+
+    def __init__(self, reason: str, after_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.after_s = after_s
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from nova_preempt.cloud import request
 from nova_preempt.conf import preemption
 from nova_preempt.core import fitting
 from nova_preempt.core import model
+from nova_preempt.core import refusals
 from nova_preempt.scheduler import endpoint
 from nova_preempt.scheduler import questions
 
@@ -51,6 +52,19 @@ def forget_aliases():
     known = getattr(pci_request, 'get_alias_from_config', None)
     if hasattr(known, 'cache_clear'):
         known.cache_clear()
+
+
+class TestNoHost(unittest.TestCase):
+
+    def test_reason(self):
+        for refusal, unanswered, expected in (
+                ('', '', 'no valid host'), ('paused', 'away', 'paused'),
+                ('', 'http://secret: 500',
+                 refusals.tell(refusals.Why.SERVICE))):
+            cycle = types.SimpleNamespace(refusal=refusal,
+                                          unanswered=unanswered)
+            self.assertEqual(expected, endpoint.QueryEndpoint._none(
+                cycle, 'no valid host')['reason'])
 
 
 def flavor(**extra_specs):

@@ -16,7 +16,9 @@ import types
 import unittest
 from unittest import mock
 
+from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core.scheduling import port
 from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import nova_cloud
@@ -25,15 +27,35 @@ from nova_preempt.scheduler import patience
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
 
-class TestMayWait(unittest.TestCase):
+class NovaCloudTestCase(unittest.TestCase):
 
     def setUp(self):
         self.now = 0
         self.places = patience.Places(4)
         act = types.SimpleNamespace(patience=patience.Patience(
             deadline.Deadline(TIMES, lambda: self.now), self.places))
+        self.preemption = mock.Mock()
         self.cloud = nova_cloud.NovaCloud(
-            mock.Mock(), None, asked.Asked(None, None, ['server']), act)
+            self.preemption, None, asked.Asked(None, None, ['server']), act,
+            monotonic=lambda: self.now)
+
+
+class TestUnanswered(NovaCloudTestCase):
+
+    def test_how_long_it_took(self):
+        def look_again(*args):
+            self.now += 60
+            raise placement.PlacementError('timeout')
+
+        self.now = 7
+        self.cloud._query = []
+        self.preemption.known.providers.look_again = look_again
+        with self.assertRaisesRegex(port.Unanswered, 'timeout') as caught:
+            self.cloud.list_again('host', 1)
+        self.assertEqual(60, caught.exception.after_s)
+
+
+class TestMayWait(NovaCloudTestCase):
 
     def test_before_anything_is_read(self):
         """Who only counts what would fit reads servers in its own way."""

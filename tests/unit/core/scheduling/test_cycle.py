@@ -15,12 +15,10 @@
 import dataclasses
 import itertools
 import unittest
-from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import refusals
 from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling import budgets
 from nova_preempt.core.scheduling import cycle as cycles
@@ -322,68 +320,7 @@ class TestOldList(unittest.TestCase):
         self.assertEqual('', self.cycle.refusal)
 
 
-class TestUnanswered(unittest.TestCase):
-
-    def test_hosts_with_room_are_still_there(self):
-        def unanswered(max_age_s):
-            raise port.Unanswered('nobody is there')
-
-        found = world.World()
-        found.set(always=True)
-        found.add('h', CAPACITY, {}, spots(('a', 1, 8)))
-        found.add('i', CAPACITY, {})
-        cycle = found.cycle({'VCPU': 1})
-        cycle.cloud.listed = unanswered
-        self.assertEqual(['uuid of i'], cycle.order(found.offered(cycle)))
-        self.assertEqual('nobody is there', cycle.refusal)
-
-    def broken(self, *broken):
-        """A cycle in which each host has to be read, but these cannot."""
-        found = world.World()
-        for cost, name in enumerate('hijk'):
-            found.add(name, CAPACITY, {}, spots((f'on {name}', cost, 8)))
-        cycle = found.cycle({'VCPU': 8})
-        listed, read = cycle.cloud.listed, cycle.cloud.read
-
-        def answer(host):
-            if host in broken:
-                raise port.Unanswered(f'no answer for {host}')
-            return read(host)
-
-        cycle.cloud.listed = lambda max_age_s: [
-            dataclasses.replace(each, fresh=False)
-            for each in listed(max_age_s)]
-        cycle.cloud.read = answer
-        return found, cycle
-
-    def test_of_one_host(self):
-        """The others are looked at all the same."""
-        found, cycle = self.broken('uuid of h')
-        ordered = cycle.order(found.offered(cycle))
-        self.assertEqual(['uuid of i', 'uuid of j', 'uuid of k'], ordered)
-        self.assertEqual('', cycle.refusal)
-        self.assertEqual('no answer for uuid of h', cycle.unanswered)
-        self.assertEqual('no answer for uuid of h',
-                         cycle.search.refusals['h'])
-
-    def test_of_too_many_hosts(self):
-        """Each question may take as long as a call may."""
-        found, cycle = self.broken(*(f'uuid of {name}' for name in 'hij'))
-        self.assertEqual([], cycle.order(found.offered(cycle)))
-        self.assertEqual('no answer for uuid of j', cycle.refusal)
-        self.assertEqual(refusals.Why.SERVICE, cycle.why)
-
-    def test_for_the_second_server_of_a_request(self):
-        found, cycle = self.broken()
-        hosts = found.offered(cycle)
-        ordered = cycle.order(hosts, 0)
-        cycle.claimed(ordered[0])
-        cycle.cloud.read = mock.Mock(side_effect=port.Unanswered('away'))
-        cycle.cloud.listed = mock.Mock(side_effect=port.Unanswered('away'))
-        cycle.lost(ordered[1])
-        self.assertNotIn(ordered[0], cycle.order(
-            [(uuid, cycle.name_of(uuid)) for uuid in ordered], 1))
-        self.assertEqual('away', cycle.unanswered or cycle.refusal)
+class TestObjection(unittest.TestCase):
 
     def test_objection(self):
         """Asked only when somebody would have to end."""

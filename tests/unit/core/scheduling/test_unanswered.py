@@ -1,0 +1,217 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hosts that nobody answers for: the others serve the request."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import port
+from nova_preempt.core.scheduling import unanswered
+from tests.unit.core.scheduling import world
+
+CAPACITY = {'VCPU': 8}
+
+
+class UnansweredTestCase(unittest.TestCase):
+    """Five hosts that are full, of preemptible servers ever dearer.
+
+    :ivar broken: {uuid of a host: seconds after which reading it fails}
+    :ivar fresh: hosts that need not be read
+    :ivar read: hosts that were, in order
+    :ivar floors_us: {uuid: what no plan there costs less than}
+    """
+
+    def setUp(self):
+        self.world = world.World()
+        for cost, name in enumerate('hijkl'):
+            self.world.add(name, CAPACITY, {},
+                           {f'on {name}': (cost, CAPACITY)},
+                           uuid=name)
+        self.broken, self.fresh, self.read = {}, '', []
+        self.floors_us = dict.fromkeys('hijkl', 0)
+        self.cycle = self.new_cycle()
+
+    def new_cycle(self, **kwargs):
+        cycle = self.world.cycle(CAPACITY, **kwargs)
+        self.listed, self.answer = cycle.cloud.listed, cycle.cloud.read
+        cycle.cloud.listed = self.list_hosts
+        cycle.cloud.read = self.read_host
+        return cycle
+
+    def list_hosts(self, max_age_s):
+        return [dataclasses.replace(
+            each, fresh=each.uuid in self.fresh,
+            floor_us=self.floors_us.get(each.uuid, 0))
+            for each in self.listed(max_age_s)]
+
+    def read_host(self, host):
+        self.read.append(host)
+        if host in self.broken:
+            raise port.Unanswered(f'no answer for {host}', self.broken[host])
+        return self.answer(host)
+
+    def cannot_list(self, *args):
+        raise port.Unanswered('nobody is there')
+
+    def order(self, hosts=None, index=0):
+        if hosts is None:
+            hosts = self.world.offered(self.cycle)
+        return ''.join(self.cycle.order(
+            [(host, host) for host in hosts] if index else hosts, index))
+
+
+class TestReading(UnansweredTestCase):
+
+    def test_hosts_with_room_are_still_there(self):
+        self.world.set(always=True)
+        self.world.add('z', CAPACITY, {}, uuid='z')
+        self.cycle = self.new_cycle()
+        self.cycle.cloud.listed = self.cannot_list
+        self.assertEqual('z', self.order())
+        self.assertEqual('nobody is there', self.cycle.refusal)
+
+    def test_of_one_host(self):
+        """The others are looked at all the same."""
+        self.broken = {'h': 0}
+        self.assertEqual('ijkl', self.order())
+        self.assertEqual('', self.cycle.refusal)
+        self.assertEqual('no answer for h', self.cycle.unanswered)
+        self.assertEqual('no answer for h', self.cycle.search.refusals['h'])
+
+    def test_of_many_hosts_at_once(self):
+        """An error that comes at once costs nothing, however often."""
+        self.broken = dict.fromkeys('hijk', 0.01)
+        self.assertEqual('l', self.order())
+        self.assertEqual('', self.cycle.refusal)
+
+    def test_that_takes_long(self):
+        """No further host is read; what is known is used."""
+        self.fresh = 'l'
+        self.broken = dict.fromkeys('hijk', unanswered.READ_S / 2)
+        self.assertEqual('l', self.order())
+        self.assertEqual(['h', 'i'], self.read)
+        self.assertEqual('', self.cycle.refusal)
+        self.assertEqual('no answer for h', self.cycle.unanswered)
+        self.assertIn('not asked', self.cycle.search.refusals['j'])
+        self.assertIsNotNone(self.cycle.confirm('l'))
+
+    def test_plans_that_were_found_are_kept(self):
+        """The cheapest one is planned before the others fail."""
+        self.floors_us = {host: cost for cost, host in enumerate('hijkl')}
+        self.broken = dict.fromkeys('ijk', 0.01)
+        self.assertEqual('hl', self.order())
+        self.assertEqual(list('hijkl'), self.read)
+
+    def test_dearer_victims_of_a_known_host(self):
+        """They are found without reading it again."""
+        self.world.hosts.clear()
+        self.world.add('m', {'VCPU': 16}, {}, {
+            'a': (1, CAPACITY), 'b': (2, CAPACITY)}, uuid='m')
+        self.world.passes = lambda host, without: 'b' in {
+            server.uuid for server in without}
+        self.fresh = 'm'
+        self.cycle = self.new_cycle()
+        self.cycle.silent.note('x', port.Unanswered('away', unanswered.READ_S))
+        self.assertEqual('m', self.order())
+
+    def test_that_takes_long_for_all(self):
+        self.broken = dict.fromkeys('hijkl', unanswered.READ_S)
+        self.assertEqual('', self.order())
+        self.assertEqual('no answer for h', self.cycle.unanswered)
+
+    def test_answered_at_last(self):
+        self.broken = {'h': 0}
+        self.order()
+        self.broken = {}
+        self.cycle = self.new_cycle(silent=self.cycle.search.silent)
+        self.assertEqual('hijkl', self.order())
+        self.assertEqual('', self.cycle.unanswered)
+
+    def test_in_several_passes(self):
+        """Each may not take as long again."""
+        self.broken = dict.fromkeys('hijkl', unanswered.READ_S)
+        self.order()
+        self.cycle = self.new_cycle(silent=self.cycle.search.silent)
+        self.order()
+        self.assertEqual(['h'], self.read)
+
+    def test_the_list_for_the_second_server(self):
+        """What is known of hosts serves it, and the third."""
+        hosts = self.order()
+        self.cycle.claimed('h')
+        self.cycle.cloud.listed = self.cannot_list
+        self.assertEqual('ijkl', self.order(hosts, 1))
+        self.cycle.claimed('i')
+        self.assertEqual('jkl', self.order(hosts, 2))
+        self.assertEqual('nobody is there', self.cycle.unanswered)
+
+
+class TestClaiming(UnansweredTestCase):
+    """Each host is known, and fails when it is about to be claimed."""
+
+    def setUp(self):
+        super().setUp()
+        self.fresh = 'hijkl'
+
+    def cannot_confirm(self, after_s):
+        def unanswered(host, max_age_s):
+            raise port.Unanswered('away', after_s)
+
+        self.cycle.cloud.list_again = unanswered
+
+    def test_it_is_left_out(self):
+        """For the servers to come, and when the request is decided anew."""
+        hosts = self.order()
+        self.cycle.leave('h', port.Unanswered('500'))
+        self.cycle.claimed('i')
+        self.assertEqual('jkl', self.order(hosts, 1))
+        self.cycle = self.new_cycle(silent=self.cycle.search.silent)
+        self.assertEqual('ijkl', self.order())
+        self.fresh = ''
+        self.assertEqual('ijkl', self.order())
+        self.assertNotIn('h', self.read)
+        self.assertEqual('500', self.cycle.unanswered)
+
+    def test_many_fail_at_once(self):
+        self.order()
+        self.cannot_confirm(0.01)
+        for host in 'hijk':
+            self.assertIsNone(self.cycle.confirm(host))
+        del self.cycle.cloud.list_again
+        self.assertIsNotNone(self.cycle.confirm('l'))
+
+    def test_after_others_took_long(self):
+        """What was planned is read all the same before it is claimed."""
+        self.order()
+        self.cycle.silent.note('x', port.Unanswered('away', unanswered.READ_S))
+        self.cycle.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.assertIsNotNone(self.cycle.confirm('h'))
+        self.broken = {'i': 0}
+        self.assertIsNone(self.cycle.confirm('i'))
+        self.assertEqual(['h', 'i'], self.read)
+        self.assertIn('i', self.cycle.silent.excluded)
+
+    def test_it_takes_long(self):
+        """No further host is tried, now or when it is decided anew."""
+        self.order()
+        self.cannot_confirm(unanswered.CLAIM_S / 2)
+        self.assertIsNone(self.cycle.confirm('h'))
+        self.assertIsNone(self.cycle.confirm('i'))
+        self.cycle.cloud.list_again = None
+        self.assertIsNone(self.cycle.confirm('j'))
+        self.cycle = self.new_cycle(silent=self.cycle.search.silent)
+        self.assertEqual('', self.order())
+        self.assertEqual('away', self.cycle.refusal)
+        self.assertEqual(refusals.Why.SERVICE, self.cycle.why)
