@@ -90,10 +90,11 @@ def is_to_try_again(
 ) -> bool:
     """Whether a request is decided anew.
 
-    That is so after a race, which may end otherwise the next time. All else
-    would fail again.
+    That is so after a race, which may end otherwise the next time, and after
+    the claim of a host that did not answer, which is left out the next time.
+    All else would fail again.
 
-    :param conflicts: how many claims others were faster with
+    :param conflicts: how many claims failed in one of these ways
     :param left_s: until the request has to be answered
     """
     is_race = conflicts > 0 if failure is Failure.NO_HOST else (

@@ -15,6 +15,7 @@
 from oslo_db import exception as db_exc
 
 from nova_preempt import metrics
+from nova_preempt.cloud import placement
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
 from nova_preempt.scheduler import deadline
@@ -63,6 +64,8 @@ class Act:
         :param alloc_request: what the server gets, as Placement offers it
         :returns: the db.Decision, CLAIMED
         :raises placement.Conflict: somebody was faster
+        :raises placement.PlacementError: it failed; nothing is claimed
+        :raises OutcomeUnknown: it failed; something may be claimed
         :raises TimeIsUp: who asked would not wait until they have ended
         """
         preemption = self._preemption
@@ -77,8 +80,14 @@ class Act:
             with metrics.PHASES.labels('claim').time():
                 claimed = preemption.handover.claims.claim(
                     plan, decision, alloc_request['allocations'])
-        except (decisions.LostDecision, db_exc.DBError,
-                claim.OutcomeUnknown):
+        except claim.OutcomeUnknown as exc:
+            cycle.taken.lost.append(decision.uuid)
+            if not preemption.handover.recovery.take_back(decision.uuid,
+                                                          str(exc)):
+                raise
+            cycle.taken.lost.remove(decision.uuid)
+            raise placement.PlacementError(str(exc)) from exc
+        except (decisions.LostDecision, db_exc.DBError):
             cycle.taken.lost.append(decision.uuid)
             raise
         preemption.records.log(claimed)

@@ -30,6 +30,7 @@ from nova_preempt.cloud import request
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.core.scheduling import port
+from nova_preempt.handover import claim as claims
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler import taken
@@ -214,18 +215,33 @@ class SchedulingCycle:
         """Claim a host for a server, with victims where it needs them.
 
         :param real_claim: claims as Nova does
-        :returns: False if somebody was faster: the next host is tried
+        :returns: False if somebody was faster, or Placement fails for the
+            host: the next one is tried
         """
         state = next((self.cloud.states[uuid]
                       for uuid in alloc_request['allocations']
                       if uuid in self.cloud.states), None)
         if state is None or not host_states.mark_of(state).victims:
             return self._claim_room(state, real_claim, server_uuid)
-        claim = None
+        plan = self.decision.plan_of(state.uuid)
+        if plan.joins:
+            return self._join(state, plan)
+        claim = self._take(state, server_uuid, project_id, user_id,
+                           alloc_request)
+        if claim is None:
+            self._lost(state)
+            return False
+        self._preemption.known.providers.changed(state.uuid)
+        self.taken.claims.append(claim)
+        return True
+
+    def _take(self, state, server_uuid, project_id, user_id, alloc_request):
+        """Claim a host with victims.
+
+        :returns: the db.Decision, None if nothing was claimed
+        """
+        began = self.cloud.monotonic()
         try:
-            plan = self.decision.plan_of(state.uuid)
-            if plan.joins:
-                return self._join(state, plan)
             plan = self.decision.confirm(state.uuid)
             # What Nova will go by is what it has asked for here.
             plan = plan and plan.taking(_amounts(alloc_request))
@@ -233,20 +249,27 @@ class SchedulingCycle:
                 host_states.set_mark(state, port.Trial(
                     state.uuid, plan.victims, plan.cost_us),
                     host_states.mark_of(state).filtered_as)
-                claim = self._act.take(self, state, plan, server_uuid,
-                                       project_id, user_id, alloc_request)
+                return self._act.take(self, state, plan, server_uuid,
+                                      project_id, user_id, alloc_request)
         except placement_api.Conflict as exc:
             LOG.info('Lost host %(host)s to another request: %(exc)s',
                      {'host': state.host, 'exc': exc})
-        if claim is None:
-            self.taken.conflicts += 1
+        except claims.OutcomeUnknown:
+            raise
+        except placement_api.PlacementError as exc:
+            LOG.warning('Leaving host %(host)s out of a request: %(exc)s',
+                        {'host': state.host, 'exc': exc})
+            self.decision.leave(state.uuid, port.Unanswered(
+                str(exc), self.cloud.monotonic() - began))
+        return None
+
+    def _lost(self, state):
+        """The host was not claimed; it may be worth deciding anew."""
+        self.taken.conflicts += 1
+        self.decision.lost(state.uuid)
+        if state.uuid not in self.patience.silent.excluded:
             metrics.CONFLICTS.inc()
-            self.decision.lost(state.uuid)
             self._preemption.known.providers.outdated()
-            return False
-        self._preemption.known.providers.changed(state.uuid)
-        self.taken.claims.append(claim)
-        return True
 
     def _join(self, state, plan):
         if not self._act.join(state, plan, self.resources):

@@ -23,7 +23,8 @@ class Taken:
     :ivar decisions: uuids of all of them, claimed or not
     :ivar lost: uuids of those that may be claimed, or not
     :ivar free: uuids of servers that needed no victims
-    :ivar conflicts: how often somebody else was faster
+    :ivar conflicts: how many claims failed: somebody else was faster, or
+        Placement did not answer
     """
 
     claims: list = dataclasses.field(default_factory=list)

@@ -445,21 +445,6 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
         self.assert_consistent()
 
 
-class TestPlacementAway(base.PreemptionTestCase):
-
-    def test_stock_answer(self):
-        self.add_hosts('host1')
-        spot = self.boot_spot('a', 'host1')
-        self.boot_spot('b', 'host1')
-        with mock.patch.object(
-                self.scheduler.preemption.clients.placement, 'list_providers',
-                side_effect=placement_api.PlacementError('timeout')):
-            server = self.boot('normal', self.small)
-            self.wait_failed(server)
-        self.assertEqual('ACTIVE', self.api.get_server(spot)['status'])
-        self.assert_consistent()
-
-
 class TestPaused(base.PreemptionTestCase):
     """An operator has stopped preemption: the scheduler obeys at once."""
 
