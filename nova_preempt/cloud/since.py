@@ -21,7 +21,13 @@ before an old one. So readings are in the order in which they begin, and are
 dated by the changes that they have read: a server that was changed at a
 certain time was read later, so by the clock that has dated it at least as much
 time has passed since as by a clock of ours that only goes on. Where one
-service of Nova is ahead of all others our own clock is the bound.
+service of Nova is ahead of all others our own clock is the bound. A clock of
+ours that was set anew counts as if it had always been so: those of Nova's
+services on the same host were set with it.
+
+Where clocks of Nova's services differ by more than the overlap, changes are
+skipped at first. The next reading as a whole looks back for longer and finds
+them.
 """
 
 import dataclasses
@@ -39,6 +45,9 @@ OVERLAP_S = 30
 # so often in any case: an archive takes what was deleted just before, too.
 GAP_S = 120
 WHOLE_S = 3600
+
+# A reading as a whole looks back so long before the last one of its kind.
+WHOLE_OVERLAP_S = 3600
 
 #: The servers of a cell as a whole.
 ALL = {'deleted': False, 'soft_deleted': True}
@@ -63,6 +72,11 @@ class _Moment:
         """
         return (self.steady_s - earlier.steady_s <= seconds and abs(
             (self.wall - earlier.wall).total_seconds()) <= seconds)
+
+    def then(self, earlier):
+        """What the wall clock told earlier had it been set as it is now."""
+        return self.wall - datetime.timedelta(
+            seconds=self.steady_s - earlier.steady_s)
 
 
 @dataclasses.dataclass
@@ -110,14 +124,16 @@ class _Cell:
     whole: _Moment
     zero: datetime.datetime | None = None
 
-    @property
-    def changes(self):
+    def changes(self, now, whole):
+        """The filters of what may not have been read."""
         if self.zero is None:
             return ALL
-        since = min(self.last.wall, self.zero + datetime.timedelta(
-            seconds=self.last.steady_s))
+        last, overlap_s = ((self.whole, WHOLE_OVERLAP_S) if whole
+                           else (self.last, OVERLAP_S))
+        since = min(last.wall, now.then(last), self.zero + datetime.timedelta(
+            seconds=last.steady_s))
         return {'changes-since': since - datetime.timedelta(
-            seconds=OVERLAP_S)}
+            seconds=overlap_s)}
 
 
 class Since:
@@ -142,10 +158,11 @@ class Since:
         if cell is None:
             return Reading(cell_uuid, next(self._numbers), now, ALL,
                            is_first=True, whole=True)
+        whole = not (now.is_within(GAP_S, cell.last)
+                     and now.is_within(WHOLE_S, cell.whole))
         return Reading(
-            cell_uuid, next(self._numbers), now, cell.changes, is_first=False,
-            whole=not (now.is_within(GAP_S, cell.last)
-                       and now.is_within(WHOLE_S, cell.whole)))
+            cell_uuid, next(self._numbers), now, cell.changes(now, whole),
+            is_first=False, whole=whole)
 
     def age_s(self, reading):
         """How long ago a Reading began."""

@@ -29,20 +29,22 @@ NOON = datetime.datetime(2026, 11, 24, 12)
 class Cell:
     """Servers of a cell, and a cache of them that reads by a Since.
 
-    :ivar true_s: the time, which is that of Nova's services
+    :ivar true_s: the time
     :ivar ahead_s: by how much our own clock is ahead of it
+    :ivar nova_ahead_s: by how much the clock of Nova's services is
     """
 
     def __init__(self, ahead_s=0):
         self.true_s = 1000.0
         self.ahead_s = ahead_s
+        self.nova_ahead_s = 0
         self.since = since.Since(lambda: self.true_s)
         self.changed_s = {}       # server: when it was changed last
         self.known_s = {}         # the same, as it was read
         self.counts = []          # how many were read each time
 
     def change(self, server):
-        self.changed_s[server] = self.true_s
+        self.changed_s[server] = self.true_s + self.nova_ahead_s
 
     def begin(self):
         with mock.patch.object(timeutils, 'utcnow', lambda: self.at(
@@ -135,6 +137,63 @@ class TestClocks(unittest.TestCase):
         cell.true_s += 1
         cell.read()
         self.assert_known(cell)
+
+    def test_a_controller_that_is_set_back_with_its_nova(self):
+        for wait_s in (5, 40, since.GAP_S + 1):
+            cell = Cell()
+            cell.change('old')
+            cell.read()
+            cell.ahead_s = cell.nova_ahead_s = -600
+            cell.true_s += 1
+            cell.change('new')
+            cell.true_s += wait_s
+            cell.read()
+            self.assert_known(cell)
+
+    def test_services_of_nova_whose_clocks_differ(self):
+        """One is ahead with our own clock: an hour later all is known."""
+        for ahead_s in (60, 600, 3000):
+            cell = Cell(ahead_s)
+            cell.change('old')
+            cell.read()
+            cell.nova_ahead_s = ahead_s
+            cell.change('ahead')
+            cell.read()
+            cell.nova_ahead_s = 0
+            for number in range(1 + since.WHOLE_S // 60):
+                if number < 3:
+                    cell.change(number)
+                cell.true_s += 60
+                cell.read()
+            self.assert_known(cell)
+
+    def test_a_service_of_nova_that_is_set_back_alone(self):
+        cell = Cell()
+        cell.change('old')
+        cell.read()
+        cell.nova_ahead_s = -600
+        for number in range(1 + since.WHOLE_S // 60):
+            cell.change(number)
+            cell.true_s += 60
+            cell.read()
+        cell.true_s += since.WHOLE_S
+        cell.read()
+        self.assert_known(cell)
+
+    @LAW
+    @hypothesis.given(st.lists(st.tuples(
+        st.sampled_from(('change', 'read')), st.integers(0, 3),
+        st.integers(0, 200), st.integers(-900, 900)), max_size=30))
+    def test_a_controller_whose_clock_jumps_between_readings(self, steps):
+        cell = Cell()
+        for what, server, wait_s, ahead_s in steps:
+            cell.true_s += wait_s
+            if what == 'change':
+                cell.change(server)
+            else:
+                cell.read()
+                self.assert_known(cell)
+                cell.ahead_s = cell.nova_ahead_s = ahead_s
 
     @LAW
     @hypothesis.given(st.lists(st.tuples(
