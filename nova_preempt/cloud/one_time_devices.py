@@ -16,34 +16,123 @@ reserved after its use, until somebody has cleaned it. To shelve such a server
 frees nothing of it, and its return takes another one.
 """
 
-import functools
+import threading
+import time
+
+from oslo_log import log as logging
+
+from nova_preempt.cloud import parallel
+from nova_preempt.cloud import placement as placement_api
+
+LOG = logging.getLogger(__name__)
 
 TRAIT = 'HW_PCI_ONE_TIME_USE'
 
-# So many answers are remembered.
-_MANY = 10000
+# How long the list of devices holds, and how long nothing is asked for after
+# Placement has failed, in seconds.
+MAX_AGE_S = 60
+RETRY_S = 10
+
+# What so many servers have is asked for before it is remembered.
+_PIECE = 100
 
 
 class OneTimeDevices:
-    """Asks Placement, once for each server while it is on one host.
+    """Remembers it of each server while it is on one node.
 
     :param placement: a nova_preempt.cloud.placement.Placement
+    :param monotonic: a clock, in seconds
     """
 
-    def __init__(self, placement):
+    def __init__(self, placement, monotonic=time.monotonic):
         self._placement = placement
-        self.has = functools.lru_cache(_MANY)(self._has)
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._listed_until = self._retry_at = float('-inf')
+        self._by_node = {}        # node: uuids of providers of such devices
+        self._servers = {}        # uuid: (node, flavor)
+        self._has = {}            # uuid: whether it has one, if that is known
 
-    def _has(self, uuid, host, flavor):
-        """Whether a server with PCI devices has such a one.
+    def may_have(self, uuid, node, flavor):
+        """Whether a server with PCI devices has such a one, or may have.
 
-        :param host, flavor: as long as these are the same, so is the answer
-        :raises PlacementError: nobody knows
+        Asks nobody: see ask().
+
+        :param node, flavor: as long as these are the same, so is the answer
         """
+        with self._lock:
+            if self._servers.get(uuid) != (node, flavor):
+                self._servers[uuid] = node, flavor
+                self._has.pop(uuid, None)
+            return self._has.get(uuid, True)
+
+    def forget(self, uuid):
+        """This server is gone."""
+        with self._lock:
+            self._servers.pop(uuid, None)
+            self._has.pop(uuid, None)
+
+    def ask(self):
+        """Find out what is not known, or may have changed.
+
+        :returns: uuids of the servers that may_have() tells something new of
+        """
+        told, now = set(), self._monotonic()
+        # Who comes while another thread asks goes on with what is known.
+        if (not self._servers or now < self._retry_at
+                or not self._asking.acquire(blocking=False)):
+            return told
+        try:
+            if now >= self._listed_until:
+                self._note_devices(self._list_devices())
+                self._listed_until = now + MAX_AGE_S
+            self._ask(told)
+        except placement_api.PlacementError as exc:
+            self._retry_at = now + RETRY_S
+            LOG.warning(
+                'Cannot tell which servers have PCI devices that can be used '
+                'once only; those of which it is not known count as having '
+                'some, and are not shelved: %s', exc)
+        finally:
+            self._asking.release()
+        return told
+
+    def _list_devices(self):
+        """{node: uuids of the providers of such devices}."""
         # Older releases do not know the trait.
         if TRAIT not in self._placement.list_traits():
-            return False
-        providers = {provider.uuid for provider in
-                     self._placement.list_all_providers([('required', TRAIT)])}
-        return not providers.isdisjoint(
+            return {}
+        by_root = {}
+        for provider in self._placement.list_all_providers(
+                [('required', TRAIT)]):
+            by_root.setdefault(provider.root_uuid, set()).add(provider.uuid)
+        return {root.name: by_root[root.uuid]
+                for root in self._placement.list_providers([])
+                if root.uuid in by_root} if by_root else {}
+
+    def _note_devices(self, by_node):
+        with self._lock:
+            for uuid, (node, _) in self._servers.items():
+                if by_node.get(node) != self._by_node.get(node):
+                    self._has.pop(uuid, None)
+            self._by_node = by_node
+
+    def _ask(self, told):
+        with self._lock:
+            unknown = [(uuid, place) for uuid, place in self._servers.items()
+                       if uuid not in self._has]
+        for start in range(0, len(unknown), _PIECE):
+            piece = unknown[start:start + _PIECE]
+            has = parallel.call(self._look, piece)
+            with self._lock:
+                for (uuid, place), answer in zip(piece, has, strict=True):
+                    if self._servers.get(uuid) == place:
+                        self._has[uuid] = answer
+                        told.add(uuid)
+
+    def _look(self, item):
+        uuid, (node, _) = item
+        devices = self._by_node.get(node)
+        return bool(devices) and not devices.isdisjoint(
             self._placement.get_consumer(uuid).allocations)

@@ -18,6 +18,7 @@ computes, which an operator may have switched off
 scheduler where cells have message queues of their own.
 """
 
+import dataclasses
 import sys
 import threading
 import time
@@ -57,13 +58,13 @@ class ServerCache:
     :param monotonic: the clock by which a reading is recent
     :param class_of: given the uuid of one and the name of the class of
         service that its flavor has, returns that of its own, '' if it has none
-    :param has_one_time: given the uuid, the host and the flavor's name of one
-        with PCI devices, returns whether one of them can be used once only
+    :param devices: a one_time_devices.OneTimeDevices; without one nobody has
+        such a device
     """
 
     def __init__(self, cells, hinted, left=None, monotonic=time.monotonic,
-                 class_of=None, has_one_time=lambda *server: False):
-        self._has_one_time = has_one_time
+                 class_of=None, devices=None):
+        self._devices = devices
         self._class_of = class_of or (lambda uuid, by_flavor: '')
         self._cells = cells
         self._readings = readings.Readings(cells, self._refresh_cell,
@@ -167,7 +168,22 @@ class ServerCache:
         if max_age_s and self._read_at and now - self._read_at <= max_age_s:
             return
         self._readings.read()
+        if self._devices:
+            self._note_devices(self._devices.ask())
         self._read_at = now
+
+    def _note_devices(self, uuids):
+        """Look again which of these have devices that are used once."""
+        with self._lock:
+            servers = [self._by_flavor[uuid]
+                       for uuid in uuids & self._by_flavor.keys()]
+            self._update({server.uuid: dataclasses.replace(
+                server, one_time=self._may_have_device(
+                    server.uuid, server.node, server.flavor))
+                for server in servers})
+
+    def _may_have_device(self, *server):
+        return bool(self._devices) and self._devices.may_have(*server)
 
     def _refresh_cell(self, cell):
         reading = self._since.begin(cell.uuid)
@@ -222,7 +238,7 @@ class ServerCache:
                 found.update(
                     (instance.uuid, _server(instance, cell.uuid,
                                             instance.uuid in by_hint,
-                                            self._has_one_time))
+                                            self._may_have_device))
                     for instance in instances)
         return found
 
@@ -242,7 +258,10 @@ class ServerCache:
                     in self._by_node[old.node].items() if other != uuid}
                 if not self._by_node[old.node]:
                     del self._by_node[old.node]
-            if server is not None:
+            if server is None:
+                if self._devices:
+                    self._devices.forget(uuid)
+            else:
                 self._had_any = True
                 self._by_flavor[uuid] = server
                 server = core_actions.of_class(server, _shared(self._class_of(
@@ -307,7 +326,7 @@ def _has_pci_devices(instance):
     return bool(pci_requests is not None and pci_requests.requests)
 
 
-def _server(instance, cell_uuid, by_hint, has_one_time):
+def _server(instance, cell_uuid, by_hint, may_have_device):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
     extra_specs = extra_specs_of(instance)
@@ -330,8 +349,8 @@ def _server(instance, cell_uuid, by_hint, has_one_time):
         action=specs.action(extra_specs),
         restore=specs.restore(extra_specs),
         pinned=_is_pinned(instance, extra_specs),
-        one_time=_has_pci_devices(instance) and has_one_time(
-            instance.uuid, instance.host, flavor.name),
+        one_time=_has_pci_devices(instance) and may_have_device(
+            instance.uuid, instance.node, flavor.name),
         vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         class_name=_shared(specs.class_name(extra_specs)),

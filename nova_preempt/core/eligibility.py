@@ -81,6 +81,9 @@ _ON_HOST = frozenset(
 # from its host; where that is interrupted it stays there like this.
 _WITHOUT_SPACE = frozenset(("soft-delete", "shelved_offloaded", "deleted"))
 
+# Actions after which a server may run elsewhere.
+_LIVES_ON = frozenset(("shelve", "migrate"))
+
 #: States of a server that uses what its host has: it runs, or its owner can
 #: have it run on at any time. Its maximum run time holds in all of them.
 RUNNING = frozenset(("active", "paused", "suspended", "rescued", "resized"))
@@ -125,15 +128,21 @@ class Server(Protocol):
         """Whether it has a device that can be used once only."""
 
 
-def why_not_by(server: Server, action: str) -> str:
-    """Why a server must not end by an action, '' if it may.
+def wastes_device(action: str, *, one_time: bool) -> bool:
+    """Whether an action takes another device that can be used once only.
 
-    Its device would not be free once it is shelved, and its return would take
-    another one.
+    The one that the server has is not free afterwards, and the server gets
+    another one: where it is migrated to, or when it returns.
     """
+    return one_time and action in _LIVES_ON
+
+
+def why_not_by(server: Server, action: str) -> str:
+    """Why a server must not end by an action, '' if it may."""
     return (
-        "it has a device that can be used once only, which shelve would waste"
-        if server.one_time and action == "shelve"
+        f"it has a device that can be used once only, which {action} would "
+        "waste"
+        if wastes_device(action, one_time=server.one_time)
         else ""
     )
 

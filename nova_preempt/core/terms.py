@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import dataclasses
 
 from nova_preempt.core import actions as rules
+from nova_preempt.core import eligibility
 from nova_preempt.core.model import Server
 from nova_preempt.core.notice import NoticeRule
 
@@ -53,14 +54,20 @@ def of(server: Server, actions: Sequence[str], notice: NoticeRule) -> Terms:
         action,
         notice.length_s(server.notice_s),
         restore=server.restore and action == rules.SHELVE,
-        migrate=asked == rules.MIGRATE,
+        migrate=asked == rules.MIGRATE
+        and not eligibility.why_not_by(server, asked),
     )
 
 
-def is_migrated_first(action: str, actions: Sequence[str]) -> bool:
+def is_migrated_first(
+    action: str, actions: Sequence[str], *, one_time: bool = False
+) -> bool:
     """Tell whether a victim is live-migrated where that is possible.
 
     Its own flavor asks for it, or the operator wants it of all. ``action``:
-    of the victim.
+    of the victim. ``one_time``: whether it has a device that can be used once
+    only.
     """
-    return action == rules.MIGRATE or tuple(actions[:1]) == (rules.MIGRATE,)
+    return rules.MIGRATE in (action, *actions[:1]) and (
+        not eligibility.wastes_device(rules.MIGRATE, one_time=one_time)
+    )

@@ -96,7 +96,8 @@ class Evictions:
                 lambda server: self._make_victim(
                     server, operation, cost_us, restore, leave), servers)),
             record={'operation': operation, 'why': reason,
-                    'node': servers[0].node, 'asked_by': asked_by})
+                    'node': servers[0].node, 'asked_by': asked_by,
+                    'one_time': records.one_time(servers)})
         handover.claims.active.add(decision.uuid)
         try:
             process.decisions.create_decision(

@@ -93,7 +93,9 @@ def begin(decision, victim, options, now):
                 victim.action, options.actions),
             tuple(options.actions),
             migrate=not for_good and terms.is_migrated_first(
-                victim.action, options.actions),
+                victim.action, options.actions,
+                one_time=victim.server_uuid in decision.record.get(
+                    'one_time', ())),
             for_good=for_good, timeout_s=options.termination_timeout_s,
             migrate_timeout_s=options.migrate_timeout_s,
             # No lock of its owner lengthens a maximum run time.

@@ -46,8 +46,7 @@ class Knowledge:
         self.servers = servers.ServerCache(
             clients.get_cells, self._hinted, self.providers.left,
             class_of=promised.class_of if promised else None,
-            has_one_time=one_time_devices.OneTimeDevices(
-                clients.placement).has)
+            devices=one_time_devices.OneTimeDevices(clients.placement))
         self.budgets = budgets.Budgets(process.options, process.decisions,
                                        self.servers)
         self._policies = policies.Policies(

@@ -44,8 +44,8 @@ class Records:
         """The db.Decision to end the plan's victims for a server.
 
         Its record is JSON: {operation, asked_by, flavor, resources, consider,
-        cost, missing, devices, pinned, surplus, optimal, steps, considered:
-        [{host, node, victims, cost_us}], runner_up, why}.
+        cost, missing, devices, pinned, one_time, surplus, optimal, steps,
+        considered: [{host, node, victims, cost_us}], runner_up, why}.
         """
         told_us = cycle.decision.told_us
         costs = {victim.uuid: told_us(victim.cost)
@@ -114,6 +114,7 @@ class Records:
             'missing': capacity.by_class(plan.missing),
             'devices': plan.devices(),
             'pinned': any(server.pinned for server in plan.victims),
+            'one_time': one_time(plan.victims),
             'optimal': plan.victim_set.optimal,
             'steps': plan.victim_set.steps,
             'considered': considered[:MAX_CONSIDERED],
@@ -123,6 +124,11 @@ class Records:
                 runner_up and (runner_up['host'], runner_up['cost_us']),
                 promised=cycle.decision.promised),
         }
+
+
+def one_time(servers):
+    """The uuids of those that have devices that can be used once only."""
+    return sorted(server.uuid for server in servers if server.one_time)
 
 
 def make_victim(server, options, cost_us=0, notice_limit_s=None):

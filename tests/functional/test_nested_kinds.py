@@ -16,11 +16,14 @@ Placement they are VGPU (test_nested).
 """
 
 import copy
+import json
+import unittest
 
 from nova import context as nova_context
 from nova import objects
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import test_servers_resource_request as qos
+import os_traits
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_preempt.embedded import cloud
@@ -189,3 +192,49 @@ class TestDevices(KindsTestCase):
         self.assertEqual(
             ('host', self.providers()[fpga]),
             (bound['hostname'], bound['device_rp_uuid']))
+
+
+@unittest.skipUnless(hasattr(os_traits, 'HW_PCI_ONE_TIME_USE'),
+                     'Nova 2025.1 knows no such devices')
+class TestDevicesUsedOnce(test_nested.PCITestCase):
+    """Host "once" has one device, which stays reserved after its use."""
+
+    def setUp(self):
+        super().setUp()
+        device = {'vendor_id': '10de', 'product_id': '20b1'}
+        specs = cloud.CONF.pci
+        self.flags(
+            group='pci', device_spec=[*specs.device_spec, json.dumps(
+                {**device, 'one_time_use': 'true'})],
+            alias=[*specs.alias, json.dumps({
+                **device, 'name': 'once', 'device_type': 'type-PCI'})])
+        self.driver_class.pci = {**self.driver_class.pci, 'once': [
+            {**tree_driver.pci_device(64, 0), **device}]}
+        self.add_tree('once', {})
+        self.flags(actions=['shelve', 'delete'], group='preemption')
+
+    def capacities(self):
+        """With the device, which is reserved while it is used."""
+        return {**super().capacities(),
+                'once_0000:41:00.0': {'CUSTOM_PCI_10DE_20B1': 1}}
+
+    def test_it_is_not_wasted(self):
+        """The dearer server is shelved, and then nobody any more."""
+        cheap = self.boot_spot('cheap', 'once', 60, self.create_flavor(
+            'once', 1, 1024, 10, preemptible=True,
+            **{'pci_passthrough:alias': 'once:1'}))
+        self.assertIn('once_0000:41:00.0', self.devices(cheap))
+        dear = self.boot_spot('dear', 'host', 1800, self.pci_flavor(
+            1, preemptible=True))
+        large = self.create_flavor('large', 64, 1024, 10)
+        self.boot_normal(flavor=large)
+        self.assertEqual({dear}, self.last_victims())
+        self.assertEqual([], self.last_decision().record['one_time'])
+        self.boot_in_vain(flavor=large)
+        self.assertEqual('ACTIVE', self.api.get_server(cheap)['status'])
+        # One that is deleted needs no other device.
+        self.flags(actions=['migrate', 'delete'], group='preemption')
+        self.boot_normal(flavor=large)
+        self.assertEqual({cheap}, self.last_victims())
+        self.assertEqual([cheap], self.last_decision().record['one_time'])
+        self.wait_consistent()

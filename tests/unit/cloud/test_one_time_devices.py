@@ -30,45 +30,135 @@ class Flavor(dict):
 
 
 class TestOneTimeDevices(unittest.TestCase):
+    """Node h has a device that can be used once only, which nvme has."""
 
     def setUp(self):
+        self.now = 0
         self.placement = mock.Mock(spec=placement.Placement)
         self.placement.list_traits.return_value = [one_time_devices.TRAIT]
         self.placement.list_all_providers.return_value = [
-            placement.Provider('nvme', 'h_0000:81:00.0', 1)]
+            placement.Provider('nvme', 'h_0000:81:00.0', 1, 'root', 'root')]
+        self.placement.list_providers.return_value = [
+            placement.Provider('root', 'h', 1), placement.Provider(
+                'other', 'h2', 1)]
         self.placement.get_consumer.side_effect = lambda uuid: (
-            placement.Consumer(uuid, {'h': {}, uuid: {}}))
-        self.devices = one_time_devices.OneTimeDevices(self.placement)
+            placement.Consumer(uuid, {'root': {}, uuid: {}}))
+        self.devices = one_time_devices.OneTimeDevices(
+            self.placement, lambda: self.now)
+
+    def has(self, uuid, node='h', flavor='spot'):
+        self.devices.may_have(uuid, node, flavor)
+        self.devices.ask()
+        return self.devices.may_have(uuid, node, flavor)
 
     def test_who_holds_one(self):
-        self.assertTrue(self.devices.has('nvme', 'h', 'spot'))
-        self.assertFalse(self.devices.has('gpu', 'h', 'spot'))
+        self.assertTrue(self.has('nvme'))
+        self.assertFalse(self.has('gpu'))
         self.placement.list_all_providers.assert_called_with(
             [('required', 'HW_PCI_ONE_TIME_USE')])
 
-    def test_asked_once_for_each_while_it_is_on_one_host(self):
-        for host in 'h', 'h', 'h2':
-            self.devices.has('nvme', host, 'spot')
+    def test_counts_as_having_one_until_it_is_known(self):
+        self.assertTrue(self.devices.may_have('gpu', 'h', 'spot'))
+        self.assertEqual({'gpu'}, self.devices.ask())
+        self.assertFalse(self.devices.may_have('gpu', 'h', 'spot'))
+        self.assertTrue(self.devices.may_have('gpu', 'h', 'other'))
+
+    def test_the_devices_are_listed_once_a_minute(self):
+        for number in range(1000):
+            self.devices.may_have(f'{number}', 'h2', 'spot')
+        self.assertEqual(1000, len(self.devices.ask()))
+        self.now = one_time_devices.MAX_AGE_S - 1
+        self.assertFalse(self.has('new', 'h2'))
+        self.placement.list_traits.assert_called_once_with()
+        self.now += 1
+        self.devices.ask()
+        self.assertEqual(2, self.placement.list_traits.call_count)
+        # Where there are no such devices nobody is asked for.
+        self.placement.get_consumer.assert_not_called()
+
+    def test_asked_once_for_each_while_it_is_on_one_node(self):
+        self.placement.list_all_providers.return_value.append(
+            placement.Provider('nvme2', 'h2_0000:81:00.0', 1, 'other'))
+        for node in 'h', 'h', 'h2':
+            self.has('nvme', node)
         self.assertEqual(2, self.placement.get_consumer.call_count)
 
-    def test_a_release_without_such_devices(self):
+    def test_devices_that_the_operator_declares_later(self):
         self.placement.list_traits.return_value = []
-        self.assertFalse(self.devices.has('nvme', 'h', 'spot'))
+        self.assertFalse(self.has('nvme'))
         self.placement.list_all_providers.assert_not_called()
+        self.placement.list_traits.return_value = [one_time_devices.TRAIT]
+        self.now += one_time_devices.MAX_AGE_S
+        self.assertEqual({'nvme'}, self.devices.ask())
+        self.assertTrue(self.has('nvme'))
 
-    def test_asked_again_where_nobody_knew(self):
-        self.placement.list_traits.side_effect = [
-            placement.PlacementError('503'), [one_time_devices.TRAIT]]
-        self.assertRaises(placement.PlacementError, self.devices.has,
-                          'nvme', 'h', 'spot')
-        self.assertTrue(self.devices.has('nvme', 'h', 'spot'))
+    def test_where_nobody_knows(self):
+        """It counts as having one, and is asked for again after a moment."""
+        error = placement.PlacementError('503')
+        for name in 'list_traits', 'list_all_providers', 'get_consumer':
+            method = getattr(self.placement, name)
+            method.side_effect, before = error, method.side_effect
+            with self.subTest(name), self.assertLogs(
+                    one_time_devices.__name__, 'WARNING'):
+                self.assertTrue(self.has(name))
+            calls = method.call_count
+            self.assertTrue(self.has(name))
+            self.assertEqual(calls, method.call_count)
+            method.side_effect = before
+            self.now += one_time_devices.RETRY_S
+            self.assertFalse(self.has(name))
+            self.now += one_time_devices.MAX_AGE_S
+
+    def test_without_such_servers_nobody_is_asked(self):
+        self.devices.may_have('nvme', 'h', 'spot')
+        self.devices.forget('nvme')
+        self.assertEqual(set(), self.devices.ask())
+        self.placement.list_traits.assert_not_called()
+
+
+class TestServers(unittest.TestCase):
+
+    def setUp(self):
+        self.devices = mock.Mock(
+            spec=one_time_devices.OneTimeDevices,
+            **{'may_have.return_value': True, 'ask.return_value': set()})
+        self.cell = SimpleNamespace(uuid='cell', identity='cell')
+        self.view = servers.ServerCache(lambda: {'cell': self.cell},
+                                        lambda uuids: set(uuids),
+                                        devices=self.devices)
+        self.view._readings._start = lambda run: run()
+        self.found = {}
+        patch = mock.patch.object(servers.ServerCache, '_read',
+                                  lambda *args: dict(self.found))
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def test_asked_for_servers_with_pci_devices_only(self):
         for requests, calls in ((None, 0), ([], 0), (['a device'], 1)):
             has = mock.Mock(return_value=True)
-            server = servers._server(self.instance(requests), 'c', True, has)
+            server = self.server(requests, has)
             self.assertEqual(calls, has.call_count)
             self.assertEqual(bool(calls), server.one_time)
+
+    def test_once_it_is_known(self):
+        self.found = {'nvme': self.server(['a device'])}
+        self.view.refresh()
+        self.assertTrue(self.view.get('nvme').one_time)
+        # What is said of servers that are gone changes nothing.
+        self.devices.ask.return_value = {'nvme', 'gone'}
+        self.devices.may_have.return_value = False
+        self.found = {}
+        self.view.refresh()
+        self.assertFalse(self.view.get('nvme').one_time)
+        self.assertFalse(self.view.by_node()['h']['nvme'].one_time)
+
+    def test_one_that_is_gone_is_forgotten(self):
+        self.found = {'nvme': None}
+        self.view.refresh()
+        self.devices.forget.assert_called_once_with('nvme')
+
+    def server(self, requests, has=lambda *server: True):
+        return servers._server(self.instance(requests), 'cell', True, has)
 
     def instance(self, requests):
         return mock.Mock(
@@ -77,3 +167,7 @@ class TestOneTimeDevices(unittest.TestCase):
             numa_topology=None, resources=None, flavor=Flavor(),
             pci_requests=None if requests is None else SimpleNamespace(
                 requests=requests))
+
+
+if __name__ == '__main__':
+    unittest.main()

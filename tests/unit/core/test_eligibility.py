@@ -123,6 +123,9 @@ class TestRules(unittest.TestCase):
             'waste', self.why_not('shelve', one_time=True))
         for action in ('delete', 'stop'):
             self.assertEqual('', self.why_not(action, one_time=True))
+        for action in ('shelve', 'migrate'):
+            self.assertTrue(eligibility.wastes_device(action, one_time=True))
+            self.assertFalse(eligibility.wastes_device(action, one_time=False))
 
     def test_promised_run_time(self):
         for operator_s, flavor_s in ((60, 0), (0, 60), (60, 59), (5, 60)):

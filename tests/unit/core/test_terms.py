@@ -21,10 +21,11 @@ from nova_preempt.core import terms
 NOTICE = notice.NoticeRule(30, 10, 60)
 
 
-def of(*actions, action='', notice_s=None, restore=False, pinned=False):
+def of(*actions, action='', notice_s=None, restore=False, pinned=False,
+       one_time=False):
     return terms.of(types.SimpleNamespace(
-        action=action, notice_s=notice_s, restore=restore, pinned=pinned),
-        actions, NOTICE)
+        action=action, notice_s=notice_s, restore=restore, pinned=pinned,
+        one_time=one_time), actions, NOTICE)
 
 
 class TestTerms(unittest.TestCase):
@@ -51,6 +52,17 @@ class TestTerms(unittest.TestCase):
             of('shelve', 'migrate', action='migrate', restore=True))
         # Where nobody may be moved it is no more than another name.
         self.assertFalse(of('shelve', action='migrate').migrate)
+
+    def test_a_device_that_can_be_used_once_is_not_migrated(self):
+        """Its server would take another one where it is migrated to."""
+        self.assertEqual(
+            terms.Terms('delete', 30, restore=False),
+            of('delete', 'migrate', action='migrate', one_time=True))
+        for actions in (['migrate', 'delete'], ['delete', 'migrate']):
+            self.assertFalse(
+                terms.is_migrated_first('migrate', actions, one_time=True))
+        self.assertFalse(
+            terms.is_migrated_first('delete', ['migrate'], one_time=True))
 
     def test_who_is_migrated_first(self):
         for actions, asking, others in (
