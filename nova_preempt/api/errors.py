@@ -21,6 +21,7 @@ import webob.dec
 import webob.exc
 
 from nova_preempt import exceptions
+from nova_preempt.db import database
 
 LOG = logging.getLogger(__name__)
 
@@ -88,7 +89,8 @@ def middleware(request, app):
     """Give every error this form, and keep those of ours from the user."""
     try:
         answer = request.get_response(app)
-    except (db_exc.DBConnectionError, db_exc.DBNonExistentTable):
+    except (db_exc.DBConnectionError, db_exc.DBNonExistentTable,
+            database.PoolExhausted):
         LOG.exception('The database cannot be read')
         return response(503, 'The database cannot be read.')
     except Exception:

@@ -24,7 +24,6 @@ import threading
 import time
 
 from nova import objects
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
@@ -35,6 +34,7 @@ from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import since
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
+from nova_preempt.db import database
 
 LOG = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class ServerCache:
             return False
         try:
             cell = instance_poller.find_cells([uuid]).get(uuid)
-        except db_exc.DBError:
+        except database.ERRORS:
             return False
         return cell is not None and cell.uuid in hanging
 

@@ -17,9 +17,11 @@ by the module beside this one that is called after it, each of whose functions
 is given the Database.
 """
 
+import contextlib
 import os
 
 from nova import exception
+from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy as sa
 
@@ -28,6 +30,14 @@ _FACADE_OPTIONS = (
     'connection_recycle_time', 'connection_trace', 'max_overflow',
     'max_pool_size', 'max_retries', 'mysql_sql_mode', 'mysql_wsrep_sync_wait',
     'pool_timeout', 'retry_interval', 'slave_connection', 'sqlite_synchronous')
+
+#: What Nova raises where one of its databases fails. oslo.db passes some of
+#: SQLAlchemy's errors on as they are: that of an exhausted pool, for one.
+ERRORS = (db_exc.DBError, sa.exc.SQLAlchemyError)
+
+
+class PoolExhausted(db_exc.DBError):
+    """No connection was free in time, as where the database hangs."""
 
 
 def check_url(conf):
@@ -97,8 +107,18 @@ class Database:
 
     def reader(self):
         """A transaction that reads, for a with statement: its session."""
-        return self._facade.reader.using(_Context())
+        return _named(self._facade.reader.using(_Context()))
 
     def writer(self):
         """A transaction that writes, for a with statement: its session."""
-        return self._facade.writer.using(_Context())
+        return _named(self._facade.writer.using(_Context()))
+
+
+@contextlib.contextmanager
+def _named(transaction):
+    """The same transaction, all of whose failures are DBErrors."""
+    try:
+        with transaction as session:
+            yield session
+    except sa.exc.TimeoutError as exc:
+        raise PoolExhausted(exc) from exc

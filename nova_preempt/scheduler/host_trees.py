@@ -15,7 +15,6 @@ import functools
 
 from nova import exception
 from nova import objects
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
@@ -23,6 +22,7 @@ from nova_preempt.cloud import request
 from nova_preempt.cloud import since
 from nova_preempt.core.nested import tree
 from nova_preempt.core.scheduling import port
+from nova_preempt.db import database
 
 LOG = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class HostTrees:
                 for start in range(0, len(uuids), _MANY):
                     self._devices.update(_read_devices(
                         cells[cell_uuid], uuids[start:start + _MANY]))
-            except (exception.NovaException, db_exc.DBError) as exc:
+            except (exception.NovaException, *database.ERRORS) as exc:
                 # Nothing is known to become free, so nothing is promised.
                 LOG.warning('Cannot read the PCI devices of preemptible '
                             'servers in cell %(cell)s: %(exc)s',

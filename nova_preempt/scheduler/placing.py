@@ -14,7 +14,6 @@
 import copy
 
 from nova import exception
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -23,6 +22,7 @@ from nova_preempt.cloud import request
 from nova_preempt.core import refusals
 from nova_preempt.core import retrying
 from nova_preempt.core.scheduling import policy
+from nova_preempt.db import database
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import handover
@@ -40,7 +40,7 @@ _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
              handover.VictimsStuck, handover.NotWanted,
              decisions.LostDecision, claim.ClaimLost,
              placement_api.PlacementError,
-             db_exc.DBError, exceptions.Paused)
+             *database.ERRORS, exceptions.Paused)
 
 
 class Placing:

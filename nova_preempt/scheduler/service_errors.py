@@ -20,7 +20,6 @@ import functools
 
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
@@ -28,11 +27,12 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import port
+from nova_preempt.db import database
 
 LOG = logging.getLogger(__name__)
 
 # Databases and services that do not answer, or not as they should.
-_ERRORS = (db_exc.DBError, ks_exc.ClientException, cell_calls.CellAway,
+_ERRORS = (*database.ERRORS, ks_exc.ClientException, cell_calls.CellAway,
            nova_api.NovaError, placement.PlacementError, placement.Conflict,
            port.Unanswered)
 

@@ -24,6 +24,7 @@ import webob
 from nova_preempt.api import app
 from nova_preempt.api import entry
 from nova_preempt.conf import energy
+from nova_preempt.db import database
 from nova_preempt.db import queries
 from tests import processes
 from tests.unit.api import base
@@ -138,6 +139,7 @@ class TestErrors(base.ApiTestCase):
 
     def test_trouble_with_the_database(self):
         for error, code in ((db_exc.DBConnectionError('secret'), 503),
+                            (database.PoolExhausted('secret'), 503),
                             (RuntimeError('secret'), 500)):
             with mock.patch.object(queries, 'get_preemptions',
                                    side_effect=error):

@@ -19,6 +19,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_db import exception as db_exc
+from sqlalchemy import exc as sqla_exc
 
 from nova_preempt.scheduler import host_trees
 
@@ -94,7 +95,8 @@ class TestDevices(unittest.TestCase):
 
     def test_a_cell_that_cannot_be_read(self):
         for number, error in enumerate((exception.NovaException('away'),
-                                        db_exc.DBConnectionError('away'))):
+                                        db_exc.DBConnectionError('away'),
+                                        sqla_exc.TimeoutError('away'))):
             with mock.patch.object(objects.InstanceList, 'get_by_filters',
                                    side_effect=error), (
                     self.assertLogs(host_trees.__name__, 'WARNING')):

@@ -16,6 +16,7 @@ import unittest
 from unittest import mock
 
 from nova import exception
+from sqlalchemy import exc as sqla_exc
 
 from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
@@ -155,6 +156,7 @@ class TestWhatTheUserReads(PlacingTestCase):
         for exc, words in (
                 (handover.VictimsStuck(['secret']), 'not made in time'),
                 (placement.PlacementError('http://secret'), 'a service'),
+                (sqla_exc.TimeoutError('secret'), 'a service'),
                 (deadline.TimeIsUp(), 'not enough time')):
             text, note = self.refused(exc)
             self.assertIn(words, text)

@@ -16,6 +16,7 @@ import unittest
 
 from nova import exception
 from oslo_db import exception as db_exc
+from sqlalchemy import exc as sqla_exc
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement
@@ -35,6 +36,9 @@ class TestAsRefusals(unittest.TestCase):
     def test_failures_of_services(self):
         for error in (
                 db_exc.DBConnectionError('mysql://u:secret@db'),
+                # As oslo.db passes them on.
+                sqla_exc.TimeoutError('QueuePool limit of size 5'),
+                sqla_exc.OperationalError('SELECT secret', {}, None),
                 port.Unanswered('http://secret: 503'),
                 placement.PlacementError('http://secret: 503'),
                 cell_calls.CellAway(cell='secret', limit=10)):

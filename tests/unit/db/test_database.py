@@ -1,0 +1,49 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a database that fails raises."""
+
+import tempfile
+import unittest
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+
+from nova_preempt.db import database
+from tests.unit.db import test_decisions
+
+
+class TestExhaustedPool(unittest.TestCase):
+    """All connections are in use, as where the database hangs."""
+
+    def test_it_is_an_error_of_the_database(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        db = test_decisions.make_database(
+            f'sqlite:///{directory.name}/test.sqlite')
+        # oslo.db gives SQLite none that has an end.
+        db.engine.pool = sa.pool.QueuePool(
+            db.engine.pool._creator, pool_size=1, max_overflow=0, timeout=0,
+            dialect=db.engine.dialect)
+        self.addCleanup(db.engine.dispose)
+        with db.reader() as session:
+            session.execute(sa.text('SELECT 1'))
+            for transaction in db.reader, db.writer:
+                with self.assertRaises(database.PoolExhausted) as caught, (
+                        transaction()) as other:
+                    other.execute(sa.text('SELECT 1'))
+                self.assertIsInstance(caught.exception, db_exc.DBError)
+        with db.writer() as session:
+            session.execute(sa.text('SELECT 1'))
+
+
+if __name__ == '__main__':
+    unittest.main()
