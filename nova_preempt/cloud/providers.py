@@ -73,6 +73,7 @@ class ProviderCache:
         self._read_at = {}        # uuid: when, unless it has changed since
         self._lefts = {}          # uuid: how often servers have left it
         self._uuids = {}          # by name
+        self._room_at = {}        # classes: when room was looked for
 
     # -- listings --------------------------------------------------------
 
@@ -222,13 +223,30 @@ class ProviderCache:
         with self._lock:
             self._read_at.pop(uuid, None)
 
-    def note_room(self, rooms):
+    def find_room(self, classes, most, max_age_s=0):
         """Read those anew that have more room than what is known tells.
 
         Whoever deletes allocations in Placement itself leaves no other trace.
+        Placement is asked for the least of each class: a part of a host that
+        is free makes room together with victims.
 
-        :param rooms: see Placement.get_room()
+        :param classes: names of resource classes
+        :param most: on how many hosts
+        :param max_age_s: after how long it is looked again
+        :returns: whether there are such providers
         """
+        key, now = frozenset(classes), self._monotonic()
+        with self._lock:
+            if now - self._room_at.get(key, float('-inf')) < max_age_s:
+                return False
+            self._room_at = {
+                key: now, **{other: at for other, at in self._room_at.items()
+                             if other != key and now - at < MAX_AGE_S}}
+        return self._note_room(self._placement.get_room(
+            dict.fromkeys(key, 1), most))
+
+    def _note_room(self, rooms):
+        found = False
         with self._lock:
             for uuid, free in rooms.items():
                 state = self._states.get(uuid)
@@ -237,6 +255,8 @@ class ProviderCache:
                         - state.used.get(name, 0)
                         for name, inventory in state.inventories.items()):
                     self._read_at.pop(uuid, None)
+                    found = True
+        return found
 
     def refresh(self, names):
         """Read the providers of these names that have changed, and listings.

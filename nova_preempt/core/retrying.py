@@ -86,17 +86,26 @@ class Failure(enum.Enum):
 
 
 def is_to_try_again(
-    failure: Failure, *, conflicts: int, attempts_left: int, left_s: float
+    failure: Failure,
+    *,
+    conflicts: int,
+    attempts_left: int,
+    left_s: float,
+    outdated: bool = False,
 ) -> bool:
     """Whether a request is decided anew.
 
-    That is so after a race, which may end otherwise the next time, and after
-    the claim of a host that did not answer, which is left out the next time.
-    All else would fail again.
+    That is so after a race, which may end otherwise the next time, after the
+    claim of a host that did not answer, which is left out the next time, and
+    where hosts have more room than what was known. All else would fail again.
 
     :param conflicts: how many claims failed in one of these ways
     :param left_s: until the request has to be answered
+    :param outdated: whether what was known of hosts was too little
     """
-    is_race = conflicts > 0 if failure is Failure.NO_HOST else (
-        failure is not Failure.OTHER)
-    return is_race and attempts_left > 0 and left_s > 0
+    may_differ = (
+        conflicts > 0 or outdated
+        if failure is Failure.NO_HOST
+        else failure is not Failure.OTHER
+    )
+    return may_differ and attempts_left > 0 and left_s > 0

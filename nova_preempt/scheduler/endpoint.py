@@ -171,7 +171,7 @@ class QueryEndpoint:
     def _chances(self, context, flavors, project_id, availability_zone,
                  question):
         self._preemption.known.refresh()
-        answer, unknown, told = [], None, False
+        answer, unknown, told, sought = [], None, False, set()
         for flavor in question.in_time(flavors):
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
@@ -186,19 +186,20 @@ class QueryEndpoint:
                 continue
             told = True
             for zone, (preemptible, normal) in sorted(self._count(
-                    context, spec_obj, availability_zone,
-                    question).items()):
+                    context, spec_obj, availability_zone, question,
+                    sought).items()):
                 answer.append({'flavor': flavor, 'preemptible': preemptible,
                                'availability_zone': zone, 'normal': normal})
         if unknown and not told:
             raise unknown
         return answer
 
-    def _count(self, context, spec_obj, zone, question):
+    def _count(self, context, spec_obj, zone, question, sought):
         """{zone: (preemptible servers that fit, normal ones)}.
 
         :param zone: the only one that matters, None for any
         :param question: a questions.Question
+        :param sought: sets of classes of which room was looked for
         """
         try:
             request_filter.process_reqspec(context, spec_obj)
@@ -217,9 +218,11 @@ class QueryEndpoint:
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         cloud.asked_for(resources, wanted, search, 0)
-        known.providers.note_room(preemption.clients.placement.get_room(
-            resources.merged_resources(),
-            CONF.scheduler.max_placement_results))
+        classes = frozenset(resources.merged_resources())
+        if classes not in sought:
+            sought.add(classes)
+            known.providers.find_room(
+                classes, CONF.scheduler.max_placement_results)
         roots = known.providers.get_all(
             provider for provider in known.providers.list(
                 request.provider_query(resources))

@@ -14,6 +14,7 @@
 import copy
 
 from nova import exception
+import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -33,7 +34,11 @@ from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import request_context
 
+CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
+
+# Who finds no host looks for room that nothing tells of, this often.
+ROOM_AGE_S = 10
 
 # Failures that Nova's conductor is told of as NoValidHost.
 _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
@@ -87,6 +92,7 @@ class Placing:
                 left -= 1
                 if retrying.is_to_try_again(
                         _failure(exc), conflicts=cycle.taken.conflicts,
+                        outdated=self._is_outdated(cycle, exc),
                         attempts_left=left, left_s=patience.limit.left_s()):
                     spec_obj = again or spec_obj
                     continue
@@ -99,6 +105,18 @@ class Placing:
                     cycle.taken.decisions)
             self._observe(context, instance_uuids, cycle, selections)
             return selections
+
+    def _is_outdated(self, cycle, exc):
+        """Whether hosts have more room than the decision went by."""
+        if not isinstance(exc, exception.NoValidHost) or (
+                self._why(cycle, exc) is not refusals.Why.NO_HOST):
+            return False
+        try:
+            return self._preemption.known.providers.find_room(
+                cycle.resources, CONF.scheduler.max_placement_results,
+                ROOM_AGE_S)
+        except placement_api.PlacementError:
+            return False
 
     def cycle(self, context, spec_obj, instance_uuids, patience=None,
               rank=policy.NORMAL):

@@ -141,6 +141,20 @@ class TestChances(ApiTestCase):
         self.scheduler.preemption.clients.placement.delete_allocations(server)
         self.assertEqual((2, 2), chances())
 
+    def test_a_part_that_is_deleted_in_placement_itself(self):
+        """It makes room together with a victim."""
+        self.boot_spot('a', 'host1', 100)
+        server = self.boot_normal('n')['id']
+
+        def normal():
+            answer, = self.ask(f'placement-chances?flavor={self.big}')[
+                'placement_chances']
+            return answer['normal']
+
+        self.assertEqual(0, normal())
+        self.scheduler.preemption.clients.placement.delete_allocations(server)
+        self.assertEqual(1, normal())
+
 
 class TestSimulate(ApiTestCase):
 

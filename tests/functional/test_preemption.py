@@ -11,8 +11,11 @@
 # under the License.
 """A normal server in a full cloud, on real Nova and Placement."""
 
+from unittest import mock
+
 from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
+from nova_preempt.scheduler import placing
 from tests.functional import base
 
 
@@ -107,3 +110,14 @@ class TestCreate(base.PreemptionTestCase):
         self.boot_normal('n3', large)
         self.assertNotIn(spot, {item['id'] for item in self.servers()})
         self.assert_consistent()
+
+    def test_space_that_is_deleted_in_placement_itself_counts(self):
+        """It is not enough without a victim, and nothing else tells of it."""
+        self.add_hosts('host1')
+        spot = self.boot_spot('a', 'host1')
+        orphan = self.boot_normal()['id']
+        self.boot_in_vain(flavor=self.big)
+        self.scheduler.preemption.clients.placement.delete_allocations(orphan)
+        with mock.patch.object(placing, 'ROOM_AGE_S', 0):
+            self.boot_normal('big', self.big)
+        self.assertEqual({spot}, self.last_victims())

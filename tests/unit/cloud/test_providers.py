@@ -91,10 +91,25 @@ class TestProviderCache(unittest.TestCase):
         inventories = {'VCPU': model.Inventory(4)}
         self.placement.get_provider_state = lambda uuid, known: (
             model.Provider(uuid, 1, inventories, {'s': {'VCPU': 3}}))
+        self.placement.get_room = mock.Mock(return_value={
+            'a': {'VCPU': 1}, 'b': {'VCPU': 2}, 'c': {}})
         self.now = providers.MAX_AGE_S
         self.refresh()
-        self.cache.note_room({'a': {'VCPU': 1}, 'b': {'VCPU': 2}, 'c': {}})
+        self.assertTrue(self.cache.find_room(['VCPU', 'DISK_GB'], 7))
         self.assertEqual({'a': True, 'b': False}, self.look())
+        # A part that is free makes room together with victims.
+        self.placement.get_room.assert_called_once_with(
+            {'VCPU': 1, 'DISK_GB': 1}, 7)
+
+    def test_room_is_not_looked_for_too_often(self):
+        self.placement.get_room = mock.Mock(return_value={})
+        for self.now, classes, calls in (
+                (0, ['VCPU'], 1), (9, ['VCPU'], 1), (9, ['PCPU'], 2),
+                (10, ['VCPU'], 3)):
+            self.assertFalse(self.cache.find_room(classes, 7, 10))
+            self.assertEqual(calls, self.placement.get_room.call_count)
+        self.cache.find_room(['VCPU'], 7)
+        self.assertEqual(4, self.placement.get_room.call_count)
 
     def test_one_that_fails_in_the_background(self):
         """The others are read, and so are listings."""

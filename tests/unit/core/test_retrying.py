@@ -65,10 +65,11 @@ class TestReading(unittest.TestCase):
 
 class TestTryAgain(unittest.TestCase):
 
-    def again(self, failure, conflicts=0, attempts_left=1, left_s=1):
+    def again(self, failure, conflicts=0, attempts_left=1, left_s=1,
+              outdated=False):
         return retrying.is_to_try_again(
             failure, conflicts=conflicts, attempts_left=attempts_left,
-            left_s=left_s)
+            left_s=left_s, outdated=outdated)
 
     def test_after_a_race(self):
         for failure, conflicts, expected in (
@@ -77,6 +78,12 @@ class TestTryAgain(unittest.TestCase):
                 (Failure.OTHER, 1, False)):
             with self.subTest(failure=failure, conflicts=conflicts):
                 self.assertIs(expected, self.again(failure, conflicts))
+
+    def test_where_hosts_have_more_room_than_was_known(self):
+        for failure, expected in ((Failure.NO_HOST, True),
+                                  (Failure.OTHER, False)):
+            self.assertIs(expected, self.again(failure, outdated=True))
+        self.assertFalse(self.again(Failure.NO_HOST, outdated=True, left_s=0))
 
     def test_not_without_end(self):
         self.assertFalse(self.again(Failure.STUCK, attempts_left=0))

@@ -38,6 +38,7 @@ class Cycle:
     why = refusals.Why.REQUEST
     has_begun = False
     unanswered = ''
+    resources = {'VCPU': 3}
 
     def __init__(self):
         self.taken = taken.Taken()
@@ -59,6 +60,8 @@ class PlacingTestCase(unittest.TestCase):
             process=mock.Mock(
                 options=types.SimpleNamespace(max_attempts=10)))
         self.preemption.handover.claims.active = set()
+        self.find_room = self.preemption.known.providers.find_room
+        self.find_room.return_value = False
         self.placing = placing.Placing(self.preemption, None, mock.Mock())
         self.cycle = Cycle()
         self.placing.cycle = self.make_cycle
@@ -134,6 +137,22 @@ class TestWhatTheUserReads(PlacingTestCase):
              'available.'), None),
             self.refused(exception.NoValidHost(
                 reason='There are not enough hosts available.')))
+
+    def test_hosts_that_have_more_room_than_was_known(self):
+        self.cycle.has_begun = True
+        self.find_room.side_effect = [True, False]
+        self.assertEqual('there', self.place(
+            exception.NoValidHost(reason=''), 'there'))
+        self.assertEqual([0, 30], self.passes)
+        self.find_room.assert_called_once_with(
+            {'VCPU': 3}, 1000, placing.ROOM_AGE_S)
+        self.assertRaises(exception.NoValidHost, self.place,
+                          exception.NoValidHost(reason=''))
+
+    def test_placement_that_fails_then_changes_nothing(self):
+        self.find_room.side_effect = placement.PlacementError('503')
+        self.assertIn('no host can take the server', self.refused(
+            exception.NoValidHost(reason=''), has_begun=True)[0])
 
     def test_no_host(self):
         text, note = self.refused(

@@ -81,7 +81,7 @@ class TestEndpoint(QuestionsTestCase):
             self.enterContext(mock.patch.object(
                 self.endpoint, name, answer))
 
-    def count(self, _context, flavor, _zone, _question):
+    def count(self, _context, flavor, *_args):
         self.flavors.append(flavor)
         self.now_s += 9
         return {'az': (1, 1)}
