@@ -11,11 +11,13 @@
 # under the License.
 """Calls to the scheduler and to the engine, over Nova's message bus."""
 
+from nova import exception
 from nova import rpc as nova_rpc
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
+from nova_preempt.core import masking
 
 LOG = logging.getLogger(__name__)
 
@@ -33,6 +35,24 @@ def get_transport(conf):
     """The bus of [DEFAULT]transport_url; nothing is connected yet."""
     return messaging.get_rpc_transport(
         conf, allowed_remote_exmods=[exceptions.__name__])
+
+
+def check_transport(conf):
+    """Fail where [DEFAULT]transport_url cannot be used.
+
+    :raises InvalidConfiguration: without the URL, which has a password
+    """
+    try:
+        get_transport(conf).cleanup()
+    except Exception as exc:  # noqa: BLE001 (whatever a library has)
+        # What a library makes of an address that it does not understand may
+        # quote any part of it.
+        reason = (masking.masked(exc, conf.transport_url)
+                  if isinstance(exc, (messaging.InvalidTransportURL,
+                                      messaging.DriverLoadFailure))
+                  else type(exc).__name__)
+        raise exception.InvalidConfiguration(
+            f'[DEFAULT]transport_url cannot be used: {reason}') from None
 
 
 class _Client:

@@ -55,6 +55,15 @@ def _check(conf):
             'for tests.)')
 
 
+def check_audit_map(conf):
+    """Fail where [preemption_api]audit_map_file cannot be used.
+
+    :raises InvalidConfiguration:
+    """
+    if conf.preemption_api.audit_map_file:
+        _audited(None, conf)
+
+
 def _audited(app, conf):
     try:
         return audit.AuditMiddleware(

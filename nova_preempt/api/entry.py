@@ -18,7 +18,10 @@ from nova import exception
 import nova.conf
 from oslo_log import log as logging
 
+from nova_preempt import rpc
 from nova_preempt.api import app
+from nova_preempt.api import auth
+from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import user_reading
 import nova_preempt.conf
@@ -30,6 +33,12 @@ CONF = nova.conf.CONF
 
 DIRECTORY = 'OS_NOVA_CONFIG_DIR'
 FILES = 'OS_NOVA_CONFIG_FILES'
+
+# How tokens are checked is not among them: a configuration without
+# [keystone_authtoken] is right for hosts that run no API, and
+# nova-preempt-status checks these rules on any. auth.authenticated() asks.
+RULES = (database.check_url, rpc.check_transport, sealing.check,
+         auth.check_audit_map)
 
 
 def make_application(arguments=()):
@@ -43,8 +52,7 @@ def make_application(arguments=()):
     nova_preempt.conf.register_api_opts(CONF)
     files.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
                init_rpc=False)
-    values.check(CONF)
-    database.check_url(CONF)
+    values.check(CONF, RULES)
     name_log(CONF)
     logging.setup(CONF, 'nova')
     load(CONF)

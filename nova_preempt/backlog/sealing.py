@@ -19,6 +19,7 @@ so a new key needs no restart.
 import json
 
 from cryptography import fernet
+from nova import exception
 
 from nova_preempt.core.backlog import bodies
 
@@ -40,6 +41,23 @@ class CannotOpen(Exception):
     def __init__(self, text, detail=''):
         super().__init__(text)
         self.detail = detail or text
+
+
+def check(conf):
+    """Fail where [backlog]secret_key_file is set and cannot be used.
+
+    Without one the backlog works, and refuses requests with secrets.
+
+    :raises InvalidConfiguration:
+    """
+    if not conf.backlog.enabled:
+        return
+    try:
+        Sealing(conf.backlog).check()
+    except NoKey:
+        pass
+    except BadKeys as exc:
+        raise exception.InvalidConfiguration(str(exc)) from None
 
 
 class Sealing:
@@ -109,7 +127,7 @@ class Sealing:
         return token
 
     def check(self):
-        """Try the keys.
+        """Read the keys.
 
         :raises NoKey, BadKeys:
         """

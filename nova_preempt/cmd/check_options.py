@@ -9,21 +9,23 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Whether the options make sense: asked before a service starts.
+"""The rules for options that the scheduler and the engine check at start.
 
-A rule is where its option is used; the lists here say which service asks for
-which, and "nova-preempt-status upgrade check" asks for all of them.
+A rule is where its option is used. Those of the API are in api/entry.py, which
+a WSGI server imports. "nova-preempt-status upgrade check" checks all of them.
 """
 
 from nova import exception
 
 from nova_preempt import headroom
+from nova_preempt import rpc
 from nova_preempt.backlog import batch
 from nova_preempt.backlog import ladders
+from nova_preempt.backlog import sealing
 from nova_preempt.backlog import service as backlog_service
 from nova_preempt.cloud import nova_api
-from nova_preempt.conf import values
 from nova_preempt.db import database
+from nova_preempt.engine import service as engine_service
 from nova_preempt.handover import classes
 from nova_preempt.handover import policies
 from nova_preempt.power import driver
@@ -32,12 +34,9 @@ from nova_preempt.power import forecasts
 from nova_preempt.power import readings
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
+from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import together
-
-
-def _database(conf):
-    database.check_url(conf)
 
 
 def _cost(conf):
@@ -98,33 +97,8 @@ def _power(conf):
             f'[energy]hosts_file: {exc}') from None
 
 
-_SHARED = (_database, _cost, _headroom, classes.load, _lease_service)
-SCHEDULER = (*_SHARED, _credentials, _quotas, _multi_create)
-ENGINE = (*_SHARED, nova_api.check, _ranking, _order, _ladders, _batch,
-          _power)
-
-
-def find_faults(conf, rules):
-    """[a sentence for each option that makes no sense].
-
-    :param conf: a ConfigOpts on which nova_preempt.conf is registered
-    :param rules: SCHEDULER or ENGINE
-    """
-    found = values.find_faults(conf)
-    if found:
-        # The rules would stumble upon them.
-        return found
-    for rule in rules:
-        try:
-            rule(conf)
-        except exception.InvalidConfiguration as exc:
-            found.append(str(exc))
-    return list(dict.fromkeys(found))
-
-
-def check(conf, rules):
-    """Fail where there is such an option.
-
-    :raises InvalidConfiguration: names all of them
-    """
-    values.refuse(find_faults(conf, rules))
+_SHARED = (database.check_url, rpc.check_transport, _cost, _headroom,
+           classes.load, _lease_service)
+SCHEDULER = (*_SHARED, deadline.check, _credentials, _quotas, _multi_create)
+ENGINE = (*_SHARED, engine_service.check_backend, nova_api.check,
+          sealing.check, _ranking, _order, _ladders, _batch, _power)

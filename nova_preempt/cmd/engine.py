@@ -142,8 +142,9 @@ def _reload(conf, good):
 def main():
     nova_preempt.conf.register_opts(CONF)
     try:
-        files.read(CONF, sys.argv)
-        check_options.check(CONF, check_options.ENGINE)
+        files.read(CONF, sys.argv, init_rpc=False)
+        values.check(CONF, check_options.ENGINE)
+        nova_rpc.init(CONF)
         good = values.GoodValues(CONF)
         logging.setup(CONF, 'nova')
         objects.register_all()

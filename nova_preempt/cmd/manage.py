@@ -23,11 +23,13 @@ import traceback
 from keystoneauth1 import exceptions as ks_exc
 from nova import exception
 from nova import objects
+from nova import rpc as nova_rpc
 import nova.conf
 from oslo_db import exception as db_exc
 import sqlalchemy.exc
 
 from nova_preempt import db
+from nova_preempt import rpc
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import trusts
 from nova_preempt.cmd import hand_back
@@ -49,6 +51,10 @@ _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
          placement_api.PlacementError, trusts.KeystoneError,
          compute_hosts.CellsAway, OSError)
+
+# The rules for options of every command, and of one that asks Nova.
+_RULES = (database.check_url,)
+_NOVA_RULES = (*_RULES, rpc.check_transport)
 
 CONF = nova.conf.CONF
 
@@ -155,13 +161,14 @@ def main(argv=None):
     for path in args.config_dir:
         arguments += ['--config-dir', path]
     try:
-        # What Nova's cells are cannot be read without the options of its bus.
-        files.read(CONF, arguments, init_rpc=args.needs_nova)
-        values.check(CONF)
-        database.check_url(CONF)
+        files.read(CONF, arguments, init_rpc=False)
+        values.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
         if args.needs_tables:
             schema.check(db.Database(CONF))
         if args.needs_nova:
+            # What Nova's cells are cannot be read without the options of
+            # its bus.
+            nova_rpc.init(CONF)
             objects.register_all()
         return args.run(args)
     except (exception.InvalidConfiguration, schema.WrongTables) as exc:

@@ -46,7 +46,7 @@ def main():
     nova_preempt.conf.register_opts(CONF)
     try:
         files.read(CONF, sys.argv, configure_db=False, init_rpc=False)
-        check_options.check(CONF, check_options.SCHEDULER)
+        values.check(CONF, check_options.SCHEDULER)
         values.GoodValues(CONF)
     except exception.InvalidConfiguration as exc:
         print(f'nova-preempt-scheduler: {exc}', file=sys.stderr)

@@ -32,6 +32,8 @@ from oslo_utils import importutils
 import sqlalchemy.exc
 
 from nova_preempt import db
+from nova_preempt import rpc as our_rpc
+from nova_preempt.api import entry
 from nova_preempt.api import policy
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cmd import check_options
@@ -49,7 +51,6 @@ from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures_file
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import limits
-from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import patience
 
 CONF = nova.conf.CONF
@@ -92,8 +93,9 @@ class Checks(upgradecheck.UpgradeCommands):
     def _check_options(self):
         if not files.is_there(self._conf):
             return _failure(files.MISSING)
-        faults = check_options.find_faults(
-            self._conf, (*check_options.SCHEDULER, *check_options.ENGINE))
+        faults = values.find_faults(
+            self._conf, (*check_options.SCHEDULER, *check_options.ENGINE,
+                         *entry.RULES))
         return _failure('; '.join(faults)) if faults else _success()
 
     def _check_database(self):
@@ -216,16 +218,8 @@ class Checks(upgradecheck.UpgradeCommands):
                 '[filter_scheduler]weight_classes.')
         return _success()
 
-    def _check_times(self):
+    def _check_threads(self):
         options = self._conf.preemption
-        limit_s = deadline.make_times(self._conf).notice_limit_s
-        if options.maximum_notice_s > limit_s:
-            return _failure(
-                '[preemption]maximum_notice_s is '
-                f'{options.maximum_notice_s} s; with termination_timeout_s '
-                f'{options.termination_timeout_s} s and [DEFAULT]'
-                f'long_rpc_timeout {self._conf.long_rpc_timeout} s no notice '
-                f'is longer than {limit_s} s.')
         threads = patience.get_threads(self._conf)
         if options.max_waiting_requests >= threads:
             return _warning(
@@ -282,7 +276,8 @@ class Checks(upgradecheck.UpgradeCommands):
     @property
     def _upgrade_checks(self):
         first = ('Options', Checks._check_options),
-        if not files.is_there(self._conf) or values.find_faults(self._conf):
+        if not files.is_there(self._conf) or values.find_faults(
+                self._conf, (our_rpc.check_transport,)):
             # The others would stumble upon it.
             return first
         return first + self._others
@@ -297,7 +292,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Power of hosts', _check_power),
         ('Filter', _check_filter),
         ('Weighers', _check_weighers),
-        ('Longest notice', _check_times),
+        ('Requests that wait', _check_threads),
         ('Lease service', _check_leases),
         ('Reservations', _check_reservations),
     )

@@ -212,8 +212,8 @@ The default is the shortest notice that public clouds give.
 The longest notice that a flavor may give, in seconds. A longer
 ``preemptible:notice_s`` counts as this. Together with
 ``termination_timeout_s`` it must be below Nova's ``long_rpc_timeout``
-(1800 s), within which the conductor waits for the scheduler; what is longer
-is cut short.
+(1800 s), within which the conductor waits for the scheduler: a scheduler does
+not start where it is longer.
 """),
     cfg.ListOpt(
         'actions',

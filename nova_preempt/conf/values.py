@@ -9,10 +9,12 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Whether each option has a value that it can have.
+"""Whether each option has a value that it can have, and makes sense.
 
 oslo.config looks at a value when it is asked for it, which may be long after
-the start, and then raises.
+the start, and then raises. Whether a good value makes sense is a rule, which
+stands where its option is used: each service checks the list of its rules
+before it starts.
 """
 
 from nova import exception
@@ -26,11 +28,36 @@ LOG = logging.getLogger(__name__)
 _BAD = (cfg.Error, ValueError)
 
 
-def find_faults(conf):
-    """[a sentence for each option of ours with a bad value].
+def find_faults(conf, rules=()):
+    """Return [a sentence for each option that makes no sense].
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :param rules: functions of conf, each of which raises InvalidConfiguration
+        with one sentence. Nobody asks them where a value is bad
     """
+    found = _find_bad_values(conf)
+    if found:
+        # The rules would stumble upon them.
+        return found
+    for rule in rules:
+        try:
+            rule(conf)
+        except exception.InvalidConfiguration as exc:
+            found.append(str(exc))
+    return list(dict.fromkeys(found))
+
+
+def check(conf, rules=()):
+    """Fail where there is such an option.
+
+    :raises InvalidConfiguration: names all of them
+    """
+    faults = find_faults(conf, rules)
+    if faults:
+        raise exception.InvalidConfiguration('; '.join(faults))
+
+
+def _find_bad_values(conf):
     found = []
     for group, _options in opts.list_opts():
         for name in conf[group]:
@@ -39,20 +66,6 @@ def find_faults(conf):
             except _BAD as exc:
                 found.append(f'[{group}]{name}: {_reason(exc)}')
     return found
-
-
-def check(conf):
-    """Fail where there is such an option.
-
-    :raises InvalidConfiguration: names all of them
-    """
-    refuse(find_faults(conf))
-
-
-def refuse(faults):
-    """Raise InvalidConfiguration with the faults, if there are any."""
-    if faults:
-        raise exception.InvalidConfiguration('; '.join(faults))
 
 
 class GoodValues:

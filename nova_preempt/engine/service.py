@@ -14,7 +14,9 @@
 import threading
 import time
 
+from nova import exception
 from oslo_log import log as logging
+from stevedore import driver
 from tooz import coordination
 
 from nova_preempt.core import masking
@@ -39,6 +41,30 @@ _LOCK = b'nova-preempt-engine'
 
 # How far apart two complaints are while nobody can tell who acts, at least.
 COMPLAIN_S = 60
+
+
+def check_backend(conf):
+    """Fail where [preemption_engine]backend_url is no address of a backend.
+
+    Nothing is connected: whether the backend answers is seen later.
+
+    :raises InvalidConfiguration: without the URL, which has a password
+    """
+    url = conf.preemption_engine.backend_url
+    try:
+        coordination.get_coordinator(url, _LOCK)
+    except Exception as exc:  # noqa: BLE001 (whatever a library has)
+        raise exception.InvalidConfiguration(
+            '[preemption_engine]backend_url cannot be used: '
+            f'{_reason(exc, url)}') from None
+
+
+def _reason(exc, url):
+    # What a library makes of an address that it does not understand may
+    # quote any part of it.
+    return (masking.masked(exc, url)
+            if isinstance(exc, (ImportError, driver.NoMatches))
+            else type(exc).__name__)
 
 
 class Leadership:
@@ -91,14 +117,10 @@ class Leadership:
             self._close()
             return False
         except Exception as exc:  # noqa: BLE001 (whatever a library has)
-            # What a library makes of an address that it does not understand
-            # may quote any part of it.
             if self._may_complain():
                 LOG.error('Cannot tell which engine acts: '
                           '[preemption_engine]backend_url cannot be used: %s',
-                          masking.masked(exc, self._url)
-                          if isinstance(exc, ImportError)
-                          else type(exc).__name__)
+                          _reason(exc, self._url))
             self._close()
             return False
 

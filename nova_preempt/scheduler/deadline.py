@@ -13,6 +13,7 @@
 
 import time
 
+from nova import exception
 from oslo_messaging import opts
 
 from nova_preempt.core import deadline as core_deadline
@@ -45,6 +46,21 @@ def make_times(conf):
         conf.long_rpc_timeout,
         get_messaging_option(conf, 'rpc_response_timeout'),
         conf.preemption.termination_timeout_s)
+
+
+def check(conf):
+    """Fail where [preemption]maximum_notice_s is too long for the conductor.
+
+    :raises InvalidConfiguration:
+    """
+    options = conf.preemption
+    limit_s = make_times(conf).notice_limit_s
+    if options.maximum_notice_s > limit_s:
+        raise exception.InvalidConfiguration(
+            f'[preemption]maximum_notice_s is {options.maximum_notice_s} s; '
+            f'with termination_timeout_s {options.termination_timeout_s} s '
+            f'and [DEFAULT]long_rpc_timeout {conf.long_rpc_timeout} s no '
+            f'notice is longer than {limit_s} s')
 
 
 class Deadline:

@@ -43,7 +43,7 @@ class Preemption(parts.Parts):
     def __init__(self, conf, host, get_client, get_cells, clock):
         self._times = deadline.make_times(conf)
         self._places = patience.Places(_get_places(conf), metrics.WAITING)
-        notice_limit_s = _get_notice_limit_s(conf, self._times)
+        notice_limit_s = self._times.notice_limit_s
         super().__init__(conf, host, get_client, get_cells, clock,
                          notice_limit_s)
         self.records = records.Records(self.process.options, notice_limit_s)
@@ -74,23 +74,6 @@ class Preemption(parts.Parts):
         except Exception:
             # The request has its answer; only the record of it is lost.
             LOG.exception('Cannot keep the record of server %s.', server_uuid)
-
-
-def _get_notice_limit_s(conf, times):
-    """The longest notice that the conductor can wait for."""
-    options = conf.preemption
-    limit_s = times.notice_limit_s
-    if limit_s < options.maximum_notice_s:
-        LOG.error(
-            '[preemption]maximum_notice_s and termination_timeout_s are '
-            '%(longest)s s together; the conductor waits for the '
-            'scheduler no longer than [DEFAULT]long_rpc_timeout, '
-            '%(timeout)s s, of which some is kept for choosing and for '
-            'the answer: no notice is longer than %(limit)s s.',
-            {'longest': options.maximum_notice_s
-             + options.termination_timeout_s,
-             'timeout': conf.long_rpc_timeout, 'limit': limit_s})
-    return limit_s
 
 
 def _get_places(conf):

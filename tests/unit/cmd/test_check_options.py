@@ -17,9 +17,11 @@ import tempfile
 import unittest
 
 import nova.conf.paths
+import nova.conf.rpc
 import nova.conf.scheduler
 from oslo_config import cfg
 
+from nova_preempt.api import entry
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
 from nova_preempt.conf import values
@@ -28,6 +30,8 @@ from tests import processes
 _MODULE = 'nova_preempt.cmd.'
 
 # Lines of nova.conf, and how what is said of them begins.
+CREDENTIALS = ('[preemption]\nauth_type = none\n'
+               'endpoint_override = http://127.0.0.1:1\n')
 VALUES = (
     ('[preemption]\nactions = shelve,explode',
      ('[preemption]actions: Valid values are [delete, shelve, stop, migrate], '
@@ -58,7 +62,24 @@ RULES = (
      'enabled_filters = ReservationFilter'),
      "[reservation]lease_service is 'x'; known are: blazar, native"),
 )
+TRANSPORT = (
+    ('[DEFAULT]\ntransport_url = foo',
+     '[DEFAULT]transport_url cannot be used: No scheme specified'),
+    ('[DEFAULT]\ntransport_url = foo://me:hush@host/',
+     ('[DEFAULT]transport_url cannot be used: Failed to load transport driver '
+      '"foo"')),
+    ('[DEFAULT]\ntransport_url = rabbit://me:hush@host:port/',
+     '[DEFAULT]transport_url cannot be used: ValueError'),
+)
+SECRETS = (
+    ('[backlog]\nenabled = true\nsecret_key_file = /nowhere/x',
+     '[backlog]secret_key_file /nowhere/x: No such file or directory.'),
+)
 OF_SCHEDULER = (
+    ('[preemption]\nmaximum_notice_s = 1561',
+     ('[preemption]maximum_notice_s is 1561 s; with termination_timeout_s '
+      '120 s and [DEFAULT]long_rpc_timeout 1800 s no notice is longer than '
+      '1560 s')),
     ('[preemption_quota]\nallocation_project_id = p',
      '[preemption_quota]allocation_project_id needs limits'),
     ('[preemption_quota]\ndriver = options\nproject_limits = normal_vcpus:1',
@@ -70,6 +91,12 @@ OF_SCHEDULER = (
      'which were not given: auth_url')),
 )
 OF_ENGINE = (
+    ('[preemption_engine]\nbackend_url = foo://me:hush@host',
+     "[preemption_engine]backend_url cannot be used: No 'tooz.backends' "),
+    ('[preemption_engine]\nbackend_url = nowhere',
+     "[preemption_engine]backend_url cannot be used: No 'tooz.backends' "),
+    ('[preemption_engine]\nbackend_url = zookeeper://me:hush@host',
+     "[preemption_engine]backend_url cannot be used: No module named 'kazoo"),
     ('[preemption]\nauth_type =', '[preemption]auth_type is not set'),
     ('[reservation]\nranking = x',
      "[reservation]ranking is 'x'; known are: best_fit, energy, name"),
@@ -86,6 +113,14 @@ OF_ENGINE = (
     ('[energy]\nenabled = true\nhosts_file = /nowhere/x',
      '[energy]hosts_file: /nowhere/x: [Errno 2] No such file'),
     ('[energy]\nsources = x', "[energy]sources names 'x'; known are: "),
+)
+
+
+OF_API = (
+    ('[preemption_api]\naudit_map_file = /nowhere/x',
+     '[preemption_api]audit_map_file /nowhere/x cannot be used: '),
+    ('[preemption_database]\nconnection = nowhere',
+     '[preemption_database]connection is no URL of a database'),
 )
 
 
@@ -106,16 +141,19 @@ class FileTestCase(unittest.TestCase):
 
 class TestFaults(FileTestCase):
 
+    def read(self, text):
+        conf = cfg.ConfigOpts()
+        for module in (nova.conf.paths, nova.conf.rpc, nova.conf.scheduler,
+                       nova_preempt.conf):
+            module.register_opts(conf)
+        conf(['--config-file', self.write(text)])
+        # Nova's groups are the same in each configuration.
+        conf.clear_override('enabled_filters', 'filter_scheduler')
+        return conf
+
     def assert_faults(self, cases, rules, others=''):
         for text, begin in cases:
-            conf = cfg.ConfigOpts()
-            for module in (nova.conf.paths, nova.conf.scheduler,
-                           nova_preempt.conf):
-                module.register_opts(conf)
-            conf(['--config-file', self.write(f'{others}{text}')])
-            # Nova's groups are the same in each configuration.
-            conf.clear_override('enabled_filters', 'filter_scheduler')
-            found = check_options.find_faults(conf, rules)
+            found = values.find_faults(self.read(f'{others}{text}'), rules)
             with self.subTest(text):
                 self.assertEqual([begin], [item[:len(begin)]
                                            for item in found])
@@ -123,17 +161,22 @@ class TestFaults(FileTestCase):
                 self.assertNotIn('\n', found[0])
 
     def test_of_all_services(self):
-        self.assert_faults((*VALUES, *RULES, *OF_SCHEDULER),
+        self.assert_faults((*VALUES, *RULES, *TRANSPORT, *OF_SCHEDULER),
                            check_options.SCHEDULER)
 
     def test_of_the_engine(self):
-        self.assert_faults((*VALUES, *RULES, *OF_ENGINE),
-                           check_options.ENGINE,
-                           '[preemption]\nauth_type = none\n'
-                           'endpoint_override = http://127.0.0.1:1\n')
+        self.assert_faults((*VALUES, *RULES, *TRANSPORT, *SECRETS,
+                            *OF_ENGINE),
+                           check_options.ENGINE, CREDENTIALS)
+
+    def test_of_the_api(self):
+        self.assert_faults((*VALUES, *TRANSPORT, *SECRETS, *OF_API),
+                           entry.RULES)
 
     def test_defaults_are_fine(self):
-        self.assert_faults([], check_options.SCHEDULER)
+        conf = self.read('')
+        for rules in (check_options.SCHEDULER, entry.RULES):
+            self.assertEqual([], values.find_faults(conf, rules))
 
 
 class TestGoodValues(FileTestCase):
@@ -173,20 +216,23 @@ class TestPrograms(FileTestCase):
                              {'nova.conf'})
 
     def test_bad_options(self):
-        text, begin = VALUES[0]
-        conf = self.write(text)
+        for text, begin in (VALUES[0], TRANSPORT[0]):
+            self.assert_refused(self.write(f'{text}\n{CREDENTIALS}'), begin)
+
+    def assert_refused(self, conf, text):
         for name, code in (('scheduler', 1), ('engine', 1), ('api', 1),
                            ('manage', 2)):
             argv = ['verify'] if name == 'manage' else []
             found, err = self.run_program(name, '--config-file', conf, *argv)
-            self.assertEqual((code, f'nova-preempt-{name}: {begin}\n'),
+            self.assertEqual((code, f'nova-preempt-{name}: {text}\n'),
                              (found, _last(err)))
             self.assertNotIn('Traceback', err)
         code, out, err = processes.run_main(
             f'{_MODULE}status', '--config-file', conf, 'upgrade', 'check')
         self.assertEqual(2, code, err)
         self.assertIn('Check: Options', out)
-        self.assertIn("but found 'explode'", out)
+        # The table breaks lines.
+        self.assertIn(text[-20:], out)
         self.assertNotIn('Traceback', out + err)
         self.assert_nothing_was_made()
 

@@ -156,11 +156,10 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Secrets of requests', 'WARNING',
                           'secret_key_file is not set')
         self.set(secret_key_file=path, group='backlog')
-        self.assert_found('Secrets of requests', 'FAILURE', 'No such file')
+        self.assert_found('Options', 'FAILURE', 'No such file')
         with open(path, 'w') as stream:
             stream.write('hunter2')
-        self.assert_found('Secrets of requests', 'FAILURE',
-                          'line 1 is no key')
+        self.assert_found('Options', 'FAILURE', 'line 1 is no key')
         with open(path, 'wb') as stream:
             stream.write(fernet.Fernet.generate_key())
         self.assertEqual({}, self.results())
@@ -238,13 +237,21 @@ class TestChecks(testtools.TestCase):
 
     def test_times(self):
         self.set(maximum_notice_s=1561, group='preemption')
-        self.assert_found('Longest notice', 'FAILURE', '1800 s')
+        self.assert_found('Options', 'FAILURE', '1800 s')
         self.set(maximum_notice_s=1560, group='preemption')
         self.assertEqual({}, self.results())
 
+    def test_options_of_the_api(self):
+        self.set(audit_map_file='/nowhere/x', group='preemption_api')
+        self.assert_found('Options', 'FAILURE', '/nowhere/x cannot be used')
+
+    def test_options_of_the_engine(self):
+        self.set(backend_url='foo://x', group='preemption_engine')
+        self.assert_found('Options', 'FAILURE', "looking for 'foo'")
+
     def test_threads_for_those_who_wait(self):
         self.set(max_waiting_requests=64, group='preemption')
-        self.assert_found('Longest notice', 'WARNING', '64')
+        self.assert_found('Requests that wait', 'WARNING', '64')
         self.set(max_waiting_requests=63, group='preemption')
         self.assertEqual({}, self.results())
 
@@ -252,7 +259,8 @@ class TestChecks(testtools.TestCase):
         """As many may wait in each worker of the scheduler."""
         self.set(workers=4, group='scheduler')
         self.set(workers=2, group='conductor')
-        self.assert_found('Longest notice', 'WARNING', 'up to 128 requests')
+        self.assert_found('Requests that wait', 'WARNING',
+                          'up to 128 requests')
         self.set(workers=3, group='conductor')
         self.assertEqual({}, self.results())
 
