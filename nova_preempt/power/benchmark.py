@@ -12,7 +12,7 @@
 """What a host delivers and draws at full load."""
 
 import dataclasses
-import importlib.util
+import importlib
 import os
 import re
 import statistics
@@ -67,16 +67,19 @@ class Blas:
 
     :param size: of the matrices; three of size**2 * 8 bytes for each core
     :param run_s: how long each run takes
-    :raises BenchmarkError: numpy is not installed
+    :raises BenchmarkError: numpy cannot be imported
     """
 
     name = 'BLAS dgemm'
 
     def __init__(self, size, run_s, cores=None):
-        if importlib.util.find_spec('numpy') is None:
+        try:
+            importlib.import_module('numpy')
+        except ImportError as exc:
+            # Before each process ends with a traceback of it.
             raise BenchmarkError(
-                'numpy is not installed; it comes with: '
-                "pip install 'nova-preempt[benchmark]'")
+                f'numpy cannot be imported ({exc}); it comes with: pip '
+                "install 'nova-preempt[benchmark]'") from None
         self._size = size
         self._run_s = run_s
         cores = sorted(os.sched_getaffinity(0) if cores is None else cores)

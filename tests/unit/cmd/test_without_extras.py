@@ -33,8 +33,11 @@ import importlib, json, sys
 
 for name in sys.argv[1].split():
     importlib.import_module(f'nova_preempt.cmd.{name}')
-from nova_preempt.cmd import simulate
-print(json.dumps([simulate.main(line.split()) for line in sys.stdin]))
+codes = []
+for line in sys.stdin:
+    name, *argv = line.split()
+    codes.append(sys.modules[f'nova_preempt.cmd.{name}'].main(argv))
+print(json.dumps(codes))
 """
 
 _CLOUD = """
@@ -60,7 +63,7 @@ class TestWithoutExtras(unittest.TestCase):
         return str(self.path / name)
 
     def run_commands(self, *lines):
-        """([exit code], standard error) of nova-preempt-simulate."""
+        """([exit code], standard error) of commands with their arguments."""
         for name in LIBRARIES:
             self.write(f'{name}.py', 'raise ModuleNotFoundError('
                        f'"No module named {name!r}", name={name!r})\n')
@@ -71,20 +74,24 @@ class TestWithoutExtras(unittest.TestCase):
             capture_output=True, check=False, cwd=self.path,
             env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths)})
         self.assertEqual(0, done.returncode, done.stderr)
-        return json.loads(done.stdout), done.stderr.splitlines()
+        return (json.loads(done.stdout.splitlines()[-1]),
+                done.stderr.splitlines())
 
     def test_all_start_and_each_want_names_its_extra(self):
         run = f'--cloud {self.write("cloud.yaml", _CLOUD)} trace.jsonl'
         batch = self.write('batch.conf', _POLICY + 'batch_mode = exact\n')
         fair = self.write('fair.conf', _POLICY + 'order = fair_share\n')
         codes, errors = self.run_commands(
-            'generate --hours 1 --per-hour 4 --output trace.jsonl',
-            'convert trace.jsonl --output again.jsonl',
-            f'run {run}', f'sweep {run} --seeds 0-3',
-            f'run {run} --policy {batch}', f'sweep {run} --policy {fair}',
-            f'run {run} --plot pictures')
-        self.assertEqual([0, 0, 1, 1, 1, 1, 1], codes, errors)
-        self.assertEqual(5, len(errors), errors)
+            'simulate generate --hours 1 --per-hour 4 --output trace.jsonl',
+            'simulate convert trace.jsonl --output again.jsonl',
+            f'simulate run {run}', f'simulate sweep {run} --seeds 0-3',
+            f'simulate run {run} --policy {batch}',
+            f'simulate sweep {run} --policy {fair}',
+            f'simulate run {run} --plot pictures',
+            'reproduce sla', 'reproduce opie --scale 0.01',
+            f'benchmark --config-file {self.write("nova.conf", "")}')
+        self.assertEqual([0, 0, 1, 1, 1, 1, 1, 1, 0, 1], codes, errors)
+        self.assertEqual(7, len(errors), errors)
         for error, text in zip(errors, (
                 'numpy is needed: pip install nova-preempt[simulator]',
                 'numpy is needed: pip install nova-preempt[simulator]',
@@ -92,6 +99,10 @@ class TestWithoutExtras(unittest.TestCase):
                  'nova-preempt[batch]'),
                 ('[backlog]order is fair_share, but numpy is not installed: '
                  'it comes with nova-preempt[classes]'),
-                'matplotlib is needed: pip install nova-preempt[report]'),
+                'matplotlib is needed: pip install nova-preempt[report]',
+                ('numpy is needed: pip install '
+                 'nova-preempt[simulator,batch,classes]'),
+                ("numpy cannot be imported (No module named 'numpy'); it "
+                 "comes with: pip install 'nova-preempt[benchmark]'")),
                 strict=True):
             self.assertIn(text, error)
