@@ -153,6 +153,7 @@ reproduced: $(STAMP)
 		$(BIN)/python -W ignore -m nova_preempt.cmd.reproduce $$paper \
 			>doc/source/reproduced/$$paper.txt || exit; \
 	done
+	@$(BIN)/python -W ignore -m tests.unit.simulator.papers.small
 
 nova-tests: $(STAMP)
 	tools/nova-tests.sh $(BIN)

@@ -55,7 +55,7 @@ def quality(runs):
         yield Figure(f'mean time of a container: {baseline} / {name}',
                      'up to 1.3', ours, reason, _TEXT)
     yield Figure('mean time of a container: the largest of these', 1.3,
-                 max(means.values()), reason, f'{_TEXT}, abstract')
+                 max(means.values()), reason, 'sections 1 and 4.1')
     yield Figure('mean time of a container: ecsched-ml / ecsched-dp',
                  'more than 1',
                  runs.mean_s('ecsched-ml') / runs.mean_s('ecsched-dp'),
@@ -87,20 +87,21 @@ def use(runs):
             runs.use[name] / runs.use[baseline],
             'published: 1.1 overall. Ours until nine of ten have a machine; '
             'as they are made up, small ones fill what large ones leave with '
-            'any of the schedulers', f'{_TEXT}, abstract')
+            'any of the schedulers', 'sections 1 and 4.1')
 
 
 def speed(overheads, one_by_one):
     for (machines, requests), took_s in overheads.items():
         published = {(1000, 300): 1.8, (5000, 300): 3.4}.get(
             (machines, requests))
+        reason = ('of one core, no two containers alike; theirs is an early '
+                  'version in Python, on a machine with 48 cores')
         if requests == 100:
             published = 'less than 1'
+            reason = 'published: for less than 100 containers'
         yield Figure(
             f'Figure 5: {requests} containers on {machines} machines (s)',
-            published, took_s,
-            'of one core, no two containers alike; theirs is an early '
-            'version in Python, on a machine with 48 cores',
+            published, took_s, reason,
             '' if published is None else 'section 4.2', is_time=True)
     for machines, took_s in one_by_one.items():
         yield Figure(

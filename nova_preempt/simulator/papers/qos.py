@@ -183,7 +183,7 @@ def _second(found):
     title = 'second validation, by priority'
     yield Figure(f'{title}: silver that run all the time', 200,
                  sum(each >= 0.999 for each in by_priority) / count,
-                 source=_RESULTS)
+                 source='section 4.4.2')
     yield Figure(f'{title}: silver that never run', 21,
                  sum(not each for each in by_priority) / count,
                  source=_RESULTS)

@@ -11,22 +11,15 @@
 # under the License.
 """The runs that the guide has are those of this code."""
 
-import fractions
 import pathlib
 import re
 import time
 import unittest
-from unittest import mock
 
 from nova_preempt.cmd import reproduce
-from nova_preempt.simulator import availability
-from nova_preempt.simulator.papers import climate
-from nova_preempt.simulator.papers import ecsched
 from nova_preempt.simulator.papers import figures
-from nova_preempt.simulator.papers import opie
-from nova_preempt.simulator.papers import qos
-from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers import sla
+from tests.unit.simulator.papers import small
 
 DIRECTORY = pathlib.Path(__file__).parents[4] / 'doc/source/reproduced'
 
@@ -62,11 +55,14 @@ class TestStored(unittest.TestCase):
             self.assertIn(each.reason, plain)
 
     def test_in_small(self):
-        for paper, run, scale in (('opie', opie.run, 0.05),
-                                  ('climate', climate.run, 0.15),
-                                  ('ecsched', ecsched.run, 0.012)):
+        stored_rows = small.stored()
+        self.assertEqual({*small.RUNS, 'sla'}, set(reproduce.PAPERS))
+        for paper, run in small.RUNS.items():
+            found = run()
             with self.subTest(paper):
-                self.check(paper, run(scale, 1, time.process_time).figures)
+                self.check(paper, found.figures)
+                self.assertEqual(stored_rows[paper], small.rows(found),
+                                 'run "make reproduced"')
 
     def test_sla(self):
         """All of it, since it is quick."""
@@ -74,15 +70,6 @@ class TestStored(unittest.TestCase):
         self.check('sla', found.figures)
         self.assertEqual(stored('sla').splitlines(),
                          list(figures.lines(found)))
-
-    def test_qos(self):
-        """Of fewer requests; the validations would take too long."""
-        outcome = availability.Outcome({
-            name: [fractions.Fraction(each) for each in ('1', '1/2', '0')]
-            for name in ('gold', 'silver', 'bronze')}, 0, 1)
-        with mock.patch.object(qos, '_validations', return_value=[outcome]), (
-                mock.patch.object(qos_comparison.Workload, 'requests', 20)):
-            self.check('qos', qos.run(0.1, 1, None).figures)
 
     def test_all_are_in_the_guide(self):
         guide = (DIRECTORY.parent / 'reproducing.rst').read_text(

@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Evaluations of papers in small, and what the last stored run of them had.
+
+A run takes some seconds, so that "make test" can compare the figures with
+those of the code. "make reproduced" has this module store a run.
+"""
+
+import fractions
+import json
+import pathlib
+import time
+from unittest import mock
+
+from nova_preempt.simulator import availability
+from nova_preempt.simulator.papers import climate
+from nova_preempt.simulator.papers import ecsched
+from nova_preempt.simulator.papers import figures
+from nova_preempt.simulator.papers import opie
+from nova_preempt.simulator.papers import qos
+from nova_preempt.simulator.papers import qos_comparison
+
+_PATH = pathlib.Path(__file__).with_suffix('.json')
+
+
+def _scaled(module, scale):
+    return module.run(scale, 1, time.process_time)
+
+
+def _qos():
+    """With fewer requests and no validations, which would take too long."""
+    outcome = availability.Outcome({
+        name: [fractions.Fraction(each) for each in ('1', '1/2', '0')]
+        for name in ('gold', 'silver', 'bronze')}, 0, 1)
+    with mock.patch.object(qos, '_validations', return_value=[outcome]), (
+            mock.patch.object(qos_comparison.Workload, 'requests', 20)):
+        return _scaled(qos, 0.1)
+
+
+#: {paper: function that returns its Evaluation}; sla is quick as a whole.
+RUNS = {
+    'opie': lambda: _scaled(opie, 0.05),
+    'climate': lambda: _scaled(climate, 0.15),
+    'ecsched': lambda: _scaled(ecsched, 0.012),
+    'qos': _qos,
+}
+
+
+def rows(evaluation):
+    """Return [[name, ours]] of the figures that are no times."""
+    return [[each.name, figures.text(each.ours)]
+            for each in evaluation.figures if not each.is_time]
+
+
+def stored():
+    """Return {paper: rows} of the last stored run."""
+    return json.loads(_PATH.read_text(encoding='utf-8'))
+
+
+if __name__ == '__main__':
+    _PATH.write_text(json.dumps({paper: rows(run()) for paper, run in
+                                 RUNS.items()}, indent=1) + '\n',
+                     encoding='utf-8')
