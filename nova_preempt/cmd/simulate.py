@@ -22,6 +22,7 @@ from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import simulation_records
 from nova_preempt.cmd import simulation_sweep
+from nova_preempt.cmd import whole_file
 from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import nodes
 from nova_preempt.simulator import pictures
@@ -201,7 +202,8 @@ def _output(args):
     if not hasattr(args, 'output'):
         yield sys.stdout
         return
-    with open(args.output, 'w', encoding='utf-8') as stream:
+    with whole_file.written(args.output) as name, open(
+            name, 'w', encoding='utf-8') as stream:
         yield stream
 
 

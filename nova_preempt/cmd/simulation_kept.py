@@ -13,17 +13,19 @@
 
 A file for each run, named by the digest of all that its result depends on: the
 contents of the cloud, of the policy and of the trace, the seed, the other
-arguments, and the version of this program. A run of which any of these has
-changed is another one, and is not found.
+arguments, and the code of nova_preempt, which may change in a checkout without
+its version. A run of which any of these has changed is another one, and is not
+found.
 """
 
 import contextlib
 import hashlib
-import importlib.metadata
 import json
 import os
 import pathlib
 import tempfile
+
+_PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def digest(path):
@@ -37,6 +39,15 @@ def digest(path):
         return hashlib.file_digest(stream, 'sha256').hexdigest()
 
 
+def code_digest(directory=_PACKAGE):
+    """Return the SHA-256 of all code of nova_preempt."""
+    found = hashlib.sha256()
+    for path in sorted(directory.rglob('*.py')):
+        name = path.relative_to(directory)
+        found.update(f'{name} {digest(path)}\n'.encode())
+    return found.hexdigest()
+
+
 class Kept:
     """The finished runs in a directory.
 
@@ -48,8 +59,7 @@ class Kept:
     def __init__(self, directory, common):
         self._directory = pathlib.Path(directory)
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._common = {
-            'version': importlib.metadata.version('nova-preempt'), **common}
+        self._common = {'code': code_digest(), **common}
 
     def get(self, run):
         """Return the summary of a run, None if it has not finished.

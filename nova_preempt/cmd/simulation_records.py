@@ -14,6 +14,8 @@
 import contextlib
 import json
 
+from nova_preempt.cmd import whole_file
+
 _SUFFIX = '.parquet'
 _AT_ONCE = 20_000
 
@@ -26,16 +28,19 @@ class NoParquet(Exception):
 def writer(path):
     """Give what takes a record, as a mapping.
 
+    The file is there once all are written.
+
     :param path: one that ends in .parquet is written as such
     :raises NoParquet: pyarrow is not installed
     :raises OSError: the file cannot be written
     """
-    if path.lower().endswith(_SUFFIX):
-        with _parquet(path) as write:
-            yield write
-        return
-    with open(path, 'w', encoding='utf-8') as stream:
-        yield lambda record: stream.write(json.dumps(record) + '\n')
+    with whole_file.written(path) as name:
+        if path.lower().endswith(_SUFFIX):
+            with _parquet(name) as write:
+                yield write
+            return
+        with open(name, 'w', encoding='utf-8') as stream:
+            yield lambda record: stream.write(json.dumps(record) + '\n')
 
 
 @contextlib.contextmanager
