@@ -57,15 +57,18 @@ class TableReader(lines.LineReader):
 
 # The types are read once: in the published file nothing is indexed, and a
 # search of all types for each server would be most of the time.
-_QUERY = """
-WITH types AS MATERIALIZED (
+_TYPES = ("""
+CREATE TEMPORARY TABLE first AS
+SELECT * FROM (
     SELECT vmTypeId, core, memory, hdd, ssd, row_number() OVER (
            PARTITION BY vmTypeId ORDER BY machineId, rowid) AS nth
-      FROM vmType),
-first AS MATERIALIZED (SELECT * FROM types WHERE nth = 1)
-SELECT vm.vmId, vm.tenantId, vm.priority, vm.starttime, vm.endtime,
+      FROM vmType)
+ WHERE nth = 1
+""", 'CREATE INDEX temp.first_type ON first (vmTypeId)')
+_QUERY = """
+SELECT vm.rowid, vm.vmId, vm.tenantId, vm.priority, vm.starttime, vm.endtime,
        first.core, first.memory, first.hdd, first.ssd
-  FROM vm LEFT JOIN first ON first.vmTypeId = vm.vmTypeId
+  FROM vm LEFT JOIN temp.first ON first.vmTypeId = vm.vmTypeId
  ORDER BY max(vm.starttime, 0), vm.vmId
 """
 
@@ -99,15 +102,16 @@ class PackingReader:
         uri = pathlib.Path(path).absolute().as_uri() + '?mode=ro'
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as base:
+                _read_types(base)
                 for row in base.execute(_QUERY):
-                    yield from self._server(path, row)
+                    yield from self._server(path, *row)
         except (sqlite3.Error, UnicodeDecodeError) as exc:
             raise model.TraceError(f'{path}: {exc}') from None
 
-    def _server(self, path, row):
-        place = f'{path}, vmId {row[0]!r:.50}'
+    def _server(self, path, rowid, id, *row):
+        place = f'{path}, rowid {rowid}, vmId {id!r:.50}'
         try:
-            for event in self._parse(*row):
+            for event in self._parse(id, *row):
                 self._ids.add(event.id, place)
                 yield event
         except ValueError as exc:
@@ -137,6 +141,11 @@ class PackingReader:
                 shares[0], shares[1], max(shares[2:])), '',
             _CLASSES[priority],
             None if end_us is None else end_us - start_us, str(tenant))
+
+
+def _read_types(base):
+    for statement in _TYPES:
+        base.execute(statement)
 
 
 def _days(value, name):

@@ -173,16 +173,18 @@ class TestPacking(unittest.TestCase):
     def test_types_are_not_searched_for_each_server(self):
         self.write()
         with contextlib.closing(sqlite3.connect(self.path)) as base:
+            azure._read_types(base)
             plan = [row[-1] for row in base.execute(
                 f'EXPLAIN QUERY PLAN {azure._QUERY}')]
-        self.assertIn('SEARCH first USING AUTOMATIC', '\n'.join(plan))
+        self.assertIn('USING INDEX first_type', '\n'.join(plan))
         self.assertNotIn('CORRELATED', '\n'.join(plan))
 
     def test_an_id_that_is_taken(self):
         self.write((1, 9, 5, 0, 0, 1), (1, 9, 5, 0, 3, 4))
         with self.assertRaisesRegex(
-                model.TraceError, f'{self.path}, vmId 1: the id .1. is taken: '
-                                  f'{self.path}, vmId 1$'):
+                model.TraceError,
+                f'{self.path}, rowid 2, vmId 1: the id .1. is taken: '
+                f'{self.path}, rowid 1, vmId 1$'):
             read('azure-packing', self.path)
 
     def test_no_server(self):
