@@ -41,8 +41,16 @@ class TestBench(unittest.TestCase):
                          self.printed.keys())
         for name, printed in self.printed.items():
             with self.subTest(name=name):
-                self.assertNotIn('Traceback', printed)
+                self.assertEqual('', benches.fault(printed))
                 self.assertRegex(printed, r'\d')
+
+    def test_what_fails(self):
+        for printed in ('done', 'MISSED: 1 s\nexit status: True\n',
+                        'exit status: 1\nMISSED: 1 s'):
+            self.assertEqual('', benches.fault(printed))
+        for printed in ('exit status: 1', 'MISSED: 1 s\nexit status: 2',
+                        'exit status: no host', 'Traceback (most'):
+            self.assertNotEqual('', benches.fault(printed))
 
     def test_none_is_left_out(self):
         self.assertEqual(
