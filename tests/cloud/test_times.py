@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How long a boot takes that ends a server, beside one into free space.
+
+The times are printed with the target, which is that of a quiet machine: no
+test fails for them.
+"""
+
+import statistics
+import sys
+import time
+
+from tests.cloud import base
+
+BOOTS = 5
+POLL_S = 0.05
+TARGET_S = 1.4
+
+
+class TestTimes(base.CloudTest):
+
+    def test_a_boot_that_preempts(self):
+        free = [self._boot_s() for _ in range(BOOTS)]
+        preempting = []
+        for _ in range(BOOTS):
+            # One has the place of the normal server that was deleted.
+            spots = self.fill(self.theirs, 'spot.half')
+            preempting.append(self._boot_s())
+            self.assertEqual(
+                1, len(spots.keys() - self.theirs.servers().keys()))
+        sys.stdout.write(_report(free, preempting))
+        sys.stdout.flush()
+
+    def _boot_s(self):
+        """Boot a normal server and delete it; return how long it took."""
+        flavor = self.flavor('normal.half')
+        begin = time.monotonic()
+        uuid = self.ours.boot('timed', flavor)
+        while (status := self.admin.compute.get_server(uuid).status
+               ) == 'BUILD':
+            self.assertLess(time.monotonic() - begin, base.PATIENCE_S)
+            time.sleep(POLL_S)
+        took_s = time.monotonic() - begin
+        self.assertEqual('ACTIVE', status)
+        self.ours.delete([uuid])
+        return took_s
+
+
+def _report(free, preempting):
+    lines = ['', 'seconds from the request to ACTIVE, without notice:']
+    for name, times in (('into free space', free),
+                        ('preempting', preempting)):
+        lines.append(f'  {name:16} median {statistics.median(times):5.2f}, '
+                     f'min {min(times):5.2f}, max {max(times):5.2f}')
+    met = statistics.median(preempting) <= TARGET_S
+    lines.append(f'  target: a median of {TARGET_S} when preempting: '
+                 f'{"met" if met else "MISSED"}')
+    return '\n'.join(lines) + '\n'
