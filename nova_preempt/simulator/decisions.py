@@ -19,10 +19,15 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 import dataclasses
 from typing import Any
 
+from nova_preempt.core import actions
+from nova_preempt.core import wanted
+from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.servers import Server
@@ -34,6 +39,7 @@ class Decision:
 
     :ivar operation: why, as in the engine; '' for the sake of a request
     :ivar server: for whom, None if for no request
+    :ivar reservation: the id of the one that needs the host empty
     :ivar open: those that have not given way yet, {uuid: (Server, when its
         notice is over)}
     :ivar attempts_left: how often another host is looked for
@@ -44,12 +50,36 @@ class Decision:
     host: memory.MemoryHost
     server: Server | None
     operation: str = ''
+    reservation: str = ''
     attempts_left: int = 0
     excluded: Collection[str] = ()
     open: dict[str, tuple[Server, int]] = dataclasses.field(
         default_factory=dict)
     waiters: list[tuple[Server, set[str], Collection[str]]] = (
         dataclasses.field(default_factory=list))
+
+    def purpose(self) -> wanted.Purpose:
+        """Return the request that needs the space of the victims."""
+        return wanted.Purpose(
+            self.operation, '' if self.server is None else self.server.boot.id,
+            self.reservation, self.host.name, (self.host.uuid,))
+
+
+def releasing(decisions: Iterable[Decision], joined: Iterable[Resources],
+              allowed: Collection[str], now_us: int) -> Releasing:
+    """Return what the decisions of one host give up, and who waits for it.
+
+    :param joined: the sizes of the servers that wait
+    :param allowed: the actions that the operator allows
+    """
+    return Releasing(
+        tuple(Ending(
+            each.uuid,
+            {victim: actions.choose(server.kind.terms.action, allowed)
+             for victim, (server, _) in each.open.items()},
+            max(0, max(until_us for _, until_us
+                       in each.open.values()) - now_us) / SECOND)
+            for each in decisions), tuple(joined))
 
 
 class Leaving(Mapping[str, Releasing]):
@@ -61,7 +91,7 @@ class Leaving(Mapping[str, Releasing]):
     """
 
     def __init__(self, by_host: Mapping[str, Mapping[str, Decision]],
-                 of: Callable[[Iterable[Decision]], Releasing],
+                 of: Callable[[Sequence[Decision]], Releasing],
                  waited: Collection[str]) -> None:
         self._by_host = by_host
         self._of = of

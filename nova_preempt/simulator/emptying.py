@@ -247,7 +247,8 @@ class Emptying:
             return step, own >= host.allocations.keys()
         for uuid in step.move:
             self._moves.move(residents[uuid])
-        self._give_notice([residents[uuid] for uuid in step.notice])
+        self._give_notice([residents[uuid] for uuid in step.notice],
+                          reservation.uuid)
         return step, False
 
     def _resident(self, server: Server, reservation: model.Reservation
@@ -298,14 +299,14 @@ class Emptying:
             kept=False, uptime_s=uptime_us / SECOND,
             minimum_s=rules.promised_s(server.kind.terms.minimum_runtime_s))
 
-    def _give_notice(self, found: list[Server]) -> None:
+    def _give_notice(self, found: list[Server], reservation: str) -> None:
         by_uuid = {server.boot.id: server for server in found}
         length_s = self._parts.options.policy.notice_s
         for uuids in drain.by_notice(
                 {uuid: length_s(self._record(server))
                  for uuid, server in by_uuid.items()}, self._ends.ending):
             self._ends.end_all([by_uuid[uuid] for uuid in uuids],
-                               endings.RESERVATION)
+                               reservation)
 
     # -- other hosts -------------------------------------------------------
 

@@ -13,13 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
 import itertools
 from typing import Any
@@ -29,25 +23,26 @@ from nova_preempt.core import ending
 from nova_preempt.core import ending_times
 from nova_preempt.core import expiry
 from nova_preempt.core import terms as core_terms
+from nova_preempt.core import wanted as core_wanted
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets as core_budgets
-from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import budgets
 from nova_preempt.simulator import memory
+from nova_preempt.simulator import servers
 from nova_preempt.simulator import stopped
+from nova_preempt.simulator import wanted
 from nova_preempt.simulator.decisions import Decision
 from nova_preempt.simulator.decisions import Leaving
+from nova_preempt.simulator.decisions import releasing
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
-#: Why servers end, as the engine names it.
+#: As the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
-HEADROOM = 'headroom'
-RESERVATION = 'reservation'
 
 #: What the core's step says has become of a victim.
 _STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
@@ -62,11 +57,12 @@ class Endings:
     :param again: called with a server that is to be decided anew, uuids that
         must not end for it, decisions that it has waited for, and how many
         attempts it has left
-    :param shelved: called with a server that has given way and returns
+    :param shelved: called with a victim that returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar open: {uuid: Decision}
     :ivar stopped: those that were stopped
     :ivar others: tells how many wait in schedulers for other things
+    :ivar requests: a wanted.Requests
     """
 
     def __init__(self, parts: Any, served: Callable[[Server], None],
@@ -75,6 +71,7 @@ class Endings:
         self.ending: dict[str, Server] = {}
         self.open: dict[str, Decision] = {}
         self.others: Callable[[], int] = lambda: 0
+        self.requests = wanted.Requests(parts)
         # The open ones by the uuid of their host.
         self._by_host: dict[str, dict[str, Decision]] = {}
         self._for_requests = 0
@@ -100,22 +97,12 @@ class Endings:
         """
         return Leaving(self._by_host, self._release_of, waited)
 
-    def _release_of(self, decisions: Iterable[Decision]) -> Releasing:
-        """What those of one host give up, and who waits for that."""
-        now_us = self._parts.events.now_us
-        allowed = self._parts.options.policy.actions
-        decisions = list(decisions)
+    def _release_of(self, decisions: Sequence[Decision]) -> Releasing:
         host = decisions[0].host.uuid
-        return Releasing(
-            tuple(Ending(
-                each.uuid,
-                {victim: actions.choose(server.kind.terms.action, allowed)
-                 for victim, (server, _) in each.open.items()},
-                max(0, max(until_us for _, until_us
-                           in each.open.values()) - now_us) / SECOND)
-                for each in decisions),
-            tuple(server.kind.resources for server, waits_on
-                  in self._joined.values() if waits_on == host))
+        return releasing(
+            decisions, (server.kind.resources for server, waits_on
+                        in self._joined.values() if waits_on == host),
+            self._parts.options.policy.actions, self._parts.events.now_us)
 
     # -- how it begins -----------------------------------------------------
 
@@ -152,9 +139,13 @@ class Endings:
         """End a server that runs, for the sake of no request."""
         self._notify(self._add(server.host, operation=operation), [server])
 
-    def end_all(self, victims: Sequence[Server], operation: str) -> None:
-        """End servers of one host, which leave nothing behind there."""
-        decision = self._add(victims[0].host, operation=operation)
+    def end_all(self, victims: Sequence[Server], reservation: str) -> None:
+        """End servers of one host, which leave nothing behind there.
+
+        :param reservation: the id of the one that needs the host empty
+        """
+        decision = self._add(victims[0].host, None, 0, (),
+                             core_wanted.RESERVATION, reservation)
         for victim in victims:
             if victim.state is State.STOPPED:
                 self._offload(decision, victim)
@@ -197,9 +188,9 @@ class Endings:
 
     def _add(self, host: memory.MemoryHost, server: Server | None = None,
              attempts_left: int = 0, excluded: Collection[str] = (),
-             operation: str = '') -> Decision:
-        decision = Decision(f'd{next(self._serial)}', host, server,
-                            operation, attempts_left, excluded)
+             operation: str = '', reservation: str = '') -> Decision:
+        decision = Decision(f'd{next(self._serial)}', host, server, operation,
+                            reservation, attempts_left, excluded)
         self.open[decision.uuid] = decision
         self._by_host.setdefault(host.uuid, {})[decision.uuid] = decision
         self._for_requests += server is not None
@@ -241,10 +232,14 @@ class Endings:
             return
         parts = self._parts
         now_us = parts.events.now_us
+        if core_wanted.why_not(decision.purpose(), self.requests,
+                               servers.at(now_us).replace(tzinfo=None)):
+            self._take_back(decision)
+            return
         record = victim.host.servers[victim.boot.id]
         terms = core_terms.of(record, parts.options.policy.actions,
                               parts.options.policy.notice)
-        if decision.operation == RESERVATION:
+        if decision.operation == core_wanted.RESERVATION:
             action = actions.vacating(record, terms.action, 'active')
             terms = dataclasses.replace(
                 terms, action=action,
@@ -373,16 +368,10 @@ class Endings:
 
     def _take_back(self, decision: Decision) -> None:
         """Give victims back what was taken; who ends already goes on."""
-        cloud = self._parts.cloud
         self._close(decision)
-        server = decision.server
-        self._parts.report.hold(server, -1)
-        cloud.take_away(server.host, server.boot.id)
-        server.host = None
-        self._parts.report.mark(server, Kind.QUEUED)
+        if decision.server is not None:
+            self._roll_back(decision)
         for uuid, (victim, _) in list(decision.open.items()):
-            record = victim.host.servers[uuid]
-            cloud.put(victim.host, uuid, victim.kind.resources, record)
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
                 self.ending.pop(uuid, None)
@@ -394,6 +383,17 @@ class Endings:
                     victim, victim.epoch)
                 self._parts.report.note('kept', victim)
         self._release(decision)
+
+    def _roll_back(self, decision: Decision) -> None:
+        """Move the space back from a server to its victims."""
+        cloud, server = self._parts.cloud, decision.server
+        self._parts.report.hold(server, -1)
+        cloud.take_away(server.host, server.boot.id)
+        server.host = None
+        self._parts.report.mark(server, Kind.QUEUED)
+        for uuid, (victim, _) in decision.open.items():
+            cloud.put(victim.host, uuid, victim.kind.resources,
+                      victim.host.servers[uuid])
 
 
 #: What is drawn where Nova is asked for something.

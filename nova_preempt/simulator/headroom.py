@@ -22,6 +22,7 @@ import functools
 from typing import Any
 
 from nova_preempt.core import headroom
+from nova_preempt.core import wanted
 from nova_preempt.core.model import SECOND, Provider, Resources
 from nova_preempt.core.scheduling import ahead
 from nova_preempt.simulator import endings
@@ -92,6 +93,7 @@ class Headroom:
         self._wanted = parts.options.headroom
         self._group = Cloud(_NAME, self._wanted, Nodes(parts.cloud))
         if self._wanted:
+            under_way.requests.is_short = self._is_short
             parts.events.add(parts.events.now_us, Turn.LOOK, self._look)
 
     # -- schedulers --------------------------------------------------------
@@ -131,6 +133,9 @@ class Headroom:
         self._read_us = self._parts.events.now_us
         self._ledger.read((self._group,), self._read_us + 1)
 
+    def _is_short(self) -> bool:
+        return any(amount < 0 for amount in self._group.spare().values())
+
     # -- the engine --------------------------------------------------------
 
     def _look(self) -> None:
@@ -157,4 +162,4 @@ class Headroom:
                  for record in host.servers.values()),
                 parts.options.policy, servers.at(parts.events.now_us),
                 ends.budgets(), ends.ending):
-            ends.end(parts.servers[record.uuid], endings.HEADROOM)
+            ends.end(parts.servers[record.uuid], wanted.HEADROOM)

@@ -37,6 +37,7 @@ def make(parts: Any, setup: Setting, ends: endings.Endings,
     book = reservations.Book(parts, setup)
     moves = moving.Moves(parts, decide, ends.not_wanted)
     parts.report.reserved = book.hold
+    ends.requests.reserved = book.find
     return reservations.Reservations(
         parts, book, emptying.Emptying(parts, book, ends, moves, fleet),
         clearing.Clearing(parts, book, ends, not_coming).begin), moves

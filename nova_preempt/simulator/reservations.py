@@ -107,6 +107,10 @@ class Book:
         if uuid in self._begun:
             self._count_hosts(reservation)
 
+    def find(self, uuid: str) -> model.Reservation | None:
+        """Return one that was granted, None once it has left no server."""
+        return self.opened.get(uuid) or self.over.get(uuid)
+
     def view(self) -> leases.LeaseView:
         """Return what a request is told."""
         return leases.LeaseView(self.leases, True, False, self.now_s())

@@ -87,6 +87,14 @@ class TestHeadroom(unittest.TestCase):
             simulated(small.boot(0, 'p', spot=True),
                       small.boot(0, 'q', spot=True), small.boot(15, 'n')))
 
+    def test_nobody_ends_once_it_is_no_longer_short(self):
+        self.assertEqual(
+            ['20 notice p', '50 kept p'],
+            [line for line in simulated(
+                small.boot(0, 'p', spot=True), small.boot(0, 'q', spot=True),
+                small.boot(15, 'n'), small.end(40, 'n'))
+             if line.endswith(' p')][2:])
+
     def test_it_is_read_every_so_often(self):
         """What was freed shows once it is read anew."""
         found = simulated(

@@ -213,6 +213,51 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('5000 reservation started r', found)
         self.assertNotIn('late', figures)
 
+    def test_nobody_ends_for_one_that_is_cancelled(self):
+        for at_s, gone in ((4819, None), (4830, '4850 kept spot'),
+                           (4851, '4852 deleted spot')):
+            with self.subTest(at_s):
+                found, figures, _ = simulated(
+                    small.boot(0, 'spot', 4, spot=True, for_s=20_000),
+                    reserve(10, 'r', 5000, 1000), small.end(at_s, 'r'),
+                    hosts=1)
+                self.assertEqual(
+                    ['0 placed spot', '10 active spot',
+                     *(['4820 notice spot', gone] if gone else ()),
+                     *(['20010 finished spot'] if at_s != 4851 else ())],
+                    lines(found, 'spot'))
+                self.assertEqual(1, figures['cancelled'])
+
+    def test_one_that_is_kept_gives_way_to_the_next(self):
+        found, _, _ = simulated(
+            small.boot(0, 'spot', 4, spot=True),
+            reserve(10, 'r', 5000, 1000), small.end(4830, 'r'),
+            reserve(4840, 's', 5100, 1000), hosts=1)
+        self.assertEqual(
+            ['4820 notice spot', '4850 kept spot', '4920 notice spot',
+             '4952 deleted spot'], lines(found, 'spot')[2:])
+        self.assertIn('5100 reservation started s', found)
+
+    def test_nobody_ends_on_a_host_that_was_replaced(self):
+        records = []
+        simulation = run.Simulation(
+            small.cloud(2, spread=False),
+            small.options(reservations=RESERVATIONS), 0, records.append)
+        simulation.run([small.boot(0, 'a', 4, spot=True),
+                        small.boot(0, 'b', 4, spot=True),
+                        reserve(10, 'r', 5000, 1000)], 4825 * SECOND)
+        there = simulation._reservations
+        reservation = there._book.find('r')
+        (name,) = reservation.held
+        there._emptying._replace(reservation, name)
+        simulation.run((), 6000 * SECOND)
+        self.assertEqual(['4850 kept', '4862 deleted'], [
+            f'{item["t"]:g} {item["event"]}' for item in records
+            if item['event'] in ('kept', 'deleted')])
+        # The server on the other host has ended.
+        self.assertNotEqual(name, next(
+            item['host'] for item in records if item['event'] == 'deleted'))
+
     def test_who_would_be_stopped_is_shelved(self):
         found, _, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
