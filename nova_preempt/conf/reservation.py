@@ -78,8 +78,10 @@ Preemptible servers are not concerned: they stay until their notice.
         help='What happens at the end of a reservation to the servers that '
              'run in it, unless the reservation says otherwise. ``shelve``, '
              'the default, loses no work; what is in error or still being '
-             'built cannot be shelved and is deleted. There is no ``stop``: '
-             'a stopped server would keep its host.'),
+             'built cannot be shelved and is deleted, and so is, near the '
+             'end of ``end_timeout_s``, what keeps the host of another '
+             'reservation since it could not be shelved. There is no '
+             '``stop``: a stopped server would keep its host.'),
     cfg.StrOpt(
         'lease_service',
         default='native',
@@ -212,7 +214,9 @@ group ``nova_preempt.reservation_ranking``.
         min=1,
         help='For how long after the end of a reservation the engine tries '
              'to clear its servers away before it calls the reservation '
-             'failed, in seconds. A shelved server is uploaded as an image '
+             'failed, in seconds. After nine tenths of that a server that '
+             'could not be shelved is deleted where another reservation has '
+             'its host. A shelved server is uploaded as an image '
              'first, hence ten minutes by default.'),
     cfg.IntOpt(
         'host_grace_s',

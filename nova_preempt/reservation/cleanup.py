@@ -16,6 +16,7 @@ again until they are gone. What else is on its hosts stays: whoever put it
 there knew of no reservation.
 """
 
+import dataclasses
 import datetime
 
 from oslo_log import log as logging
@@ -23,6 +24,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.reservation import cleanup as core
 from nova_preempt.db import reservation_rows as rows
+from nova_preempt.reservation import occupancy
 
 LOG = logging.getLogger(__name__)
 
@@ -51,6 +53,14 @@ class Cleanup:
         self._since = {}           # uuid of a reservation: first seen
         self._asked = {}           # uuid of a server: when
         self._warned = set()       # uuids of servers
+        self._needed = frozenset()  # names of hosts
+
+    def look(self, opened):
+        """Note which hosts others have.
+
+        :param opened: the Reservations that are not over
+        """
+        self._needed = core.needed(opened)
 
     def unfinished(self):
         """The Reservations that are over and whose hosts may not be free."""
@@ -79,18 +89,18 @@ class Cleanup:
             return True
         dark = any(host.host in hosts and hosts[host.host].service_host
                    in self._occupancy.dark for host in reservation.hosts)
-        coming = not left and not dark and self._is_coming(reservation, hosts)
-        since = (now if dark or coming
+        coming = [] if left or dark else self._coming(reservation, hosts)
+        since = (now if dark
                  else self._since.setdefault(reservation.uuid, now))
-        state = core.State(bool(left), coming, dark,
+        state = core.State(bool(left), bool(coming), dark,
                            (now - since).total_seconds())
         step = core.step(state, self._options.end_timeout_s)
         if step is core.Step.RELEASE:
-            return self._release(reservation, left, now)
+            return self._release(reservation, left or coming, now)
         if step is core.Step.END:
-            late = core.is_late(state, self._options.end_timeout_s)
-            for resident in left:
-                self._end(reservation, resident, now, late)
+            spent = core.spent(state, self._options.end_timeout_s)
+            for resident in left or self._homeless(coming):
+                self._end(reservation, resident, now, spent)
         return False
 
     def _left(self, reservation, running):
@@ -108,18 +118,38 @@ class Cleanup:
                     left.append(resident)
         return left
 
-    def _is_coming(self, reservation, hosts):
-        """Whether one of its servers has space there and is not there yet."""
+    def _coming(self, reservation, hosts):
+        """Its servers that have space on its hosts and are not there yet."""
+        coming = []
         for host in reservation.hosts:
             if host.host not in hosts or host.status == rows.LOST:
                 continue
             known = {resident.uuid for resident
                      in self._occupancy.on_node(host.host)}
-            if any(reservation.uuid in self._occupancy.reservations_of(uuid)
-                   for uuid in self._inventory.occupants(
-                       hosts[host.host]).consumers - known):
-                return True
-        return False
+            coming += [
+                occupancy.Resident(uuid, host.host, '', 'building', None)
+                for uuid in sorted(self._inventory.occupants(
+                    hosts[host.host]).consumers - known)
+                if reservation.uuid in self._occupancy.reservations_of(uuid)]
+        return coming
+
+    def _homeless(self, coming):
+        """Those of them that are on no host, in their true states.
+
+        One that was evacuated has space on its old host, too.
+        """
+        for resident in coming:
+            try:
+                found = self._nova.get(resident.uuid)
+            except nova_api.NovaError as exc:
+                LOG.warning('Cannot see how server %(uuid)s is, which comes '
+                            'to host %(host)s: %(exc)s',
+                            {'uuid': resident.uuid, 'host': resident.node,
+                             'exc': exc})
+                continue
+            if found is not None and not found.host:
+                yield dataclasses.replace(resident, vm_state=found.vm_state,
+                                          task_state=found.task_state)
 
     def _leave_alone(self, reservation, resident):
         if resident.uuid not in self._warned:
@@ -129,11 +159,12 @@ class Cleanup:
                          'uuid': reservation.uuid})
         self._warned.add(resident.uuid)
 
-    def _end(self, reservation, resident, now, late=False):
+    def _end(self, reservation, resident, now, spent=0.0):
         asked_at = self._asked.get(resident.uuid)
         call = core.call(
             reservation.end_action, resident.vm_state, resident.task_state,
-            asked_at and (now - asked_at).total_seconds(), late=late)
+            asked_at and (now - asked_at).total_seconds(), spent=spent,
+            needed=resident.node in self._needed)
         if not call:
             return
         self._asked[resident.uuid] = now
@@ -173,8 +204,10 @@ class Cleanup:
                 self._events.end(reservation)
 
     def forget(self):
-        """Forget servers that are gone."""
+        """Forget servers that are gone, or are on no node for a while."""
+        lately = self._clock() - datetime.timedelta(seconds=core.ASK_AGAIN_S)
         self._asked = {uuid: when for uuid, when in self._asked.items()
-                       if self._occupancy.get(uuid) is not None}
+                       if when > lately
+                       or self._occupancy.get(uuid) is not None}
         self._warned = {uuid for uuid in self._warned
                         if self._occupancy.get(uuid) is not None}

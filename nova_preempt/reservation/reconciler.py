@@ -102,6 +102,7 @@ class Reconciler:
         running = {reservation.uuid: reservation for reservation
                    in (*opened, *over) if reservation.ready_at is not None}
         self._healing.look(opened, hosts)
+        self._cleanup.look(opened)
         keep = self._keep if self._is_enabled() else self._leave
         busy = False
         for work, reservations in ((self._clear, (*over, *lately)),

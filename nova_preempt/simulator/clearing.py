@@ -86,9 +86,7 @@ class Clearing:
         now_us = self._parts.events.now_us
         left = [server for server in found
                 if server.state is not State.WAITING]
-        since_us = now_us
-        if left:
-            since_us = self._since.setdefault(uuid, now_us)
+        since_us = self._since.setdefault(uuid, now_us)
         options = self._parts.options.reservations
         state = cleanup.State(bool(left), bool(found) and not left,
                               asked_s=(now_us - since_us) / SECOND)
@@ -96,19 +94,22 @@ class Clearing:
         if step is cleanup.Step.RELEASE:
             del self._book.over[uuid]
             self._since.pop(uuid, None)
-            if left:
+            if found:
                 self._parts.report.reservation('not cleared', uuid)
             return
         if step is cleanup.Step.END:
             for server in left:
-                self._end(server, reservation.end_action, late=(
-                    cleanup.is_late(state, options.end_timeout_s)))
+                self._end(server, reservation.end_action, cleanup.spent(
+                    state, options.end_timeout_s))
         self._parts.events.add(now_us + round(drain.IDLE_S * SECOND),
                                Turn.LOOK, self._look, uuid)
 
-    def _end(self, server: Server, end_action: str, *, late: bool) -> None:
+    def _end(self, server: Server, end_action: str, spent: float) -> None:
         shown = _SHOWN.get(server.state)
-        call = shown and cleanup.call(end_action, *shown, late=late)
+        call = shown and cleanup.call(
+            end_action, *shown, spent=spent,
+            needed=server.host.name in cleanup.needed(
+                self._book.opened.values()))
         if not call:
             return
         parts = self._parts

@@ -29,8 +29,12 @@ ASK_AGAIN_S = 10
 #: that was being scheduled at the end may come after that.
 LATE_S = 120
 
-#: After this share of its time a server that cannot be shelved is deleted.
+#: After this share of the time a server that cannot be shelved is deleted.
 _LATE = 0.5
+
+#: After this share a server that could not be shelved is deleted, too, where
+#: another reservation has its host.
+_LAST = 0.9
 
 
 class Fate(enum.Enum):
@@ -54,7 +58,7 @@ class State:
     """What is found on its hosts.
 
     :ivar left: whether servers of it are still there
-    :ivar coming: whether one has space there and is not there yet
+    :ivar coming: whether a server has space there and is not there yet
     :ivar dark: whether hosts of it are in a cell that cannot be read
     :ivar asked_s: how long ago it was looked after first
     """
@@ -100,16 +104,23 @@ def step(state: State, timeout_s: float) -> Step:
 
     :param timeout_s: how long servers may take to end
     """
-    if state.dark or (state.coming and not state.left):
+    if state.dark:
         return Step.WAIT
-    if state.left and state.asked_s < timeout_s:
+    if state.asked_s >= timeout_s or not (state.left or state.coming):
+        return Step.RELEASE
+    if state.left or spent(state, timeout_s) >= _LATE:
         return Step.END
-    return Step.RELEASE
+    return Step.WAIT
 
 
-def is_late(state: State, timeout_s: float) -> bool:
-    """Whether servers that cannot be shelved have had their time."""
-    return state.asked_s >= _LATE * timeout_s
+def spent(state: State, timeout_s: float) -> float:
+    """Return which share of their time servers have had."""
+    return state.asked_s / timeout_s
+
+
+def needed(opened: Iterable[model.Reservation]) -> frozenset[str]:
+    """Return the hosts of reservations that are not over."""
+    return frozenset(name for each in opened for name in each.held)
 
 
 def call(
@@ -118,22 +129,30 @@ def call(
     task_state: str | None,
     asked_s: float | None = None,
     *,
-    late: bool = False,
+    spent: float = 0.0,
+    needed: bool = False,
 ) -> str:
     """Return the call of Nova's API that ends a server, '' for none now.
 
-    Nova shelves none that is resized or rescued: that is confirmed, or taken
-    back, first. One that is being built or in error may come to a state in
-    which it can be shelved until it is late, and is deleted then: others have
-    reserved its host.
+    Nova shelves no server that is resized or rescued: that is confirmed, or
+    taken back, first. One that is being built or in error may come to a state
+    in which it can be shelved until half of the time is spent, and is deleted
+    then. Near the end of the time any server that is not just being shelved is
+    deleted where its host is needed: its owner may rescue it again and again,
+    and Nova may refuse to shelve it.
 
     :param end_action: delete or shelve
     :param asked_s: how long ago it was asked for, None if it was not
-    :param late: see is_late()
+    :param spent: see spent()
+    :param needed: whether another reservation has the host
     """
     found = eligibility.next_call(end_action, vm_state)
     if found is None:
-        found = "force_delete" if late else ""
+        found = "force_delete" if spent >= _LATE else ""
+    elif found and needed and spent >= _LAST:
+        if task_state in ending.SHELVING:
+            return ""
+        found = "force_delete"
     if task_state is not None and (
         found != "force_delete" or task_state in ending.DELETING
     ):

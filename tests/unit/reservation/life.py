@@ -150,6 +150,7 @@ class Cloud:
         self.foreign = collections.defaultdict(set)   # node: consumers
         self.away = False
         self.coming = {}           # uuid of no server yet: its reservation
+        self.elsewhere = {}        # uuid: nova_api.ServerStatus
         self.dark = frozenset()
         self.unreadable = set()    # hosts that Placement fails for
         self.recorded = []         # what was recorded with ends
@@ -226,6 +227,10 @@ class Cloud:
 
     def force_delete(self, uuid):
         self._ask('force_delete', uuid)
+        if self.elsewhere.pop(uuid, None) is not None:
+            for consumers in self.foreign.values():
+                consumers.discard(uuid)
+            return
         server = self.servers[uuid]
         if not server.stubborn:
             server.task_state = 'deleting'
@@ -279,7 +284,9 @@ class Cloud:
 
     def get(self, uuid):
         server = self.servers.get(uuid)
-        return server and occupancy.Resident(
+        if server is None:
+            return self.elsewhere.get(uuid)
+        return occupancy.Resident(
             uuid, server.node, server.node, server.vm_state,
             server.task_state, server.preemptible)
 

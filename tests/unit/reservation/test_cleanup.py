@@ -95,6 +95,75 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual([rows.ENDED, rows.ACTIVE], [
             self.get(uuid).status for uuid in ('r1', 'next')])
 
+    def test_an_owner_who_rescues_again_and_again(self):
+        self.run_it(end_action='shelve')
+        self.reserve('h1', uuid='next')
+        self.cloud.boot('mine', 'h1', reservation='r1', vm_state='rescued')
+        self.end_it()
+
+        def unrescue(uuid):
+            self.cloud.asked.append(('unrescue', uuid))
+        self.cloud.unrescue = unrescue
+        self.look_until(530, 10)
+        self.assertEqual({('unrescue', 'mine')}, set(self.cloud.asked))
+        self.look_until(40)
+        self.assertEqual(('force_delete', 'mine'), self.cloud.asked[-1])
+        self.assertEqual([rows.ENDED, rows.ACTIVE], [
+            self.get(uuid).status for uuid in ('r1', 'next')])
+
+    def test_a_server_that_nova_refuses_to_shelve(self):
+        def shelve(uuid):
+            raise nova_api.NovaError('Image quota exceeded')
+
+        for is_reserved in (True, False):
+            with self.subTest(is_reserved):
+                self.begin()
+                self.cloud.add_host('h1')
+                self.cloud.shelve = shelve
+                uuid = f'r-{is_reserved}'
+                self.reserve('h1', uuid=uuid, start_s=0,
+                             end_action='shelve')
+                self.look()
+                self.look()
+                self.cloud.boot('mine', 'h1', reservation=uuid)
+                if is_reserved:
+                    self.reserve('h1', uuid='next', duration_s=1000)
+                self.pass_time(HOUR_S)
+                self.look_until(600)
+                self.assertEqual(
+                    [('force_delete', 'mine')] if is_reserved else [],
+                    self.cloud.asked)
+                self.assertEqual(
+                    rows.ENDED if is_reserved else rows.ERROR,
+                    self.get(uuid).status)
+                self.pass_time(HOUR_S)
+                self.look()
+
+    def test_one_that_no_host_claims(self):
+        """It is being built for ever; what came back is not deleted."""
+        for vm_state, host, asked, status in (
+                ('building', None, [('force_delete', 'late')], rows.ENDED),
+                ('shelved_offloaded', None, [], rows.ERROR),
+                ('active', 'elsewhere', [], rows.ERROR)):
+            with self.subTest(vm_state):
+                self.begin()
+                self.cloud.add_host('h1')
+                uuid = f'r-{vm_state}'
+                self.reserve('h1', uuid=uuid, start_s=0,
+                             end_action='shelve')
+                self.look()
+                self.look()
+                self.cloud.coming['late'] = uuid
+                self.cloud.foreign['h1'].add('late')
+                self.cloud.elsewhere['late'] = nova_api.ServerStatus(
+                    'BUILD', None, host, vm_state)
+                self.pass_time(HOUR_S)
+                self.look_until(290)
+                self.assertEqual([], self.cloud.asked)
+                self.look_until(310)
+                self.assertEqual(asked, self.cloud.asked[:1])
+                self.assertEqual(status, self.get(uuid).status)
+
     def test_cancelled(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1')

@@ -69,6 +69,11 @@ class TestStep(unittest.TestCase):
     def test_waits(self):
         self.assertIs(cleanup.Step.WAIT, self.step(False, coming=True))
         self.assertIs(cleanup.Step.END, self.step(True, coming=True))
+        for asked_s, expected in ((29, cleanup.Step.WAIT),
+                                  (30, cleanup.Step.END),
+                                  (60, cleanup.Step.RELEASE)):
+            self.assertIs(expected, self.step(False, coming=True,
+                                              asked_s=asked_s))
         for left in (False, True):
             self.assertIs(cleanup.Step.WAIT, self.step(left, dark=True))
 
@@ -112,18 +117,39 @@ class TestCall(unittest.TestCase):
                     action, vm_state, task_state))
 
     def test_who_is_not_shelved_in_half_its_time_is_deleted(self):
-        self.assertEqual([False, True], [
-            cleanup.is_late(cleanup.State(True, asked_s=asked_s), 600)
-            for asked_s in (299, 300)])
-        for vm_state, task_state, expected in (
-                ('error', None, 'force_delete'),
-                ('building', 'spawning', 'force_delete'),
-                ('error', 'deleting', ''),
-                ('active', 'shelving_image_uploading', ''),
-                ('active', None, 'shelve'), ('rescued', None, 'unrescue')):
+        for vm_state, task_state, spent, expected in (
+                ('error', None, 0.49, ''),
+                ('error', None, 0.5, 'force_delete'),
+                ('building', 'spawning', 0.5, 'force_delete'),
+                ('error', 'deleting', 0.5, ''),
+                ('active', 'shelving_image_uploading', 0.5, ''),
+                ('active', None, 0.5, 'shelve'),
+                ('rescued', None, 0.5, 'unrescue')):
             with self.subTest(vm_state=vm_state, task_state=task_state):
                 self.assertEqual(expected, cleanup.call(
-                    'shelve', vm_state, task_state, late=True))
+                    'shelve', vm_state, task_state, spent=spent,
+                    needed=True))
+
+    def test_who_keeps_the_host_of_another_is_deleted_in_the_end(self):
+        for vm_state, task_state, expected in (
+                ('active', None, 'force_delete'),
+                ('active', 'rescuing', 'force_delete'),
+                ('active', 'deleting', ''),
+                ('active', 'shelving_image_uploading', ''),
+                ('shelved', 'shelving_offloading', ''),
+                ('shelved_offloaded', 'spawning', ''),
+                ('resized', None, 'force_delete'),
+                ('rescued', None, 'force_delete')):
+            with self.subTest(vm_state=vm_state, task_state=task_state):
+                self.assertEqual(expected, cleanup.call(
+                    'shelve', vm_state, task_state, spent=0.9, needed=True))
+        self.assertEqual(['shelve', 'shelve'], [
+            cleanup.call('shelve', 'active', None, **values)
+            for values in ({'spent': 0.89, 'needed': True}, {'spent': 1.0})])
+
+    def test_which_hosts_others_need(self):
+        self.assertEqual({'h1'}, cleanup.needed([
+            reservation('r1', ('h1', model.READY), ('h2', model.LOST))]))
 
     def test_again_after_a_while(self):
         self.assertEqual(['', 'force_delete'], [
