@@ -14,9 +14,11 @@
 import datetime
 import fnmatch
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import demand
@@ -148,7 +150,8 @@ class Control:
         """One of which nobody can tell does not count as idle."""
         try:
             return self._fleet.is_empty(host)
-        except placement_api.PlacementError as exc:
+        except (placement_api.PlacementError, cell_calls.CellAway,
+                db_exc.DBError) as exc:
             LOG.warning('Host %(host)s is not noted as idle: %(exc)s',
                         {'host': host.name, 'exc': exc})
             return False

@@ -13,7 +13,10 @@
 
 import datetime
 
+from oslo_db import exception as db_exc
+
 from nova_preempt import pauses
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
@@ -224,18 +227,21 @@ class TestControl(ControlTestCase):
         self.reserve(['d'], 900)
         self.until_asleep('a', 'b', 'c')
 
-    def test_one_that_placement_fails_for(self):
+    def test_those_that_nobody_can_look_at(self):
         is_empty = self.world.is_empty
+        failures = {'a': placement.PlacementError('500'),
+                    'b': cell_calls.CellAway(cell='one', limit=5),
+                    'c': db_exc.DBConnectionError('away')}
 
         def fail(host):
-            if host.name == 'a':
-                raise placement.PlacementError('500')
+            if host.name in failures:
+                raise failures[host.name]
             return is_empty(host)
 
         self.world.is_empty = fail
         self.set(spare_hosts=0, minimum_hosts=0)
-        self.until_asleep('b', 'c', 'd')
-        self.assertNotIn('a', self.states())
+        self.until_asleep('d')
+        self.assertFalse(failures.keys() & self.states().keys())
 
     def test_disabled_by_us_and_forgotten(self):
         self.world.change('a', disabled=True,
