@@ -60,11 +60,9 @@ class PowerEndpoint:
     def _sleepers(self, states, hosts):
         efficiencies = self._control.efficiencies()
         off = self._control.off(states, '')
-        # One that neither goes off nor on would be waited for in vain.
-        names = self._control.switchable(
-            name for name in hosts if name in off
-            and (states[name].state == db_energy.WAKING
-                 or not off[name].why_late))
-        return [demand.Sleeper(name, hosts[name],
-                               states[name].state == db_energy.WAKING,
-                               efficiencies.get(name)) for name in names]
+        return [
+            demand.Sleeper(name, hosts[name],
+                           states[name].state == db_energy.WAKING,
+                           bool(off[name].why_late), efficiencies.get(name))
+            for name in self._control.switchable(
+                name for name in hosts if name in off)]

@@ -101,13 +101,12 @@ class Waking:
         """Names of hosts that will be on for it; they begin to wake."""
         sleepers = [
             demand.Sleeper(host.name, room, host.state == steps.WAKING,
+                           bool(self._fleet.off(host.name).why_late),
                            host.efficiency)
             for host, room in self._candidates(wait, where)]
         uuid = wait.server.boot.id
         promised = [item for other in self._recent() for item in other]
         found = demand.promise(uuid, 1, sleepers, promised)
-        if not found:
-            return []
         self._promises[uuid] = self._parts.events.now_us, [
             *found, *demand.kept(uuid, promised, self._fleet.is_on)]
         names = [item.host for item in found]

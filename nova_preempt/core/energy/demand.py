@@ -43,11 +43,13 @@ class Sleeper:
 
     :param room: how many servers of the request fit on it
     :param waking: whether it is on its way already
+    :param late: whether its boot, or its shutdown, takes longer than it should
     """
 
     name: str
     room: int
     waking: bool = False
+    late: bool = False
     efficiency: float | None = None
 
 
@@ -99,8 +101,10 @@ def promise(request: str, servers: int, sleepers: Iterable[Sleeper],
     """The hosts that a request is to wait for, in the order to wake them.
 
     1. those on their way, 2. those that others wait for and that have room
-    left, 3. the most efficient, the unknown last. Servers of another size
-    take the part of a host that they take of an empty one.
+    left, 3. the most efficient, the unknown last, 4. those on their way whose
+    boot hangs: they get a second one. One whose shutdown hangs would be waited
+    for in vain. Servers of another size take the part of a host that they take
+    of an empty one.
 
     :param others: what is promised; what is promised to this request is not
         looked at
@@ -111,8 +115,10 @@ def promise(request: str, servers: int, sleepers: Iterable[Sleeper],
         if item.request != request:
             taken[item.host] = taken.get(item.host, fractions.Fraction(
             )) + fractions.Fraction(item.servers, max(1, item.room))
-    ordered = sorted(sleepers, key=lambda sleeper: (
-        not sleeper.waking, sleeper.name not in taken,
+    able = [sleeper for sleeper in sleepers
+            if sleeper.waking or not sleeper.late]
+    ordered = sorted(able, key=lambda sleeper: (
+        sleeper.late, not sleeper.waking, sleeper.name not in taken,
         math.inf if sleeper.efficiency is None else -sleeper.efficiency,
         sleeper.name))
     found = []

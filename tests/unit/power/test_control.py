@@ -426,6 +426,13 @@ class TestRequests(ControlTestCase):
                 from_states=('asleep', 'sleeping'))
             self.assertEqual([name], self.wake(f'r{age_s}')['hosts'])
 
+    def test_one_whose_boot_hangs_comes_last(self):
+        self.world.hanging = {'a'}
+        self.assertEqual(['a'], self.wake('r1')['hosts'])
+        self.minutes(8)
+        self.assertEqual({'a'}, self.in_state('waking'))
+        self.assertEqual(['b', 'c', 'd', 'a'], self.wake('r2', 8)['hosts'])
+
     def test_of_two_engines(self):
         """What one has promised the other one knows."""
         other = endpoint.PowerEndpoint(

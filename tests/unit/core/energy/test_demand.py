@@ -65,6 +65,13 @@ class TestPromise(unittest.TestCase):
         self.assertEqual({'b': 1, 'c': 2, 'a': 1, 'd': 1}, given(found))
         self.assertEqual(['b', 'c', 'a', 'd'], [item.host for item in found])
 
+    def test_who_is_late(self):
+        """A boot that hangs comes last, a shutdown that hangs never."""
+        hosts = [demand.Sleeper('a', 1, waking=True, late=True),
+                 demand.Sleeper('b', 1, late=True), demand.Sleeper('c', 1)]
+        self.assertEqual(['c', 'a'], [
+            item.host for item in demand.promise('q', 3, hosts, ())])
+
     def test_no_more_than_needed(self):
         self.assertEqual({'a': 2, 'b': 1}, given(demand.promise(
             'q', 3, sleepers(a=2, b=2, c=2), ())))
