@@ -239,7 +239,7 @@ percent, and more than ``brake_hosts`` are down, disabled or gone at once, or
 half of them: that has one cause, such as a message bus that is away, and most
 of them will be back. All hosts count that are enabled or reserved; those that
 are powered off to save energy count as up. Owners whose host is down are told.
-Where fewer than half are down, and there are as many free hosts as
+Where fewer than half are down, and there are as many free hosts that match as
 reservations would lose, that lasts for half an hour at most. Afterwards each
 host has ``host_grace_s`` again. 100 releases the brake at once. A fifth, the
 default, is more than dies at once and less than what hangs on one switch in

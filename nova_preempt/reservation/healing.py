@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
+from nova_preempt.core.reservation import brake
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import host_query
@@ -69,12 +70,12 @@ class Healing:
             {name for reservation in reservations
              for name in reservation.held},
             {name: healing.Health(host.is_usable, host.status == 'enabled',
-                                  host.service_host in dark,
-                                  host.reservable)
+                                  host.service_host in dark)
              for name, host in hosts.items()}, partial=bool(dark))
         now_s = rows.to_s(self._clock())
         blind = self._sight() if down.held else ''
-        many = self._why_many(down, now_s, blind)
+        many = '' if blind else self._why_many(
+            down, now_s, reservations, hosts)
         braked = blind or many
         self._tell_brake(braked)
         before = {} if healing.is_too_long_ago(
@@ -88,19 +89,27 @@ class Healing:
             for reservation in reservations:
                 self._tell_owner(reservation, many)
 
-    def _why_many(self, down, now_s, blind):
+    def _why_many(self, down, now_s, reservations, hosts):
         """Why no host is given up since many are down at once, or ''."""
-        brake = healing.Brake(self._options.brake_percent,
-                              self._options.brake_hosts)
-        if blind or not (down.held and brake.why(down.number, down.of)):
+        rule = brake.Brake(self._options.brake_percent,
+                           self._options.brake_hosts)
+        if not (down.held and rule.why(down.number, down.of)):
             self._many_since_s = None
             return ''
-        # Also where the clock was set back.
-        since_s = self._many_since_s = min(
-            now_s if self._many_since_s is None else self._many_since_s,
-            now_s)
-        return brake.why(down.number, down.of, held_s=now_s - since_s,
-                         enough=down.spare >= len(down.held))
+        self._many_since_s = brake.held_since(
+            reservations, down.held, self._many_since_s, now_s)
+        held_s = now_s - self._many_since_s
+        return rule.why(
+            down.number, down.of, held_s=held_s,
+            enough=held_s >= brake.BRAKE_S and brake.are_enough(
+                self._wanted(down, reservations, hosts)))
+
+    def _wanted(self, down, reservations, hosts):
+        """How many hosts each would lose, and which it could have instead."""
+        for reservation in reservations:
+            lost = down.held.intersection(reservation.held)
+            if lost:
+                yield len(lost), self._candidates(reservation, hosts)
 
     def _tell_owner(self, reservation, many):
         """Say in a reservation that its host is not replaced yet."""
@@ -108,7 +117,7 @@ class Healing:
         waits = bool(many) and not self._down_since.keys().isdisjoint(
             reservation.held)
         if waits == (uuid in self._told) and (
-                waits or reservation.public_reason != healing.BRAKED):
+                waits or reservation.public_reason != brake.BRAKED):
             return
         (self._told.add if waits else self._told.discard)(uuid)
         try:
@@ -116,7 +125,7 @@ class Healing:
             known = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return
-        changes = healing.told(known, self._down_since, many)
+        changes = brake.told(known, self._down_since, many)
         if changes and self._reservations.update(
                 uuid, from_status=rows.OPEN, **changes) and waits:
             self._events.degraded(self._reservations.get(uuid))

@@ -11,10 +11,8 @@
 # under the License.
 """When hosts of reservations are given up, and which come back.
 
-Many hosts that are down at once have one cause: a message bus or a database
-that is away, a switch, an operator who disables a rack. None of them is given
-up for it. Where one was, it returns to the reservation whose servers still
-run on it.
+A host that was given up returns to the reservation whose servers still run on
+it.
 """
 
 from __future__ import annotations
@@ -31,56 +29,6 @@ from nova_preempt.core.reservation import model
 #: Between two looks at all hosts there is less, in seconds, unless something
 #: is wrong.
 PASS_S = 60
-
-#: For how long hosts that are down at once are waited for where enough others
-#: could take their place, in seconds: what cuts a part of the hosts off, such
-#: as a switch, is repaired by then, or is not soon.
-BRAKE_S = 1800
-
-#: What the owner is told whose host is down meanwhile.
-BRAKED = (
-    "a host is down; it is not replaced yet, since many are down at once"
-)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Brake:
-    """How many hosts may be down before that is taken for one cause.
-
-    :ivar percent: of all hosts that matter; 100 releases the brake
-    :ivar hosts: so many may in any case, as long as most are up
-    """
-
-    percent: float
-    hosts: int
-
-    def why(
-        self, down: int, total: int, *, held_s: float = 0,
-        enough: bool = False,
-    ) -> str:
-        """Return why no host is given up now, '' if each may be.
-
-        Where half of all are down, or more, there is nobody to tell the one
-        from the other, nor enough hosts to take their place. Only an operator
-        releases the brake then.
-
-        :param down: how many hosts are down, disabled or gone
-        :param total: out of how many
-        :param held_s: for how long that has been too many
-        :param enough: whether there are hosts for all that would be given up
-        """
-        allowed = max(self.hosts, int(total * self.percent / 100))
-        most = down >= total or (down > 1 and 2 * down >= total)
-        if self.percent >= 100 and down < total:
-            return ""
-        if not most and enough and held_s >= BRAKE_S:
-            return ""
-        if down and (most or down > allowed):
-            return (
-                f"{down} of {total} hosts are down, disabled or gone at once"
-            )
-        return ""
-
 
 def is_too_long_ago(
     looked_s: float | None, now_s: float, grace_s: float
@@ -123,13 +71,11 @@ class Health:
     :ivar usable: it is up, and nobody has disabled it
     :ivar enabled: nobody has disabled it
     :ivar dark: the cell that it is in cannot be read
-    :ivar reservable: whether it may be reserved at all
     """
 
     usable: bool
     enabled: bool
     dark: bool = False
-    reservable: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,13 +85,11 @@ class Down:
     :ivar held: the names of those that a reservation has
     :ivar number: how many of those that matter are
     :ivar of: how many matter: what a reservation has, and what is in use
-    :ivar spare: how many are up that could be reserved, and are not
     """
 
     held: frozenset[str]
     number: int
     of: int
-    spare: int = 0
 
 
 def find_down(
@@ -165,31 +109,7 @@ def find_down(
         if name not in hosts
         or not (hosts[name].usable or hosts[name].dark)
     }
-    return Down(
-        frozenset(down & kept), len(down), len(matter),
-        sum(hosts[name].reservable for name in matter - kept - down),
-    )
-
-
-def told(
-    reservation: model.Reservation, down: Collection[str], why: str
-) -> Mapping[str, str]:
-    """Return which reasons change of one whose hosts wait for the brake.
-
-    :param down: the names of hosts that are down
-    :param why: what the brake says, '' if it lets go
-    """
-    names = [name for name in reservation.held if name in down]
-    if why and names:
-        if reservation.public_reason:
-            return {}
-        return {
-            "reason": f"{', '.join(names)} down, and not replaced yet: {why}",
-            "public_reason": BRAKED,
-        }
-    if reservation.public_reason == BRAKED:
-        return {"reason": "", "public_reason": ""}
-    return {}
+    return Down(frozenset(down & kept), len(down), len(matter))
 
 
 def is_given_up(

@@ -12,7 +12,7 @@
 """Hosts that die are replaced."""
 
 from nova_preempt import exceptions
-from nova_preempt.core.reservation import healing
+from nova_preempt.core.reservation import brake
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db
 from tests.unit.reservation import life
@@ -75,7 +75,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(1700)
         found = self.get()
         self.assertEqual(('h1',), found.held)
-        self.assertEqual(healing.BRAKED, found.public_reason)
+        self.assertEqual(brake.BRAKED, found.public_reason)
         self.assertIn('h1 down, and not replaced yet: 5 of 15 hosts are '
                       'down', found.reason)
         self.assertEqual(['start', 'degraded'], self.told())
@@ -85,13 +85,54 @@ class TestDeadHosts(life.ChoresTestCase):
         self.assertEqual(('', rows.ACTIVE),
                          (found.public_reason, found.status))
 
+    def brake(self):
+        """h1, which is held, is down with 4 of 15 hosts."""
+        names = [f'n{number}' for number in range(12)]
+        for name in names:
+            self.cloud.add_host(name)
+        self.reserve('h1', start_s=0, duration_s=5 * HOUR_S)
+        self.look_until(5)
+        for name in ('h1', *names[:4]):
+            self.cloud.add_host(name, state='down')
+        for name in ('h2', 'h3', *names[4:]):
+            self.cloud.boot(f's-{name}', name)
+
+    def test_the_brake_holds_where_others_are_full(self):
+        self.brake()
+        self.look_until(2400)
+        self.assertEqual((('h1',), rows.ACTIVE, brake.BRAKED), (
+            self.get().held, self.get().status, self.get().public_reason))
+        # One that it could not have is of no use.
+        self.cloud.servers.clear()
+        for name in [*self.cloud.hosts]:
+            if self.cloud.hosts[name].is_usable:
+                self.cloud.add_host(name, reservable=False)
+        self.look_until(300)
+        self.assertEqual(('h1',), self.get().held)
+        self.cloud.add_host('h2')
+        self.look_until(150)
+        self.assertEqual(('h2',), self.get().held)
+
+    def test_the_brake_holds_no_longer_after_a_change_of_the_engine(self):
+        self.brake()
+        self.cloud.servers.clear()
+        self.look_until(1000)
+        self.reservations = db.Reservations(self.database, self.clock)
+        self.reconciler = self.make_reconciler()
+        self.look_until(300)
+        self.blind = 'the bus is away'
+        self.look_until(60)
+        self.blind = ''
+        self.look_until(600)
+        self.assertNotEqual(('h1',), self.get().held)
+
     def test_the_brake_is_released_by_an_operator(self):
         self.reserve('h1')
         for name in ('h1', 'h2'):
             self.cloud.add_host(name, state='down')
         self.look_until(3600)
         self.assertEqual(('h1',), self.get().held)
-        self.assertEqual(healing.BRAKED, self.get().public_reason)
+        self.assertEqual(brake.BRAKED, self.get().public_reason)
         self.options.brake_percent = 100
         self.look_until(150)
         self.assertEqual(('h3',), self.get().held)
@@ -106,7 +147,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.assertIsNone(self.get().public_reason)
         self.blind = ''
         self.look_until(15)
-        self.assertEqual(healing.BRAKED, self.get().public_reason)
+        self.assertEqual(brake.BRAKED, self.get().public_reason)
         self.blind = 'the bus is away again'
         self.look_until(60)
         self.assertEqual(['degraded'], self.told())
@@ -116,7 +157,7 @@ class TestDeadHosts(life.ChoresTestCase):
         for name in ('h1', 'h2'):
             self.cloud.add_host(name, state='down')
         self.look_until(30)
-        self.assertEqual(healing.BRAKED, self.get().public_reason)
+        self.assertEqual(brake.BRAKED, self.get().public_reason)
         self.reservations = db.Reservations(self.database, self.clock)
         self.reconciler = self.make_reconciler()
         self.cloud.add_host('h1')

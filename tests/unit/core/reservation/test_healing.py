@@ -9,60 +9,15 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-import dataclasses
 import unittest
-
-import hypothesis
-from hypothesis import strategies as st
 
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import model
 
-BRAKE = healing.Brake(20, 2)
 
-
-class TestBrake(unittest.TestCase):
-
-    def test_a_few_of_many(self) -> None:
-        for down, total in ((0, 0), (0, 5), (1, 2), (2, 5), (2, 10),
-                            (20, 100)):
-            self.assertEqual('', BRAKE.why(down, total), (down, total))
-
-    def test_too_many_at_once(self) -> None:
-        for down, total in ((1, 1), (2, 2), (2, 3), (2, 4), (3, 10),
-                            (21, 100), (100, 100)):
-            self.assertEqual(
-                f'{down} of {total} hosts are down, disabled or gone at '
-                'once', BRAKE.why(down, total))
-
-    def test_not_for_ever_where_others_are_free(self) -> None:
-        for down, held_s, enough, braked in (
-                (25, 1799, True, True), (25, 1800, True, False),
-                (25, 10 ** 6, False, True), (50, 10 ** 6, True, True)):
-            self.assertIs(braked, bool(BRAKE.why(
-                down, 100, held_s=held_s, enough=enough)))
-
-    def test_released_by_an_operator(self) -> None:
-        self.assertEqual('', healing.Brake(100, 2).why(50, 100))
-
-    def test_what_its_owner_is_told(self) -> None:
-        mine = reservation(('a', model.READY), ('b', model.LOST))
-        found = healing.told(mine, 'ab', '25 of 100 hosts are down')
-        self.assertEqual(
-            {'reason': 'a down, and not replaced yet: 25 of 100 hosts are '
-                       'down', 'public_reason': healing.BRAKED}, found)
-        known = dataclasses.replace(mine, **found)
-        self.assertEqual({}, healing.told(known, 'ab', 'more'))
-        self.assertEqual({'reason': '', 'public_reason': ''},
-                         healing.told(known, 'b', 'more'))
-        self.assertEqual({'reason': '', 'public_reason': ''},
-                         healing.told(known, 'a', ''))
-        # What it was told before stays.
-        missing = dataclasses.replace(mine, public_reason='one is missing')
-        self.assertEqual({}, healing.told(missing, 'a', 'many'))
-        self.assertEqual({}, healing.told(missing, 'a', ''))
+class TestDownSince(unittest.TestCase):
 
     def test_the_clock_begins_anew_when_it_lets_go(self) -> None:
         since = healing.down_since({}, ['a'], 100, braked=False)
@@ -71,11 +26,6 @@ class TestBrake(unittest.TestCase):
         since = healing.down_since(since, ['a', 'b'], 120, braked=True)
         since = healing.down_since(since, ['b'], 130, braked=False)
         self.assertEqual({'b': 120}, since)
-
-    @hypothesis.given(st.integers(0, 50), st.integers(0, 100))
-    def test_never_when_all_are_down(self, down: int, percent: int) -> None:
-        brake = healing.Brake(percent, 100)
-        self.assertEqual(down > 0, bool(brake.why(down, down)))
 
 
 class TestReturns(unittest.TestCase):
@@ -109,12 +59,6 @@ DARK = healing.Health(usable=False, enabled=True, dark=True)
 
 
 class TestDown(unittest.TestCase):
-
-    def test_who_could_take_their_place(self) -> None:
-        self.assertEqual(2, healing.find_down('ab', {
-            'a': UP, 'b': OFF, 'c': UP, 'd': UP, 'e': OFF, 'f': DISABLED,
-            'g': dataclasses.replace(UP, reservable=False)},
-            partial=False).spare)
 
     def find(self, held, partial=False, **hosts):
         found = healing.find_down(held, hosts, partial=partial)

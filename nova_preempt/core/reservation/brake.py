@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""When many hosts that are down are not given up.
+
+Many hosts that are down at once have one cause: a message bus or a database
+that is away, a switch, an operator who disables a rack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core.reservation import model
+
+#: For how long hosts that are down at once are waited for where enough others
+#: could take their place, in seconds: what cuts a part of the hosts off, such
+#: as a switch, is repaired by then, or is not soon.
+BRAKE_S = 1800
+
+#: What the owner is told whose host is down meanwhile.
+BRAKED = (
+    "a host is down; it is not replaced yet, since many are down at once"
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Brake:
+    """How many hosts may be down before that is taken for one cause.
+
+    :ivar percent: of all hosts that matter; 100 releases the brake
+    :ivar hosts: so many may in any case, as long as most are up
+    """
+
+    percent: float
+    hosts: int
+
+    def why(
+        self, down: int, total: int, *, held_s: float = 0,
+        enough: bool = False,
+    ) -> str:
+        """Return why no host is given up now, '' if each may be.
+
+        Where half of all are down, or more, there is nobody to tell the one
+        from the other, nor enough hosts to take their place. Only an operator
+        releases the brake then.
+
+        :param down: how many hosts are down, disabled or gone
+        :param total: out of how many
+        :param held_s: for how long that has been too many
+        :param enough: whether there are hosts for all that would be given up
+        """
+        allowed = max(self.hosts, int(total * self.percent / 100))
+        most = down >= total or (down > 1 and 2 * down >= total)
+        if self.percent >= 100 and down < total:
+            return ""
+        if not most and enough and held_s >= BRAKE_S:
+            return ""
+        if down and (most or down > allowed):
+            return (
+                f"{down} of {total} hosts are down, disabled or gone at once"
+            )
+        return ""
+
+
+def held_since(
+    reservations: Iterable[model.Reservation],
+    down: Collection[str],
+    known_s: int | None,
+    now_s: int,
+) -> int:
+    """Return since when too many hosts are down, as far as is known.
+
+    Owners are told as the brake begins to hold: so an engine knows it that
+    has just been started, or that could see no hosts for a while.
+
+    :param down: the names of the held hosts that are down
+    :param known_s: what this returned the last time, None if too few were
+    """
+    return min(
+        now_s,
+        now_s if known_s is None else known_s,
+        *(
+            model.to_s(each.updated_at)
+            for each in reservations
+            if each.public_reason == BRAKED
+            and each.updated_at is not None
+            and not set(down).isdisjoint(each.held)
+        ),
+    )
+
+
+def are_enough(wanted: Iterable[tuple[int, Sequence[str]]]) -> bool:
+    """Whether each reservation gets another host for each that it loses.
+
+    Where there is only just enough this may say that there is not.
+
+    :param wanted: how many hosts each would lose, and the names of those that
+        it could have instead
+    """
+    taken: set[str] = set()
+    for number, names in sorted(
+        wanted, key=lambda item: (len(item[1]) - item[0], item[0])
+    ):
+        free = [name for name in names if name not in taken]
+        if len(free) < number:
+            return False
+        taken.update(free[:number])
+    return True
+
+
+def told(
+    reservation: model.Reservation, down: Collection[str], why: str
+) -> Mapping[str, str]:
+    """Return which reasons change of one whose hosts wait for the brake.
+
+    :param down: the names of hosts that are down
+    :param why: what the brake says, '' if it lets go
+    """
+    names = [name for name in reservation.held if name in down]
+    if why and names:
+        if reservation.public_reason:
+            return {}
+        return {
+            "reason": f"{', '.join(names)} down, and not replaced yet: {why}",
+            "public_reason": BRAKED,
+        }
+    if reservation.public_reason == BRAKED:
+        return {"reason": "", "public_reason": ""}
+    return {}
