@@ -47,6 +47,8 @@ class Following:
         self._deleting, self._closing = users.Turns(), users.Turns()
         self.coming_back = frozenset()
         self._open = open_requests.OpenRequests(database)
+        # {uuid of an open one: uuids of servers that nobody may delete}
+        self._left = {}
 
     def follow(self, now):
         """Look at all that are open; returns them as they are then."""
@@ -54,6 +56,8 @@ class Following:
         seen = self._eyes.look(
             [item for item in requests if item.boots or item.servers], now)
         options = backlog_options.lifecycle(self._options)
+        self._left = {item.uuid: self._left[item.uuid] for item in requests
+                      if item.uuid in self._left}
         followed, deletes, returning = [], {}, []
         for request in requests:
             verdict = answers.expire(request, now)
@@ -64,15 +68,17 @@ class Following:
             if verdict is not None:
                 if not self._records.record(request, verdict, now):
                     continue
-                deletes[request.uuid] = verdict.deletes
                 request = answers.after(request, verdict)
+                deletes[request.uuid] = request, [
+                    uuid for uuid in verdict.deletes
+                    if uuid not in self._left.get(request.uuid, ())]
             if request.state in model.OPEN:
                 followed.append(request)
                 returning += lifecycle.coming_back(request, now)
         self.coming_back = frozenset(returning)
         self._deleting.each(
-            [item for item in requests if item.uuid in deletes],
-            lambda item: self._users.delete(item, deletes[item.uuid]))
+            [item for item, _uuids in deletes.values()],
+            lambda item: self._delete(item, deletes[item.uuid][1], now))
         for state in model.OPEN:
             metrics.BACKLOG_REQUESTS.labels(state).set(
                 sum(item.state == state for item in followed))
@@ -93,18 +99,30 @@ class Following:
             and cleared.append(item))
         return len(requests) - len(cleared)
 
+    def _delete(self, request, uuids, now):
+        """Delete servers, or say that nobody may."""
+        try:
+            self._users.delete(request, uuids)
+        except users.NotDeleted as exc:
+            if not (exc.is_final or servers.is_late(request, now)):
+                raise
+            self._left.setdefault(request.uuid, set()).update(uuids)
+            self._give_up(request, uuids, exc, now)
+            return False
+        return True
+
     def _give_up(self, request, uuids, exc, now):
-        """Say once of a closed request that servers are left."""
+        """Say once that servers of a request are left."""
         left = ', '.join(uuids)
         text = (f'Its servers {left} are left, as neither its user nor the '
                 f'service user may delete them: {exc}')
         if text in request.reason:
             return
         LOG.warning(
-            'Request %(uuid)s is closed. Its servers %(left)s are left, as '
-            'neither its user nor the service user may delete them: %(exc)s',
+            'Servers %(left)s of request %(uuid)s are left, as neither its '
+            'user nor the service user may delete them: %(exc)s',
             {'uuid': request.uuid, 'left': left, 'exc': exc})
-        db.change(self._database, request.uuid, model.CLOSED, now,
+        db.change(self._database, request.uuid, (request.state,), now,
                   state=request.state, ends_servers=False,
                   reason=f'{request.reason} {text}'.strip())
 
@@ -114,15 +132,12 @@ class Following:
             request, sights, now, backlog_options.lifecycle(self._options))
         if not self._records.record(request, verdict, now):
             return False
-        try:
-            self._users.delete(request, verdict.deletes)
-        except users.NotDeleted as exc:
-            if not (exc.is_final or servers.is_late(request, now)):
-                raise
-            self._give_up(request, verdict.deletes, exc, now)
-            is_clear = True
-        if not is_clear:
+        is_deleted = self._delete(request, verdict.deletes, now)
+        if is_deleted and not is_clear:
             return False
+        if is_deleted and verdict.locked:
+            self._give_up(request, verdict.locked,
+                          'an administrator has locked them', now)
         self._users.forget(request)
         return db.change(self._database, request.uuid, model.CLOSED, now,
                          trust_id='')

@@ -82,7 +82,8 @@ class Eyes:
                 uuid, boot = owner
                 seen[uuid][server.uuid] = core.Sight(
                     server.uuid, boot, server.vm_state, server.fault,
-                    server.task_state in _DELETING, server.launched)
+                    server.task_state in _DELETING, server.launched,
+                    server.is_kept)
         return seen
 
 

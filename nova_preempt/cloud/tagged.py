@@ -25,6 +25,7 @@ from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import servers
 
 LOG = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ class Tagged:
     """A server; vm_state and task_state are Nova's.
 
     :ivar launched: whether it has ever run
+    :ivar is_kept: whether an administrator has locked it
     """
 
     uuid: str
@@ -51,6 +53,7 @@ class Tagged:
     tags: tuple[str, ...]
     fault: str = ''
     launched: bool = False
+    is_kept: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +157,9 @@ def _tagged(instance, tags):
                   instance.vm_state or 'building', instance.task_state,
                   tuple(tag.tag for tag in tags or ()),
                   launched=bool('launched_at' in instance
-                                and instance.launched_at))
+                                and instance.launched_at),
+                  is_kept='locked' in instance
+                  and servers.locked_by(instance) == 'admin')
 
 
 def _pieces(items):

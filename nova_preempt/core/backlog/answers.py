@@ -68,6 +68,8 @@ class Verdict:
     :param forgotten: the uuids of those of which nothing is left
     :param boots: those that changed
     :param deletes: the uuids of servers that are to be deleted
+    :param locked: those of servers that would be, had no administrator locked
+        them
     """
 
     state: str
@@ -76,6 +78,7 @@ class Verdict:
     forgotten: tuple[str, ...] = ()
     boots: tuple[model.Boot, ...] = ()
     deletes: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
 
     def changes(self, request: model.Request) -> bool:
         """Whether there is anything to write down."""

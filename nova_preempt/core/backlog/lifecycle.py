@@ -63,7 +63,7 @@ def judge(
        not count. So are those of boots that were given up.
     4. Servers that gave way and were deleted are missing, if the request
        comes back; those that their owner deleted are not.
-    5. The state follows, see _status().
+    5. The state follows, see servers.status().
 
     :param sights: what Nova has of the servers of this request
     :param victims: {uuid: status} of those that have given way, or are to
@@ -101,13 +101,14 @@ def closing(
 
     :returns: (Verdict, whether nothing more may come)
     """
-    there = {item.uuid: item for item in sights}
-    one = _Judgement(request, there, {}, now, options)
+    seen = {item.uuid: item for item in sights}
+    one = _Judgement(request, seen, {}, now, options)
     one.look_at_servers(stop=True)
     one.look_at_boots()
     if request.ends_servers:
         one.end_all()
     verdict = one.verdict(request.state)
+    there = seen.keys() - verdict.locked
     ended = {boot.number: boot.state for boot in verdict.boots}
     return verdict, not (request.ends_servers and there) and not any(
         ended.get(boot.number, boot.state) in servers.OPEN_BOOTS
@@ -139,6 +140,7 @@ class _Judgement:
         self._options = options
         self._values: dict[str, Any] = {}
         self._deletes: list[str] = []
+        self._locked: list[str] = []
         self._over = ""
         self.servers = {item.uuid: item for item in request.servers}
         self._boots = {item.number: item for item in request.boots}
@@ -179,7 +181,7 @@ class _Judgement:
     def end_all(self) -> None:
         """Let all end that are there."""
         for uuid in sorted(self._there):
-            if uuid not in self._deletes:
+            if uuid not in (*self._deletes, *self._locked):
                 self._delete(self._there[uuid])
 
     def _set(self, uuid: str, state: str) -> None:
@@ -221,7 +223,8 @@ class _Judgement:
 
     def _delete(self, sight: Sight) -> None:
         if not sight.deleting:
-            self._deletes.append(sight.uuid)
+            (self._locked if sight.locked else self._deletes).append(
+                sight.uuid)
 
     def _end(self, ended: list[str]) -> None:
         """Those that gave way and were deleted wait again, or do not."""
@@ -337,7 +340,7 @@ class _Judgement:
         boots = tuple(self._boots[item.number] for item in request.boots)
         values = dict(self._values)
         if state is None:
-            state, reason = _status(
+            state, reason = servers.status(
                 dataclasses.replace(
                     request, servers=tuple(left.values()), boots=boots
                 ),
@@ -365,6 +368,7 @@ class _Judgement:
                 if new != old
             ),
             tuple(self._deletes),
+            tuple(self._locked),
         )
 
     def _faults(self) -> str:
@@ -378,30 +382,3 @@ class _Judgement:
             ),
             "Nova could not build its servers.",
         )
-
-
-def _status(
-    request: model.Request, over: str, fault: str
-) -> tuple[str, str]:
-    """(state, reason) of a request that is open."""
-    states = [item.state for item in request.servers]
-    if any(boot.state in servers.OPEN_BOOTS for boot in request.boots):
-        return model.PLACING, ""
-    lacks = model.missing(request)
-    if model.RUNNING in states:
-        if model.ERROR in states:
-            return model.PARTLY_ACTIVE, fault
-        if model.AWAY in states or lacks:
-            return model.PARTLY_ACTIVE, ""
-        return model.ACTIVE, ""
-    if model.AWAY in states:
-        return model.EVICTED, "Its servers gave way, and are kept."
-    if lacks:
-        if model.ENDED in states:
-            return model.EVICTED, "Its servers gave way."
-        return model.WAITING, ""
-    if model.ERROR in states:
-        return model.FAILED, fault
-    if over:
-        return model.EXPIRED if request.comes_back else model.DONE, over
-    return model.DONE, "Its servers were deleted."

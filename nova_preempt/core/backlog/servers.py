@@ -61,6 +61,7 @@ class Sight:
     :param fault: why it is in vm_state error, as far as Nova says
     :param deleting: whether it is on its way out
     :param launched: whether it has ever run
+    :param locked: whether an administrator has locked it: nobody deletes it
     """
 
     uuid: str
@@ -69,6 +70,7 @@ class Sight:
     fault: str = ""
     deleting: bool = False
     launched: bool = False
+    locked: bool = False
 
 
 def tag(uuid: str, number: int) -> str:
@@ -259,3 +261,34 @@ def is_for_now(fault: str) -> bool:
             "quota exceeded",
         )
     )
+
+
+def status(
+    request: model.Request, over: str, fault: str
+) -> tuple[str, str]:
+    """Return state and reason of a request that is open.
+
+    :param over: why it does not come back, '' if it may
+    :param fault: why a server in error is
+    """
+    states = [item.state for item in request.servers]
+    if any(boot.state in OPEN_BOOTS for boot in request.boots):
+        return model.PLACING, ""
+    lacks = model.missing(request)
+    if model.RUNNING in states:
+        if model.ERROR in states:
+            return model.PARTLY_ACTIVE, fault
+        if model.AWAY in states or lacks:
+            return model.PARTLY_ACTIVE, ""
+        return model.ACTIVE, ""
+    if model.AWAY in states:
+        return model.EVICTED, "Its servers gave way, and are kept."
+    if lacks:
+        if model.ENDED in states:
+            return model.EVICTED, "Its servers gave way."
+        return model.WAITING, ""
+    if model.ERROR in states:
+        return model.FAILED, fault
+    if over:
+        return model.EXPIRED if request.comes_back else model.DONE, over
+    return model.DONE, "Its servers were deleted."

@@ -11,14 +11,21 @@
 # under the License.
 """What a look at open requests reads."""
 
+import datetime
+import logging
 import types
 import unittest
 from unittest import mock
 
+import fixtures
 import sqlalchemy as sa
 
 from nova_preempt.backlog import following
+from nova_preempt.backlog import records
+from nova_preempt.backlog import sight
+from nova_preempt.backlog import users
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog
 from tests.unit.api import base
 from tests.unit.db import test_backlog
@@ -70,6 +77,57 @@ class TestBodies(base.DatabaseTestCase):
         with mock.patch.object(backlog, 'bodies', return_value=[
                 ('r2', {'server': {'host': 'r2'}})]):
             self.assertEqual({'r2': 'r2'}, self.follow())
+
+
+class TestNobodyMayDelete(base.DatabaseTestCase):
+    """A server that came too late, whose user may do nothing any more."""
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.NOTSET)
+        self.logger = fixtures.FakeLogger()
+        self.logger.setUp()
+        self.addCleanup(self.logger.cleanUp)
+        backlog.create(self.db, test_backlog.request('r1'))
+        self.sights = (servers.Sight('late', 1, 'active'),)
+        self.users = mock.Mock()
+        self.following = following.Following(
+            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
+                                  retry_interval_s=30),
+            self.db, mock.Mock(look=lambda requests, now: {
+                'r1': sight.Seen(self.sights)}), self.users,
+            records.Records(self.db, lambda *_args: None))
+        backlog.begin_boot(self.db, 'r1', (model.WAITING,), model.Boot(
+            1, 'tag', 'f', 1, test_backlog.NOW, model.LOST))
+
+    def follow(self, after_s=0):
+        self.following.follow(test_backlog.NOW
+                              + datetime.timedelta(seconds=after_s))
+        return backlog.get(self.db, 'r1').reason
+
+    def refuse(self, is_final):
+        self.asked = 0
+
+        def delete(request, uuids):
+            if uuids:
+                self.asked += 1
+                raise users.NotDeleted('policy', is_final)
+        self.users.delete = delete
+
+    def test_it_is_said_once(self):
+        self.refuse(is_final=True)
+        for _look in range(10):
+            self.assertIn('Its servers late are left', self.follow())
+        self.assertEqual(1, self.logger.output.count('late'))
+        self.assertEqual(1, self.asked)
+
+    def test_after_a_day(self):
+        self.refuse(is_final=False)
+        self.assertEqual('', self.follow())
+        self.assertIn('cannot be deleted yet', self.logger.output)
+        self.assertIn('are left', self.follow(86400))
+        self.follow(86405)
+        self.assertEqual(2, self.asked)
 
 
 if __name__ == '__main__':

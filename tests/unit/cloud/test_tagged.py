@@ -16,6 +16,7 @@ import unittest
 from unittest import mock
 
 from nova import objects
+from oslo_utils import uuidutils
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import tagged
@@ -58,6 +59,17 @@ class TestSought(unittest.TestCase):
         found = self.find(A, there=[A])
         self.assertEqual({'s'}, found.servers.keys())
         self.assertEqual(frozenset(), found.unsure)
+
+    def test_whose_lock_it_has(self):
+        for values, locked in (({}, False), ({'locked': False}, False),
+                               ({'locked': True, 'locked_by': 'owner'}, False),
+                               ({'locked': True, 'locked_by': 'admin'}, True),
+                               ({'locked': True, 'locked_by': None}, True)):
+            with self.subTest(values):
+                self.assertIs(locked, tagged._tagged(objects.Instance(
+                    uuid=uuidutils.generate_uuid(), project_id='p',
+                    vm_state='active', task_state=None, **values),
+                    ()).is_kept)
 
     def test_deleted(self):
         for home in A, None:

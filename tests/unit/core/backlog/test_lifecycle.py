@@ -419,6 +419,19 @@ class TestClosing(unittest.TestCase):
         self.assertEqual([model.GONE], [
             item.state for item in verdict.servers])
 
+    def test_what_an_administrator_has_locked_stays(self):
+        request = dataclasses.replace(
+            running(model.RUNNING, model.BUILDING, ends_servers=True),
+            state=model.CANCELLED)
+        verdict, is_clear = self.closing(
+            request, sight('s0', locked=True),
+            sight('s1', 'building', locked=True))
+        self.assertEqual(((), ('s1', 's0'), True),
+                         (verdict.deletes, verdict.locked, is_clear))
+        verdict, is_clear = self.closing(
+            request, sight('s0', locked=True), sight('s1'))
+        self.assertEqual((('s1',), False), (verdict.deletes, is_clear))
+
     def test_what_may_still_come_is_waited_for(self):
         request = placing(state=model.ASKING, age_s=100)
         request = dataclasses.replace(request, state=model.CANCELLED)
