@@ -45,7 +45,10 @@ class NotAllowed(NovaError):
 
 @dataclasses.dataclass(frozen=True)
 class ServerStatus:
-    """A server as Nova's API shows it; times are naive, in UTC."""
+    """A server as Nova's API shows it; times are naive, in UTC.
+
+    locked_by is 'owner' or 'admin', '' if it is not locked.
+    """
 
     status: str
     task_state: str | None
@@ -53,11 +56,13 @@ class ServerStatus:
     vm_state: str = ''
     locked_reason: str | None = None
     launched_at: datetime.datetime | None = None
+    locked_by: str = ''
 
     @property
     def seen(self):
         """The same as an ending.Seen."""
-        return ending.Seen(self.vm_state, self.task_state, self.host)
+        return ending.Seen(self.vm_state, self.task_state, self.host,
+                           locked_by=self.locked_by)
 
 
 def _time(text):
@@ -166,7 +171,27 @@ class NovaAPI:
             getattr(server, 'OS-EXT-SRV-ATTR:host', None),
             getattr(server, 'OS-EXT-STS:vm_state', ''),
             getattr(server, 'locked_reason', None),
-            _time(getattr(server, 'OS-SRV-USG:launched_at', None)))
+            _time(getattr(server, 'OS-SRV-USG:launched_at', None)),
+            self._locked_by(server))
+
+    def _locked_by(self, server):
+        """Who has locked a server: Nova shows that with its actions alone.
+
+        Nova takes for the owner whoever acts in the server's project.
+        """
+        if not getattr(server, 'locked', False):
+            return ''
+        try:
+            # The latest comes first. An owner's lock of a server that is
+            # locked already changes nothing, and is no action.
+            found = self._get_client().instance_action.list(server.id)
+        except nova_exc.NotFound:
+            found = []
+        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+            raise NovaError(f'actions of server {server.id}: {exc}') from exc
+        by_owner = next((item.project_id == server.tenant_id
+                         for item in found if item.action == 'lock'), False)
+        return 'owner' if by_owner else 'admin'
 
     # All of these raise NovaError where Nova does not accept what is asked.
 

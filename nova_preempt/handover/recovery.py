@@ -30,6 +30,7 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import liveness
 from nova_preempt.core import taken_back
 from nova_preempt.db import decisions
+from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import offloaded
 from nova_preempt.handover import reversal
 from nova_preempt.handover import stopped
@@ -40,6 +41,15 @@ STOP = 'stop'
 
 # After these a server leaves its host.
 _LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
+
+# By whether it is locked.
+_SPACE_TAKEN = {
+    False: 'The space of preemptible server %(server)s was taken before '
+           'preemption %(uuid)s could be taken back; ending it.',
+    True: 'The space of preemptible server %(server)s was taken before '
+          'preemption %(uuid)s could be taken back; it is locked, and stays '
+          'without its allocation.',
+}
 
 # Changes by others between our reading and our writing, in a row.
 _TRIES = 5
@@ -270,7 +280,7 @@ class Recovery:
         if victim.asked == STOP and server.task_state == 'powering-off':
             raise nova_api.NovaError(
                 f'server {uuid} is still being stopped')
-        if server.locked_reason == stopped.LOCKED:
+        if stopped.is_ours(server):
             self._nova.unlock(uuid)
         if victim.asked == STOP and server.vm_state == 'stopped':
             LOG.info('Starting server %s, which was stopped to give way and '
@@ -314,21 +324,27 @@ class Recovery:
     def _end(self, decision, victim):
         """End a victim whose space was taken, unless it leaves by itself.
 
+        Not one that somebody has locked whose locks count.
+
         :returns: its status then, None if nothing had to be done
         :raises NovaError: it will take more than this
         """
-        _server, seen = self._look(victim)
+        server, seen = self._look(victim)
         if not taken_back.is_there(seen, decision.host) or (
                 taken_back.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
-        LOG.error('The space of preemptible server %(server)s was taken '
-                  'before preemption %(uuid)s could be taken back; ending '
-                  'it.', {'server': uuid, 'uuid': decision.uuid})
+        locked = not stopped.is_ours(server) and eviction_policy.get_rules(
+            self._options).counts(seen.locked_by)
+        LOG.error(_SPACE_TAKEN[locked],
+                  {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == STOP and seen.vm_state == 'stopped':
-            self._nova.lock(uuid, stopped.LOCKED)
+            if not locked:
+                self._nova.lock(uuid, stopped.LOCKED)
             stopped.leave(self._placement, uuid)
             return decisions.STOPPED
+        if locked:
+            return None
         action = victim.last_resort or core_actions.last_resort(
             victim.action, self._options.actions)
         call = core_actions.call(

@@ -19,6 +19,14 @@ from nova_preempt.core import taken_back
 LOCKED = 'It has given way; it is to be deleted.'
 
 
+def is_ours(server):
+    """Whether a lock of a server is ours.
+
+    :param server: a nova_preempt.cloud.nova_api.ServerStatus
+    """
+    return server.locked_reason == LOCKED
+
+
 def leave(placement, uuid):
     """Leave a stopped server only what it takes while it is stopped."""
     consumer = placement.get_consumer(uuid)

@@ -183,6 +183,22 @@ class TestLeftAlone(MarksTestCase):
         self.assertEqual({young}, self.boot_full())
         self.boot_in_vain()
 
+    def test_whose_lock_it_is(self):
+        """Nova's API shows it with the actions of the server alone."""
+        self.add_host('host1', 4, 4096, 40)
+        server = self.boot_spot('a', 'host1', 1000)
+        nova = self.scheduler.preemption.clients.nova
+        self.assertEqual('', nova.get(server).locked_by)
+        self.act(server, 'lock')
+        self.assertEqual('owner', nova.get(server).locked_by)
+        other = api_client.TestOpenStackClient(
+            'admin', self.api.base_url, project_id='operators',
+            roles=['admin'])
+        other.post_server_action(server, {'lock': None})
+        self.assertEqual('admin', nova.get(server).locked_by)
+        other.post_server_action(server, {'unlock': None})
+        self.assertEqual('', nova.get(server).locked_by)
+
 
 class TestStates(MarksTestCase):
 

@@ -67,9 +67,10 @@ class FakeNova:
         self.calls = []
 
     def put(self, uuid, vm_state='active', task_state=None, host='host1',
-            locked_reason=None):
+            locked_reason=None, locked_by=''):
         self.servers[uuid] = nova_api.ServerStatus(
-            vm_state.upper(), task_state, host, vm_state, locked_reason)
+            vm_state.upper(), task_state, host, vm_state, locked_reason,
+            locked_by=locked_by)
 
     def get(self, uuid):
         return self.servers.get(uuid)
@@ -151,7 +152,7 @@ class RollBackTestCase(unittest.TestCase):
                                 status=status) for status in later]
         return self.again()
 
-    def again(self, take_back=False):
+    def again(self, take_back=False, honored_locks='admin'):
         """The same for a decision that is there.
 
         :param take_back: whether it may be closed already
@@ -160,7 +161,9 @@ class RollBackTestCase(unittest.TestCase):
             self.placement, self.nova, self.decisions,
             types.SimpleNamespace(name=self.decisions.decision.owner,
                                   keeps=lambda decisions: True),
-            types.SimpleNamespace(actions=['delete', 'shelve', 'stop']),
+            types.SimpleNamespace(actions=['delete', 'shelve', 'stop'],
+                                  honored_locks=honored_locks,
+                                  minimum_runtime_s=0),
             set())
         (found.take_back if take_back else found.roll_back)('d', 'test')
         return {victim.server_uuid: victim.status

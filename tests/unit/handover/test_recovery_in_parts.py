@@ -13,10 +13,13 @@
 
 import contextlib
 import dataclasses
+import functools
 from unittest import mock
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import recovery
+from nova_preempt.handover import stopped
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
 
@@ -103,6 +106,48 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('lock', 'b')], self.nova.calls)
+
+    # -- locked meanwhile ----------------------------------------------
+
+    def test_one_that_an_administrator_has_locked_stays(self):
+        """It runs without its allocation, as the audit tells, then."""
+        self.take()
+        self.nova.put('b', locked_by='admin')
+        with self.assertLogs(recovery.__name__, 'ERROR') as logs:
+            self.assertEqual({db_decisions.KEPT}, set(
+                self.roll_back(notice_s=60).values()))
+        self.assertIn('b was taken', logs.output[0])
+        self.assertIn('it is locked', logs.output[0])
+        self.assert_space(a=1, b=0, held=0)
+        self.assertEqual([('clear_notice', 'a'), ('clear_notice', 'b')],
+                         self.nova.calls)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
+
+    def test_a_lock_of_its_owner_counts_where_all_do(self):
+        for honored_locks, calls in (('admin', [('force_delete', 'b')]),
+                                     ('all', [])):
+            self.take()
+            self.nova.put('b', locked_by='owner')
+            self.again = functools.partial(
+                roll_back.RollBackTestCase.again, self,
+                honored_locks=honored_locks)
+            self.roll_back()
+            self.assertEqual(calls, self.nova.calls)
+
+    def test_our_lock_keeps_nobody(self):
+        self.take()
+        self.nova.put('b', locked_reason=stopped.LOCKED, locked_by='admin')
+        self.roll_back()
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_a_stopped_one_stays_locked_by_an_administrator(self):
+        """Else the lock would be ours, and it be deleted in the end."""
+        self.take()
+        self.nova.put('b', 'stopped', locked_by='admin')
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
+                         self.roll_back(asked='stop', action='stop'))
+        self.assertEqual([], self.nova.calls)
 
     # -- claimed for another decision meanwhile ------------------------
 

@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What Nova's API shows of a server."""
+
+import types
+import unittest
+from unittest import mock
+
+from novaclient import exceptions as nova_exc
+
+from nova_preempt.cloud import nova_api
+
+
+def action(name, project_id):
+    return types.SimpleNamespace(action=name, project_id=project_id)
+
+
+class TestLockedBy(unittest.TestCase):
+    """Nova's API says only that a server is locked."""
+
+    def setUp(self):
+        super().setUp()
+        self.client = mock.Mock()
+        self.nova = nova_api.NovaAPI(None)
+        self.nova._client = self.client
+        self.show(locked=True)
+
+    def show(self, **values):
+        self.client.servers.get.return_value = types.SimpleNamespace(
+            id='a', status='ACTIVE', tenant_id='own', **values)
+
+    def locked_by(self, *actions):
+        self.client.instance_action.list.return_value = actions
+        return self.nova.get('a').seen.locked_by
+
+    def test_the_last_who_did(self):
+        """Nova tells the latest action first."""
+        owner, admin = action('lock', 'own'), action('lock', 'service')
+        self.assertEqual('owner', self.locked_by(owner))
+        self.assertEqual('admin', self.locked_by(admin, owner))
+        self.assertEqual('owner', self.locked_by(
+            action('reboot', 'service'), owner, action('unlock', 'own'),
+            admin))
+
+    def test_nobody_knows(self):
+        self.assertEqual('admin', self.locked_by())
+        self.client.instance_action.list.side_effect = nova_exc.NotFound(404)
+        self.assertEqual('admin', self.locked_by())
+
+    def test_nova_does_not_tell(self):
+        self.client.instance_action.list.side_effect = (
+            nova_exc.ClientException(500))
+        with self.assertRaisesRegex(nova_api.NovaError, 'server a'):
+            self.nova.get('a')
+
+    def test_who_is_not_locked_is_asked_once(self):
+        for values in ({'locked': False}, {}):
+            self.show(**values)
+            self.assertEqual('', self.locked_by())
+        self.client.instance_action.list.assert_not_called()
+
+
+if __name__ == '__main__':
+    unittest.main()
