@@ -77,16 +77,22 @@ class Stopped(enum.Enum):
     GONE = "gone"
     #: it was shelved since, and has nothing on its host
     SHELVED = "shelved"
+    #: it is kept for longer than its time: see of_stopped()
+    NOT_OURS = "not ours"
 
 
-def of_stopped(seen: ending.Seen | None, *, kept: bool) -> Stopped:
+def of_stopped(
+    seen: ending.Seen | None, *, kept: bool, ours: bool
+) -> Stopped:
     """Return what is to be done about a victim that was stopped.
 
     An administrator may have unlocked and started it. One that runs is never
-    deleted, however long ago it was stopped.
+    deleted, however long ago it was stopped. Nor is one that somebody has
+    unlocked, or locked for a reason of their own.
 
     :param seen: None if Nova knows it no more
     :param kept: see is_kept()
+    :param ours: whether it is locked for the reason for which it was stopped
     """
     if seen is None:
         return Stopped.GONE
@@ -96,7 +102,9 @@ def of_stopped(seen: ending.Seen | None, *, kept: bool) -> Stopped:
         return Stopped.GIVE_BACK
     if ending.is_offloaded(seen):
         return Stopped.SHELVED
-    return Stopped.NOTHING if kept else Stopped.DELETE
+    if kept:
+        return Stopped.NOTHING
+    return Stopped.DELETE if ours else Stopped.NOT_OURS
 
 
 def is_kept(stopped_s: float, retention_s: int) -> bool:

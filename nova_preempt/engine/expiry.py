@@ -27,6 +27,15 @@ LOG = logging.getLogger(__name__)
 
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
+_TOLD = {
+    core.Stopped.GIVE_BACK:
+        'Server %(uuid)s, which was stopped to give way, was started, and '
+        'host %(host)s has no room for it: it runs without its allocation.',
+    core.Stopped.NOT_OURS:
+        'Server %(uuid)s, which was stopped to give way, was unlocked, or '
+        'locked for another reason: it is not deleted.',
+}
+
 
 class Expiry:
     """Ends what has run, or was kept, for long enough.
@@ -42,7 +51,7 @@ class Expiry:
         self._servers = servers
         self._clients = clients
         self._ends = ends
-        self._told = set()        # uuids of those that run without their space
+        self._told = set()        # (uuid, what was told of it)
 
     def end_old_servers(self):
         """Give notice to servers that have reached their maximum run time."""
@@ -78,7 +87,8 @@ class Expiry:
         paused = bool(self._process.pauses.why(pauses.PREEMPTION))
         retention_s = self._process.options.stop_retention_s
         victims = self._process.decisions.get_victims(decisions.STOPPED)
-        self._told &= {victim.server_uuid for _decision, victim in victims}
+        uuids = {victim.server_uuid for _decision, victim in victims}
+        self._told = {item for item in self._told if item[0] in uuids}
         for decision_uuid, victim in victims:
             since = timeutils.utcnow() - victim.ended_at
             kept = paused or core.is_kept(since.total_seconds(), retention_s)
@@ -101,7 +111,9 @@ class Expiry:
     def _look_after(self, decision_uuid, victim, kept):
         nova, uuid = self._clients.nova, victim.server_uuid
         server = nova.get(uuid)
-        found = core.of_stopped(server and server.seen, kept=kept)
+        found = core.of_stopped(
+            server and server.seen, kept=kept,
+            ours=server is not None and stopped.is_ours(server))
         if found is core.Stopped.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
         elif found is core.Stopped.DELETE:
@@ -110,10 +122,18 @@ class Expiry:
             LOG.info('Deleting server %s, which was stopped to give way.',
                      uuid)
             nova.force_delete(uuid)
+        elif found is core.Stopped.NOT_OURS:
+            self._tell(found, uuid, server.host)
         elif found is not core.Stopped.NOTHING:
             self._process.decisions.update_victim(
                 decision_uuid, uuid, decisions.GONE
                 if found is core.Stopped.GONE else decisions.SHELVED)
+
+    def _tell(self, found, uuid, host):
+        """Once: an administrator may leave it like that for long."""
+        if (uuid, found) not in self._told:
+            self._told.add((uuid, found))
+            LOG.warning(_TOLD[found], {'uuid': uuid, 'host': host})
 
     def _give_back(self, decision_uuid, victim, server):
         nova, uuid = self._clients.nova, victim.server_uuid
@@ -122,14 +142,9 @@ class Expiry:
         except placement_api.Conflict as exc:
             if not exc.is_for_want_of_room:
                 raise
-            if uuid not in self._told:
-                self._told.add(uuid)
-                LOG.warning('Server %(uuid)s, which was stopped to give way, '
-                            'was started, and host %(host)s has no room for '
-                            'it: it runs without its allocation.',
-                            {'uuid': uuid, 'host': server.host})
+            self._tell(core.Stopped.GIVE_BACK, uuid, server.host)
             return
-        if server.locked_reason == stopped.LOCKED:
+        if stopped.is_ours(server):
             nova.unlock(uuid)
         if victim.notice_s:
             nova.clear_notice(uuid)

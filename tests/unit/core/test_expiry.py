@@ -89,9 +89,9 @@ class TestExpiry(unittest.TestCase):
 class TestStopped(unittest.TestCase):
     """Victims that were stopped to give way."""
 
-    def found(self, vm_state, task_state=None, kept=False):
+    def found(self, vm_state, task_state=None, kept=False, ours=True):
         return expiry.of_stopped(
-            ending.Seen(vm_state, task_state, 'h'), kept=kept)
+            ending.Seen(vm_state, task_state, 'h'), kept=kept, ours=ours)
 
     def test_one_that_runs_is_never_deleted(self):
         for vm_state in ('active', 'paused', 'suspended', 'rescued',
@@ -111,8 +111,19 @@ class TestStopped(unittest.TestCase):
             self.assertEqual(expiry.Stopped.NOTHING,
                              self.found(vm_state, kept=True))
 
+    def test_one_whose_lock_is_not_ours_is_not_deleted(self):
+        for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
+            self.assertEqual(expiry.Stopped.NOT_OURS,
+                             self.found(vm_state, ours=False))
+            self.assertEqual(expiry.Stopped.NOTHING,
+                             self.found(vm_state, kept=True, ours=False))
+        self.assertEqual(expiry.Stopped.NOTHING,
+                         self.found('stopped', 'deleting', ours=False))
+        self.assertEqual(expiry.Stopped.GIVE_BACK,
+                         self.found('active', ours=False))
+
     def test_one_that_has_nothing_any_more(self):
         self.assertEqual(expiry.Stopped.GONE,
-                         expiry.of_stopped(None, kept=True))
+                         expiry.of_stopped(None, kept=True, ours=False))
         self.assertEqual(expiry.Stopped.SHELVED,
                          self.found('shelved_offloaded'))

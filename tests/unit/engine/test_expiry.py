@@ -11,6 +11,7 @@
 # under the License.
 """Whose time is over, as the engine sees it."""
 
+import dataclasses
 import datetime
 import types
 import unittest
@@ -27,7 +28,8 @@ from nova_preempt.handover import stopped
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
 ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
-STOPPED = nova_api.ServerStatus('SHUTOFF', None, 'h', 'stopped')
+STOPPED = nova_api.ServerStatus('SHUTOFF', None, 'h', 'stopped',
+                                stopped.LOCKED)
 RUNNING = nova_api.ServerStatus('ACTIVE', None, 'h', 'active',
                                 stopped.LOCKED)
 
@@ -164,6 +166,18 @@ class TestRetention(unittest.TestCase):
         self.known.clear()
         keeper.delete_stopped()
         self.assertEqual([], self.deleted() + self.statuses())
+
+    def test_one_whose_lock_is_not_ours_any_more_is_told_once(self):
+        """An administrator has unlocked it, or locked it anew."""
+        for reason in (None, 'evidence'):
+            self.nova.get.return_value = dataclasses.replace(
+                STOPPED, locked_reason=reason)
+            keeper = self.make('a')
+            with self.assertLogs(expiry.__name__) as logs:
+                for _ in range(3):
+                    keeper.delete_stopped()
+            self.assertEqual(1, ''.join(logs.output).count('WARNING'))
+            self.assertEqual([], self.deleted() + self.statuses())
 
     def test_what_became_of_it(self):
         for status, expected in (
