@@ -39,6 +39,12 @@ _SHELVED = frozenset(("SHELVED", "SHELVED_OFFLOADED"))
 _DELETED = frozenset(("SOFT_DELETED", "DELETED"))
 
 
+# What is asked for first of one that is shelved in the end.
+_TOWARDS_SHELVED = frozenset(
+    ("shelve", "confirm_resize", "unrescue", "live_migrate")
+)
+
+
 class Turn(enum.Enum):
     """What is to be done about one that is to come back."""
 
@@ -63,6 +69,26 @@ class Shelved:
 
     uuid: str
     resources: Resources
+
+
+def is_shelved_by(asked: str) -> bool:
+    """Tell whether one that is shelved was shelved to give way.
+
+    What its owner has shelved, before it was chosen or in answer to its
+    notice, was to be offloaded at most.
+
+    :param asked: what Nova was asked for first
+    """
+    return asked in _TOWARDS_SHELVED
+
+
+def comes_back(restore: bool, asked: str) -> bool:
+    """Tell whether one that is shelved comes back by itself.
+
+    :param restore: whether its terms say so
+    :param asked: see is_shelved_by()
+    """
+    return restore and is_shelved_by(asked)
 
 
 def pause_s(interval_s: int, tries: int) -> int:

@@ -23,13 +23,9 @@ from collections.abc import Iterable, Mapping
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
 from nova_preempt.core import ending
+from nova_preempt.core import returns
 from nova_preempt.core import victim_status
 from nova_preempt.core.model import Resources
-
-# What is asked for first of one that is shelved in the end.
-_TOWARDS_SHELVED = frozenset(
-    ("shelve", "confirm_resize", "unrescue", "live_migrate")
-)
 
 
 def is_there(seen: ending.Seen | None, host: str) -> bool:
@@ -175,5 +171,5 @@ def _was_shelved(seen: ending.Seen, asked: str) -> bool:
     return (
         seen.vm_state == "shelved"
         and seen.task_state is None
-        and asked in _TOWARDS_SHELVED
+        and returns.is_shelved_by(asked)
     )

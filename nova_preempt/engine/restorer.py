@@ -71,7 +71,8 @@ class Restorer:
             victim.server_uuid: (decision_uuid, victim)
             for decision_uuid, victim in self._decisions.get_victims(
                 decisions.SHELVED)
-            if victim.restore or victim.server_uuid in wanted}
+            if self._comes_back(decision_uuid, victim)
+            or victim.server_uuid in wanted}
         self._looked_at = {uuid: when for uuid, when
                            in self._looked_at.items() if uuid in victims}
         self._held_since = {uuid: since for uuid, since
@@ -95,6 +96,17 @@ class Restorer:
         room, waiting = self._find_room(waiting, victims)
         if waiting:
             self._ask(waiting, coming, room, victims, now)
+
+    def _comes_back(self, decision_uuid, victim):
+        """Whether one is to come back, by its terms."""
+        comes_back = core.comes_back(victim.restore, victim.asked)
+        if victim.restore and not comes_back:
+            LOG.info('Server %s is left to its owner: it was not shelved to '
+                     'give way.', victim.server_uuid)
+            self._decisions.update_victim(
+                decision_uuid, victim.server_uuid, decisions.SHELVED,
+                restore=False)
+        return comes_back
 
     # -- how far each is ---------------------------------------------------
 

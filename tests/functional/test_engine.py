@@ -71,6 +71,22 @@ class TestReturns(EngineTestCase):
         self.assertIn(self.normal[1], self.alive())
         self.assert_consistent()
 
+    def test_not_one_that_its_owner_had_shelved(self):
+        """Nova leaves it on its host; it is offloaded to give way."""
+        self.flags(shelved_offload_time=-1)
+        flavor = self.shelvable()
+        first = self.boot_spot('a', 'host1', 100, flavor)
+        self.boot_spot('b', 'host1', 1000)
+        self.act(first, 'shelve')
+        normal = self.boot_normal()['id']
+        self.assertEqual(decisions.SHELVED, self.status(first))
+        self.delete(normal)
+        self.run_engine()
+        self.run_engine()
+        self.assertEqual('SHELVED_OFFLOADED',
+                         self.api.get_server(first)['status'])
+        self.assert_consistent()
+
     def test_not_one_that_was_back_and_that_its_owner_has_shelved(self):
         first, second = self.shelve()
         for normal in self.normal:

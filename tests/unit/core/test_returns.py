@@ -24,6 +24,19 @@ def shelved(*uuids, **resources):
     return [returns.Shelved(uuid, resources or SIZE) for uuid in uuids]
 
 
+class TestWhoReturns(unittest.TestCase):
+
+    def test_who_was_shelved_to_give_way(self):
+        for asked in ('shelve', 'unrescue', 'confirm_resize', 'live_migrate'):
+            self.assertTrue(returns.comes_back(True, asked))
+            self.assertFalse(returns.comes_back(False, asked))
+
+    def test_not_what_its_owner_has_shelved(self):
+        """Before it was chosen, or in answer to its notice."""
+        for asked in ('', 'shelve_offload'):
+            self.assertFalse(returns.comes_back(True, asked))
+
+
 class TestChoose(unittest.TestCase):
 
     def test_as_many_as_there_is_room_for(self):

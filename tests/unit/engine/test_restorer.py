@@ -61,7 +61,7 @@ class TestReturns(testtools.TestCase):
     def add(self, *uuids):
         for number, uuid in enumerate(uuids):
             self.victims[uuid] = db.Victim(
-                uuid, status=decisions.SHELVED, restore=True,
+                uuid, status=decisions.SHELVED, restore=True, asked='shelve',
                 ended_at=START + datetime.timedelta(seconds=number),
                 allocations={'p': {'resources': SIZE}})
             self.show(uuid, 'SHELVED_OFFLOADED')
@@ -103,6 +103,20 @@ class TestReturns(testtools.TestCase):
             'a', status=decisions.SHELVED, restore=False, ended_at=START,
             allocations={'p': {'resources': SIZE}})
         self.assertEqual([], self.run_after(10))
+        self.restorer._wanted = lambda: frozenset('a')
+        self.assertEqual(['a'], self.run_after(10))
+
+    def test_what_its_owner_has_shelved_is_left_to_them(self):
+        self.add('a', 'b', 'c')
+        for uuid, asked in (('a', ''), ('b', 'shelve_offload')):
+            self.victims[uuid] = dataclasses.replace(self.victims[uuid],
+                                                     asked=asked)
+        self.assertEqual(['c'], self.run_after(10))
+        self.assertEqual([False, False, True], [
+            victim.restore for victim in self.victims.values()])
+        self.assertEqual({decisions.SHELVED}, {
+            victim.status for victim in self.victims.values()})
+        # Unless a request waits for it.
         self.restorer._wanted = lambda: frozenset('a')
         self.assertEqual(['a'], self.run_after(10))
 
