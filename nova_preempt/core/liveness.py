@@ -28,8 +28,9 @@ def is_orphan(
 ) -> bool:
     """Whether a decision has nobody who finishes it.
 
-    1. One of ours, if no thread of this process works on it: it has failed in
-       a way that nobody foresaw.
+    1. One of ours, if no thread of this process works on it: it waits until
+       Nova has finished with a victim, or has failed in a way that nobody
+       foresaw.
     2. One whose owner has a lease, if that has run out. How long ago its owner
        gave a sign is no matter, nor by which clock.
     3. One that was given up, or whose owner has no lease: once nothing has

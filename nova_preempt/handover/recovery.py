@@ -55,6 +55,10 @@ _SPACE_TAKEN = {
 _TRIES = 5
 
 
+class NotYet(nova_api.NovaError):
+    """Nova is at work on a victim, and has to finish that first."""
+
+
 class Recovery:
     """Rolls decisions back.
 
@@ -106,8 +110,9 @@ class Recovery:
     def roll_back(self, decision_uuid, reason):
         """Take a decision of ours back.
 
-        :returns: True once it is closed; where a service cannot be reached it
-            stays open, without an owner, for a later repair
+        :returns: True once it is closed. It stays open, for the next repair
+            of this process, where Nova is at work on a victim, and without an
+            owner where a service cannot be reached
         """
         decision = self._decisions.get_decision(decision_uuid)
         if not self._owner.keeps([decision]):
@@ -143,7 +148,8 @@ class Recovery:
             LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
                         {'uuid': decision.uuid, 'exc': exc})
             current = self._decisions.get_decision(decision.uuid)
-            self._move(decision, current.status, new_owner='',
+            self._move(decision, current.status,
+                       new_owner=None if isinstance(exc, NotYet) else '',
                        reason=f'{reason}; {exc}')
             return False
         metrics.ROLLED_BACK.inc()
@@ -199,7 +205,7 @@ class Recovery:
         count as there: until that is done they need their space, and who gave
         it away would promise it twice.
 
-        :raises NovaError: Nova is moving one; what it has then is not what it
+        :raises NotYet: Nova is moving one; what it has then is not what it
             needs afterwards
         """
         victims = [victim for victim in decision.victims
@@ -211,7 +217,7 @@ class Recovery:
             seen = self._look(victim)[1]
             if taken_back.is_there(seen, decision.host):
                 if taken_back.is_moving(seen):
-                    raise nova_api.NovaError(
+                    raise NotYet(
                         f'server {victim.server_uuid} is still being moved '
                         f'({seen.task_state})')
                 there.append(victim)
@@ -274,12 +280,11 @@ class Recovery:
     def _resume(self, victim, server):
         """Let one that we have stopped run on.
 
-        :raises NovaError: not yet
+        :raises NotYet: it is not stopped yet
         """
         uuid = victim.server_uuid
         if victim.asked == STOP and server.task_state == 'powering-off':
-            raise nova_api.NovaError(
-                f'server {uuid} is still being stopped')
+            raise NotYet(f'server {uuid} is still being stopped')
         if stopped.is_ours(server):
             self._nova.unlock(uuid)
         if victim.asked == STOP and server.vm_state == 'stopped':
@@ -354,5 +359,5 @@ class Recovery:
                                           decisions.ENDING, asked=call)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
-            raise nova_api.NovaError(f'server {uuid} is still to be ended')
+            raise NotYet(f'server {uuid} is still to be ended')
         return decisions.ENDING

@@ -57,9 +57,12 @@ class TestMovingVictims(test_failures.Killing, base.PreemptionTestCase):
         server = self.boot('normal', self.small, host='host1')
         self.wait_for(lambda: 'host2' in self.where(), 'the migration')
         self.api.delete_server(server)
+        preemption = self.scheduler.preemption
         self.wait_for(
-            lambda: (self.decision().status, self.decision().owner) == (
-                decisions.ROLLING_BACK, ''), 'the roll-back to wait')
+            lambda: self.decision().status == decisions.ROLLING_BACK
+            and not preemption.handover.claims.active,
+            'the roll-back to wait')
+        self.assertEqual(preemption.process.owner.name, self.decision().owner)
         self.assertEqual(0, self.repair())
         self.wait_failed(self.boot('third', self.small, host='host1'))
         return end
@@ -74,8 +77,8 @@ class TestMovingVictims(test_failures.Killing, base.PreemptionTestCase):
                 if self.victim in consumers]
 
     def repair(self):
-        with self.as_of_later():
-            return self.scheduler.preemption.handover.repair()
+        """Its own scheduler need not wait for intent_timeout_s."""
+        return self.scheduler.preemption.handover.repair()
 
     def assert_repaired(self, host, status):
         self.wait_for(lambda: self.api.get_server(self.victim)[

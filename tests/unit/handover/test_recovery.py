@@ -296,7 +296,8 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.placement.give('a', 1, 'other')
 
     def assert_not_yet(self):
-        self.assertEqual((db_decisions.ROLLING_BACK, ''), (
+        """It stays ours: the next repair of this process looks again."""
+        self.assertEqual((db_decisions.ROLLING_BACK, 'me'), (
             self.decisions.decision.status, self.decisions.decision.owner))
         self.assert_space(held=2, b=0)
         self.assertEqual([], self.nova.calls)
@@ -361,8 +362,8 @@ class TestRollBack(roll_back.RollBackTestCase):
     def test_still_being_stopped(self):
         self.nova.put('a', task_state='powering-off')
         self.roll_back(asked='stop', action='stop')
-        # Somebody looks again later.
-        self.assertEqual((db_decisions.ROLLING_BACK, ''), (
+        # It stays ours: the next repair of this process looks again.
+        self.assertEqual((db_decisions.ROLLING_BACK, 'me'), (
             self.decisions.decision.status, self.decisions.decision.owner))
         self.assert_space(held=0, a=1, b=1)
         self.nova.put('a', 'stopped')
