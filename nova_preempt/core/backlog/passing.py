@@ -28,6 +28,7 @@ from nova_preempt.core.backlog import faults
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import pauses
 from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.estimate import Pace
 from nova_preempt.core.backlog.estimate import estimate_s
@@ -43,16 +44,10 @@ from nova_preempt.core.backlog.servers import OnTheirWay
 from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.stays import Stays
 
-# Why a request waits, beside what shortfalls.py says.
+# Why a request waits, beside what shortfalls.py and pauses.py say.
 RESERVATION = "reservation"  # it names one that does not let it in
 WINDOW = "window"  # it is not to start yet
-RETRY = "retry"  # Nova has refused; it is tried again later
 TURN = "turn"  # others are started first
-
-# How good the room is that was seen for one that Nova found no host for, at
-# worst since then; so new room is known as such.
-_SEEN = "seen"
-_NONE, _RECLAIMABLE, _FREE = range(3)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -220,6 +215,7 @@ class _Pass:
         self._options = options
         self._of_project: dict[str, int] = {}
         self._plans = Plans(None, ledger, (), 0)
+        self._pauses = pauses.Pauses(ledger, self)
 
     def ranked(
         self,
@@ -270,60 +266,19 @@ class _Pass:
         """Start it, or say why it waits."""
         waits_for, seen = self.not_yet(request), None
         if waits_for is None and to_s(request.next_try_at, self._now):
-            waits_for, seen = self._pauses(request)
+            waits_for, seen = self._pauses.why(request)
         if waits_for is None:
             waits_for = self._start(request)
         if waits_for is None:
             return None
         found = {**{name: value for name, value in waits_for.items()
-                    if name not in (keeping.KEPT, _SEEN)},
+                    if name not in (keeping.KEPT, pauses.SEEN)},
                  **self.keeping.remembered(request)}
         if seen is not None:
-            found[_SEEN] = seen
+            found[pauses.SEEN] = seen
         if found["code"] in answers.CODES:
             found.pop(keeping.REFUSED, None)
         return found
-
-    def _pauses(
-        self, request: model.Request
-    ) -> tuple[Mapping[str, Any] | None, int | None]:
-        """Say why it is not tried again yet, None if it is.
-
-        Where Nova found no host it is tried as soon as there is room that was
-        not seen before. Where there is none it waits for that.
-
-        :returns: the reason, and how good the room is at worst
-        """
-        seen = None
-        if answers.refused(request) == answers.NO_HOST:
-            before, now = request.waits_for.get(_SEEN, _FREE), self._seen(
-                request)
-            seen = min(now, before)
-            if not now or now > before:
-                return None, seen
-        if request.waits_for.get("code") in answers.CODES:
-            return request.waits_for, seen
-        return {
-            "code": RETRY,
-            "text": "Nova found no host for it "
-            f"{request.tries} times; it is tried again at "
-            f"{request.next_try_at}.",
-        }, seen
-
-    def _seen(self, request: model.Request) -> int:
-        """Return how good the room is that there is for it."""
-        group, least = self.group(request), model.least(request)
-        missing = model.missing(request)
-        wanted = self.alternatives(request)
-        for seen, items in (
-            (_FREE, [dataclasses.replace(item, preemptible=True)
-                     for item in wanted]),
-            (_RECLAIMABLE, wanted),
-        ):
-            if any(self._ledger.count(item, missing, group, least)
-                   for item in items):
-                return seen
-        return _NONE
 
     def _start(self, request: model.Request) -> Mapping[str, Any] | None:
         group = self.group(request)

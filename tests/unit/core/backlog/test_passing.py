@@ -13,8 +13,6 @@
 
 import dataclasses
 import datetime
-import itertools
-import math
 import unittest
 from unittest import mock
 
@@ -37,10 +35,6 @@ LATER = base.NOW + datetime.timedelta(seconds=90)
 def decide(requests, rooms, now=base.NOW, pace=None, **options):
     return passing.decide(requests, rooms, now, passing.Options(**options),
                           pace)
-
-
-#: Hosts without room for anybody: of nine hosts two are kept for a project.
-OTHERS = [host(f'other{number}', 0, capacity=0) for number in range(7)]
 
 
 def starts(found):
@@ -212,26 +206,6 @@ def names(found):
     return [start.uuid for start in found.starts]
 
 
-class TestShortfalls(unittest.TestCase):
-
-    def test_what_lacks_is_looked_up_once_a_flavor(self):
-        """However a request orders its flavors."""
-        looked = []
-
-        class Counting(Ledger):
-
-            def lack(self, alternative):
-                looked.append(alternative.name)
-                return super().lack(alternative)
-
-        flavors = [vcpus(number) for number in range(2, 7)]
-        requests = [base.request(str(number), *order) for number, order
-                    in enumerate(itertools.permutations(flavors))]
-        with mock.patch.object(passing, 'Ledger', Counting):
-            decide(requests, [host('h', 1)])
-        self.assertEqual(['2', '3', '4', '5', '6'], sorted(looked))
-
-
 class TestOff(unittest.TestCase):
     """Normal servers wake hosts that are off, and preemptible ones do not."""
 
@@ -245,41 +219,6 @@ class TestOff(unittest.TestCase):
         # Nor is anything of it planned for them.
         self.assertEqual(['i'], [
             each.host for each in Ledger(rooms).left(spot.alternatives)])
-
-
-class TestNewRoom(unittest.TestCase):
-    """One that Nova found no host for, and is to be tried later."""
-
-    def look(self, free, waits_for=None, reclaimable=None, code=None):
-        found = decide([base.request(
-            next_try_at=LATER, tries=1, waits_for=waits_for or {
-                'code': code or 'no_valid_host', 'text': 'No host.'})],
-            [host('h', free, reclaimable)])
-        return found.notes['r1'].waits_for if found.notes else None
-
-    def test_it_is_tried_as_soon_as_there_is_some(self):
-        seen = self.look(0)
-        self.assertEqual('room', seen['code'])
-        self.assertEqual('room', self.look(0, seen)['code'])
-        self.assertIsNone(self.look(1, seen))
-
-    def test_not_in_the_room_that_nova_refused(self):
-        seen = self.look(1)
-        self.assertEqual('no_valid_host', seen['code'])
-        self.assertEqual(seen, self.look(1, seen))
-        # Unless that was taken meanwhile.
-        self.assertIsNone(self.look(1, self.look(0, seen)))
-
-    def test_what_is_free_is_more_than_what_would_be(self):
-        seen = self.look(0, reclaimable=1)
-        self.assertEqual('no_valid_host', seen['code'])
-        self.assertEqual(seen, self.look(0, seen, reclaimable=1))
-        self.assertIsNone(self.look(1, seen))
-
-    def test_other_answers_are_not_about_room(self):
-        for code in ('quota', 'refused', 'no_answer'):
-            self.assertEqual(code, self.look(
-                1, self.look(0, code=code))['code'])
 
 
 class TestOnTheirWay(unittest.TestCase):
@@ -357,87 +296,6 @@ class TestEstimates(unittest.TestCase):
     def test_nobody_knows(self):
         found = decide([base.request('a')], [host('h', 0)])
         self.assertIsNone(found.notes['a'].estimate_s)
-
-
-class TestHolds(unittest.TestCase):
-
-    def test_hosts_are_kept_for_who_has_waited_for_long(self):
-        large = base.request('large', vcpus(8),
-                             waits_since=base.ago(600))
-        requests = [large, base.request('a'), base.request('b')]
-        rooms = [host('h', 7), host('i', 1)]
-        self.assertEqual(['a', 'b'], [start.uuid for start in decide(
-            requests, rooms, hold_after_s=601).starts])
-        found = decide(requests, rooms, hold_after_s=600)
-        self.assertEqual(['a'], [start.uuid for start in found.starts])
-        self.assertEqual(('large',), found.held)
-        self.assertIn('kept free', found.notes['large'].waits_for['text'])
-        self.assertEqual(['a', 'b'], [start.uuid for start in decide(
-            requests, rooms, hold_after_s=600, most_holds=0).starts])
-
-    def test_who_starts_beside_them_is_told_where(self):
-        """Nova knows of no hosts that are kept, and would take any."""
-        large = base.request('large', vcpus(8), created_at=base.ago(60))
-        small = base.request('a')
-        rooms = [host('h', 7), host('i', 1)]
-        for requests, hosts in (([large, small], {'i': 1}),
-                                ([small, large], {}), ([small], {})):
-            found = decide(requests, rooms, hold_after_s=60)
-            self.assertEqual([hosts], [
-                start.hosts for start in found.starts])
-
-    def test_when_it_can_start_is_said(self):
-        found = decide([base.request('large', vcpus(8))],
-                       [host('h', 7, ends=[(60, 1)])], hold_after_s=0)
-        self.assertIn('in 60 s', found.notes['large'].waits_for['text'])
-
-    def test_only_of_flavors_of_which_enough_could_start(self):
-        requests = [base.request('a', vcpus(8), vcpus(4), count=3)]
-        found = decide(requests, [host('h', 7, ends=[(60, 1)]), host('i', 8)],
-                       hold_after_s=0)
-        self.assertEqual([('a', '4', 3)], starts(found))
-        found = decide(
-            requests, [host('h', 7, ends=[(60, 1)]), host('i', 0), *OTHERS],
-            hold_after_s=0)
-        self.assertEqual(('a',), found.held)
-        self.assertNotIn(' s.', found.notes['a'].waits_for['text'])
-        found = decide(requests, [
-            host('h', 7, ends=[(60, 1)]), host('i', 0, ends=[(90, 4)]),
-            *OTHERS],
-            hold_after_s=0)
-        self.assertIn('in 90 s.', found.notes['a'].waits_for['text'])
-
-    def test_none_are_kept_while_too_many_are_reserved(self):
-        large = base.request('a', vcpus(8), count=2, created_at=base.ago(60))
-        for free_s, expected in ((0, ['b']), (math.inf, [])):
-            found = decide([large, base.request('b')], [
-                host('h', 4), dataclasses.replace(host('i', 0),
-                                                  free_s=free_s), *OTHERS],
-                hold_after_s=60)
-            self.assertEqual(expected, [start.uuid for start in found.starts])
-            self.assertEqual('room', codes(found)['a'])
-
-    def test_what_is_large_is_not_starved(self):
-        """Though small ones come all the time, one of which always fits."""
-        def steps(hold_after_s):
-            running = dict.fromkeys(range(8), 'h')   # when they end: where
-            large = base.request('large', vcpus(8))
-            for step in range(100):
-                now = base.NOW + datetime.timedelta(seconds=step)
-                running.pop(step, None)
-                requests = [large] + [base.request(
-                    f'{step}-{number}', created_at=now)
-                    for number in range(3)]
-                found = decide(requests, [host('h', 8 - len(running))],
-                               now=now, hold_after_s=hold_after_s)
-                for start in found.starts:
-                    if start.uuid == 'large':
-                        return step
-                    running[max(running, default=step) + 1] = 'h'
-            return None
-
-        self.assertIsNone(steps(10 ** 6))
-        self.assertLess(steps(20), 40)
 
 
 class TestLaws(unittest.TestCase):
