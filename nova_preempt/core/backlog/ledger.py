@@ -66,6 +66,11 @@ class Ledger:
         self._next: dict[tuple[Kind, str], int] = {}
         # How many find room at most, where fewer than were asked for did.
         self._bounds: dict[tuple[Kind, str], int] = {}
+        # Hosts in the order in which their room shrank; and which had room
+        # for so many when that list had a length.
+        self._shrunk: list[str] = []
+        self._hosts: dict[
+            tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
         # How many would find room on empty hosts, by how many on each.
         self._ever: dict[tuple[Kind, int | None], int] = {}
         # For how many an empty host would have room, descending.
@@ -126,6 +131,36 @@ class Ledger:
         if found < most:
             self._bounds[key] = found
         return found if found >= least else 0
+
+    def hosts(
+        self,
+        alternative: model.Alternative,
+        group: Group | None = None,
+        least: int = 1,
+    ) -> frozenset[str]:
+        """Return the hosts that have room for such a server.
+
+        :param group: it is of it
+        :param least: a host of an affinity group needs room for so many
+        """
+        at_once = 1
+        if group is not None and group.policy == groups.AFFINITY:
+            at_once = least
+        key = kind(alternative), group.uuid if group else "", at_once
+        looked: Iterable[str] = self._number
+        found = frozenset(looked)
+        if key in self._hosts:
+            known, found = self._hosts[key]
+            looked = self._shrunk[known:]
+        gone = {
+            host for host in looked
+            if self._times(self._number[host], alternative, at_once) < at_once
+            or not (group is None
+                    or self._seats.most(group, self._number[host], 1))}
+        if gone:
+            found -= gone
+        self._hosts[key] = len(self._shrunk), found
+        return found
 
     def is_settled(self, group: Group) -> bool:
         """Whether the group has servers on a host that is in use."""
@@ -248,6 +283,7 @@ class Ledger:
             self._kept.add(group.uuid)
         # What was found to have room may be what is held now.
         self._next.clear()
+        self._shrunk += (self._rooms[number].host for number in found)
         known = [in_s for in_s in times if in_s is not None]
         is_known = len(known) == len(times)
         return len(times), max(known, default=0) if is_known else None
@@ -428,6 +464,7 @@ class Ledger:
     def _take(
         self, number: int, alternative: model.Alternative, times: int
     ) -> None:
+        self._shrunk.append(self._rooms[number].host)
         taken = _several(alternative, times).resources
         free = capacity.less(self._free[number], taken)
         self._free[number] = {name: max(0, n) for name, n in free.items()}

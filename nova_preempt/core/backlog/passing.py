@@ -215,7 +215,7 @@ class _Pass:
         self._options = options
         self._of_project: dict[str, int] = {}
         self._plans = Plans(None, ledger, (), 0)
-        self._pauses = pauses.Pauses(ledger, self)
+        self._pauses = pauses.Pauses(ledger, self, now)
 
     def ranked(
         self,
