@@ -97,7 +97,7 @@ class Passes:
             for uuid, exc in decided.faults.items():
                 LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
                           {'uuid': uuid, 'exc': exc}, exc_info=exc)
-            self._note(decided.notes, by_uuid)
+            self._note({**decided.notes, **decided.chosen}, by_uuid)
             self._unseen = decided.unseen
         with metrics.BACKLOG_STEP.labels('start').time():
             self._starting.start(decided.starts, by_uuid)

@@ -106,6 +106,7 @@ class Pass:
     :param held: the uuids of those for which hosts are kept
     :param unseen: the uuids of those that it did not get to
     :param faults: {uuid: exception} of those that could not be looked at
+    :param chosen: notes of those that start, until they have: a new position
     """
 
     starts: tuple[Start, ...]
@@ -113,6 +114,7 @@ class Pass:
     held: tuple[str, ...] = ()
     unseen: frozenset[str] = frozenset()
     faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
+    chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
 
 
 def decide(
@@ -167,6 +169,7 @@ def decide(
         len(rooms), why_not, is_over, unseen)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
+    chosen: dict[str, Note] = {}
     ahead: dict[str, int] = {}
     left: list[str] = []
     for number, request in enumerate(ranked):
@@ -175,7 +178,12 @@ def decide(
             waits_for: Mapping[str, Any] | None = request.waits_for or _UNSEEN
         else:
             waits_for = failed.call(request, one.look)
+        if request.uuid in failed.found:
+            continue
+        position = len(notes) + len(chosen) + 1
         if waits_for is None:
+            chosen[request.uuid] = Note(
+                position, request.waits_for, request.estimate_s)
             continue
         # Who never starts is not before anybody.
         is_never = waits_for.get("code") in shortfalls.NEVER
@@ -184,14 +192,14 @@ def decide(
             for name, amount in request.alternatives[0].resources.items():
                 ahead[name] = ahead.get(name, 0) + amount * missing
         notes[request.uuid] = Note(
-            len(notes) + 1,
+            position,
             waits_for,
             None if is_never else estimate_s(request, ahead, now, pace),
         )
     notes.update(dict.fromkeys(
         failed.found, Note(None, faults.WAITS_FOR, None)))
     return Pass(tuple(one.starts), notes, one.keeping.held, frozenset(left),
-                failed.found)
+                failed.found, chosen)
 
 
 class _Pass:

@@ -78,7 +78,25 @@ class PassesTestCase(unittest.TestCase):
         (_, notes), _ = db.note.call_args
         return [item.uuid for item in starts], {
             uuid for uuid, note in notes.items()
-            if 'did not get to it' in note.waits_for['text']}
+            if 'did not get to it' in note.waits_for.get('text', '')}
+
+
+class TestPositions(PassesTestCase):
+
+    def test_no_two_are_the_same_while_nobody_starts(self):
+        """The first request is chosen, and Keystone is away."""
+        positions = {'b': 1}
+
+        def note(_database, notes):
+            positions.update((uuid, item.position)
+                             for uuid, item in notes.items())
+
+        db.note.side_effect = note
+        for _ in range(2):
+            requests = [base.request(uuid, position=positions.get(uuid))
+                        for uuid in ('a', 'b')]
+            self.assertEqual(['a'], self.run_pass(requests)[0])
+            self.assertEqual({'a': 1, 'b': 2}, positions)
 
 
 class TestTime(PassesTestCase):

@@ -54,10 +54,19 @@ class TestDecide(unittest.TestCase):
                         base.request('c')], [host('h', 1)])
         self.assertEqual([('b', 'small', 1)], starts(found))
         self.assertEqual({'a': 'room', 'c': 'room'}, codes(found))
-        self.assertEqual([1, 2], [note.position
-                                  for note in found.notes.values()])
+        self.assertEqual({'a': 1, 'c': 3}, {
+            uuid: note.position for uuid, note in found.notes.items()})
         self.assertEqual({'VCPU': 7}, found.notes['a'].waits_for['lacks'])
         self.assertEqual({'VCPU': 1}, found.notes['a'].waits_for['hosts'])
+
+    def test_requests_that_start_have_a_position_of_their_own(self):
+        """Nothing else of them is news: they may not start after all."""
+        waits_for = {'code': 'room', 'text': 'None.'}
+        found = decide([base.request('a', position=7, waits_for=waits_for,
+                                     estimate_s=9), base.request('b')],
+                       [host('h', 1)])
+        self.assertEqual({'a': passing.Note(1, waits_for, 9)}, found.chosen)
+        self.assertEqual(2, found.notes['b'].position)
 
     def test_a_fault_of_one_stops_nobody(self):
         for method in ('check', 'look'):
@@ -74,7 +83,7 @@ class TestDecide(unittest.TestCase):
                                 base.request('c')], [host('h', 1)])
                 self.assertEqual([('a', 'small', 1)], starts(found))
                 self.assertEqual({'bad': 'fault', 'c': 'room'}, codes(found))
-                self.assertEqual([None, 1], [
+                self.assertEqual([None, 2], [
                     found.notes[uuid].position for uuid in ('bad', 'c')])
                 self.assertEqual(['bad'], list(found.faults))
                 self.assertIsInstance(found.faults['bad'], TypeError)
@@ -340,6 +349,10 @@ class TestLaws(unittest.TestCase):
         self.assertEqual(
             sorted(of), sorted([*found.notes,
                                 *(start.uuid for start in found.starts)]))
+        self.assertEqual(
+            set(range(1, len(of) + 1)),
+            {note.position for notes in (found.notes, found.chosen)
+             for note in notes.values()})
         rng.shuffle(rooms)
         self.assertEqual(found, decide(requests, rooms, hold_after_s=1,
                                        most_holds=most_holds))
