@@ -25,6 +25,7 @@ from nova_preempt.backlog import rooms as backlog_rooms
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.backlog import estimate
+from nova_preempt.core.backlog import faults
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import preview
@@ -76,6 +77,7 @@ class Passes:
         self._monotonic = monotonic
         # Those that the last pass did not get to.
         self._unseen = frozenset()
+        self._faults = faults.News()
 
     def run(self, requests, now):
         """Start what can start of these.
@@ -94,7 +96,8 @@ class Passes:
             except (nova_api.NovaError, placement.PlacementError):
                 self._note(unseen.notes(waiting, now), by_uuid)
                 raise
-            for uuid, exc in decided.faults.items():
+            for uuid, exc in self._faults.of(
+                    decided.faults, decided.unseen).items():
                 LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
                           {'uuid': uuid, 'exc': exc}, exc_info=exc)
             self._note({**decided.notes, **decided.chosen}, by_uuid)

@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+import traceback
 from typing import Any
 
 from nova_preempt.core.backlog import model
@@ -46,3 +47,37 @@ class Faults:
         except Exception as exc:  # noqa: BLE001 (whoever decides logs it)
             self.found[request.uuid] = exc
             return None
+
+
+class News:
+    """Tells which faults are new since the last pass, so that each is logged
+    once as long as it lasts.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, object] = {}
+
+    def of(
+        self, found: Mapping[str, Exception], unseen: Collection[str] = ()
+    ) -> dict[str, Exception]:
+        """Return the faults of a pass that the last one did not find.
+
+        :param found: {uuid of the request: exception}
+        :param unseen: the uuids of requests that the pass did not get to
+        """
+        before, self._known = self._known, {
+            uuid: _kind(exc) for uuid, exc in found.items()}
+        self._known.update({uuid: before[uuid] for uuid in unseen
+                            if uuid in before and uuid not in found})
+        return {uuid: exc for uuid, exc in found.items()
+                if before.get(uuid) != self._known[uuid]}
+
+
+def _kind(exc: Exception) -> object:
+    """Return the type of an exception and where it was raised.
+
+    Its text may have times or addresses.
+    """
+    return type(exc), [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(exc.__traceback__)]

@@ -42,3 +42,51 @@ class TestFaults(unittest.TestCase):
             record.getMessage())
         self.assertEqual({'bad': note}, written.call_args.args[1])
         self.assertEqual((start,), starting.start.call_args.args[0])
+
+    def test_a_fault_that_lasts_is_logged_once(self):
+        """Passes are seconds apart, and a traceback is long."""
+        tested = passes.Passes(mock.Mock(), None, None, mock.Mock(), None,
+                               None, None)
+
+        def logged(unseen=(), **found):
+            decided = passing.Pass((), {}, (), frozenset(unseen), found)
+            with (mock.patch.object(tested, '_decide',
+                                    return_value=(decided, [])),
+                  mock.patch.object(passes.db, 'note'),
+                  mock.patch.object(passes.LOG, 'error') as error):
+                tested.run([base.request('a')], base.NOW)
+            return [call.args[1]['uuid'] for call in error.call_args_list]
+
+        self.assertEqual(['a'], logged(a=raised(TypeError, 1)))
+        # Its text need not be the same.
+        self.assertEqual([], logged(a=raised(TypeError, 2)))
+        self.assertEqual(['b'], logged(a=raised(TypeError), b=KeyError()))
+        self.assertEqual(['a'], logged(a=raised(KeyError), b=KeyError()))
+        self.assertEqual(['a'], logged(a=elsewhere(KeyError)))
+        # A pass that did not get to it tells nothing.
+        self.assertEqual([], logged('a'))
+        self.assertEqual([], logged(a=elsewhere(KeyError)))
+        # It was looked at, and fails again.
+        self.assertEqual([], logged())
+        self.assertEqual(['a'], logged(a=elsewhere(KeyError)))
+
+
+def raised(kind, text=''):
+    return caught(lambda: throw(kind, text))
+
+
+def elsewhere(kind):
+    def look():
+        raise kind
+    return caught(look)
+
+
+def throw(kind, text):
+    raise kind(text)
+
+
+def caught(look):
+    try:
+        look()
+    except (KeyError, TypeError) as exc:
+        return exc
