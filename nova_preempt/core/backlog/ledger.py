@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
-import math
 import sys
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.emptied import Emptied
 from nova_preempt.core.backlog.groups import Group
+from nova_preempt.core.backlog.remaining import Remaining
+from nova_preempt.core.backlog.remaining import several
+from nova_preempt.core.backlog.remaining import times_ever
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
@@ -42,6 +45,7 @@ class Ledger:
     :param lead_s: for how long a server of a flavor has to have its host
         before that is reserved for others
     :param stays: for how long servers keep their places
+    :ivar emptied: an Emptied of the same hosts
     """
 
     def __init__(
@@ -50,43 +54,31 @@ class Ledger:
         lead_s: Callable[[model.Alternative], float] = lambda _: 0,
         stays: Stays = AS_FLAVORS_SAY,
     ) -> None:
-        self._lead_s = lead_s
-        self._stays = stays
         self._rooms = sorted(rooms, key=lambda room: room.host)
         self._number = {
             room.host: number for number, room in enumerate(self._rooms)
         }
-        self._free = [dict(room.free) for room in self._rooms]
-        self._reclaimable = [dict(room.reclaimable) for room in self._rooms]
-        # Held for one that is to start there once that is possible: when that
-        # is, None if nobody knows, and how much.
-        self._held: dict[int, tuple[int | None, Resources]] = {}
+        self._left = Remaining(self._rooms, lead_s, stays)
         # The affinity groups that a host is held for.
         self._kept: set[str] = set()
         self._next: dict[tuple[Kind, str], int] = {}
         # How many find room at most, where fewer than were asked for did.
         self._bounds: dict[tuple[Kind, str], int] = {}
-        # Hosts in the order in which their room shrank; and which had room
-        # for so many when that list had a length.
-        self._shrunk: list[str] = []
+        # The hosts that had room for so many when so much had been taken.
         self._hosts: dict[
             tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
-        # How many would find room on empty hosts, by how many on each.
-        self._ever: dict[tuple[Kind, int | None], int] = {}
-        # For how many an empty host would have room, descending.
-        self._largest: dict[Kind, list[int]] = {}
         self._seats = groups.Seats([room.members for room in self._rooms])
+        self.emptied = Emptied(self._rooms, self._seats, self._left.is_open)
 
     def copy(self) -> Ledger:
         """Return another that has the same left."""
-        other = Ledger(self._rooms, self._lead_s, self._stays)
-        # Amounts of a host are replaced, and never changed.
-        other._free = list(self._free)
-        other._reclaimable = list(self._reclaimable)
-        other._held = dict(self._held)
+        other = Ledger(self._rooms)
+        other._left = self._left.copy()
         other._kept = set(self._kept)
         other._bounds = dict(self._bounds)
         other._seats = self._seats.copy()
+        other.emptied = Emptied(
+            self._rooms, other._seats, other._left.is_open)
         return other
 
     def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
@@ -96,7 +88,7 @@ class Ledger:
         only for the groups that have servers in them.
         """
         wanted = list(wanted)
-        lead_s = max(map(self._lead_s, wanted), default=0)
+        lead_s = max(map(self._left.lead_s, wanted), default=0)
         wakes = not any(item.preemptible for item in wanted)
         members = self._seats.by_host()
         found = []
@@ -105,7 +97,8 @@ class Ledger:
             if leases.is_long_enough(room.free_s, lead_s) and (
                 wakes or not room.off):
                 free = capacity.less(
-                    self._free[number], self._held.get(number, (None, {}))[1])
+                    self._left.free[number],
+                    self._left.held.get(number, (None, {}))[1])
             elif number not in members:
                 continue
             found.append(dataclasses.replace(
@@ -151,15 +144,16 @@ class Ledger:
         found = frozenset(looked)
         if key in self._hosts:
             known, found = self._hosts[key]
-            looked = self._shrunk[known:]
+            looked = self._left.shrunk[known:]
         gone = {
             host for host in looked
-            if self._times(self._number[host], alternative, at_once) < at_once
-            or not (group is None
-                    or self._seats.most(group, self._number[host], 1))}
+            if not (group is None
+                    or self._seats.most(group, self._number[host], 1))
+            or at_once > self._left.times(
+                self._number[host], alternative, at_once)}
         if gone:
             found -= gone
-        self._hosts[key] = len(self._shrunk), found
+        self._hosts[key] = len(self._left.shrunk), found
         return found
 
     def is_settled(self, group: Group) -> bool:
@@ -183,7 +177,7 @@ class Ledger:
         """
         numbers = {self._number[host]: n for host, n in hosts.items()}
         for number, times in numbers.items():
-            self._take(number, alternative, times)
+            self._left.take(number, alternative, times)
         if group is not None:
             self._seats.add(group, numbers, is_sure)
 
@@ -223,8 +217,8 @@ class Ledger:
         for host, times in sorted(hosts.items()):
             number = self._number.get(host)
             if number is not None:
-                some = self._times(number, alternative, min(count, times))
-                self._take(number, alternative, some)
+                some = self._left.times(number, alternative, min(count, times))
+                self._left.take(number, alternative, some)
                 count -= some
                 if group is not None:
                     self._seats.add(group, {number: times}, is_sure=True)
@@ -255,19 +249,20 @@ class Ledger:
             if group.uuid in self._kept:
                 return 0, None
             # One host for all of them.
-            alternative, count = _several(alternative, count), 1
+            alternative, count = several(alternative, count), 1
         most = {
             number: min(
                 count if group is None
                 else self._seats.most(group, number, count),
-                _times_ever(room, alternative),
+                times_ever(room, alternative),
             )
             for number, room in enumerate(self._rooms)
-            if number not in self._held and self._is_open(number, alternative)
+            if number not in self._left.held
+            and self._left.is_open(number, alternative)
         }
         nearest = sorted(
             (number for number, n in most.items() if n),
-            key=lambda number: self._far(number, alternative))
+            key=lambda number: self._left.far(number, alternative))
         found = _spread(count, most, nearest[:most_hosts]) or _spread(
             count, most, sorted(
                 nearest, key=lambda number: -most[number])[:most_hosts])
@@ -275,15 +270,15 @@ class Ledger:
             return 0, None
         times = []
         for number, some in found.items():
-            wanted = _several(alternative, some)
-            in_s = self._settled_s(number, wanted)
-            self._held[number] = in_s, wanted.resources
+            wanted = several(alternative, some)
+            in_s = self._left.settled_s(number, wanted)
+            self._left.held[number] = in_s, wanted.resources
             times.append(in_s)
         if group is not None and group.policy == groups.AFFINITY and times:
             self._kept.add(group.uuid)
         # What was found to have room may be what is held now.
         self._next.clear()
-        self._shrunk += (self._rooms[number].host for number in found)
+        self._left.shrunk += (self._rooms[number].host for number in found)
         known = [in_s for in_s in times if in_s is not None]
         is_known = len(known) == len(times)
         return len(times), max(known, default=0) if is_known else None
@@ -292,69 +287,11 @@ class Ledger:
         """Return how many hosts have room that is kept from such a server."""
         return sum(
             self._rooms[number].is_for(alternative)
-            and self._is_open(number, alternative)
-            and not self._lack(number, alternative)
-            and not self._times(number, alternative, 1)
-            for number in self._held
+            and self._left.is_open(number, alternative)
+            and not self._left.lack(number, alternative)
+            and not self._left.times(number, alternative, 1)
+            for number in self._left.held
         )
-
-    def is_ever(
-        self,
-        alternative: model.Alternative,
-        least: int,
-        group: Group | None = None,
-    ) -> bool:
-        """Whether so many would find room if hosts were empty.
-
-        Its own servers may leave an anti-affinity group; where those of an
-        affinity group are is its host. One that is not in use may be large.
-
-        :param group: they are of it
-        """
-        if group is None:
-            return self._most_ever(alternative, sys.maxsize) >= least
-        if group.policy == groups.ANTI_AFFINITY:
-            return self._most_ever(alternative, group.most) >= least
-        if group.elsewhere:
-            return True
-        hosts = self._seats.only(group)
-        if hosts is None:
-            return self._most_ever(alternative) >= least
-        return any(
-            _times_ever(self._rooms[number], alternative) >= least
-            for number in hosts
-        )
-
-    def fewest(
-        self,
-        alternative: model.Alternative,
-        count: int,
-        group: Group | None = None,
-    ) -> int:
-        """Return on how many empty hosts so many would find room at least.
-
-        Of those that are open to it; 0 where there are not enough.
-
-        :param group: they are of it
-        """
-        most, at_once = count, 1
-        if group is not None and group.policy == groups.AFFINITY:
-            at_once = count
-        elif group is not None:
-            most = group.most
-        key = kind(alternative)
-        if key not in self._largest:
-            self._largest[key] = sorted((
-                _times_ever(room, alternative)
-                for number, room in enumerate(self._rooms)
-                if self._is_open(number, alternative)), reverse=True)
-        for hosts, times in enumerate(self._largest[key], 1):
-            if times < at_once:
-                return 0
-            count -= min(most, times)
-            if count <= 0:
-                return hosts
-        return 0
 
     def lack(self, alternative: model.Alternative) -> Lack:
         """Say why no host has room for a server."""
@@ -367,37 +304,22 @@ class Ledger:
             suited += 1
             if room.is_large_enough(alternative):
                 ever = True
-            if not self._is_open(number, alternative):
+            if not self._left.is_open(number, alternative):
                 # Of its own reservation those are none that others leave.
                 reserved += alternative.hosts is None and not (
                     room.off and alternative.preemptible)
                 continue
-            lack = self._lack(number, alternative)
+            lack = self._left.lack(number, alternative)
             for name in lack:
                 hosts[name] += 1
             if lack and room.is_large_enough(alternative):
-                here = self._far(number, alternative), lack
+                here = self._left.far(number, alternative), lack
                 nearest = min(nearest or here, here, key=lambda item: item[0])
         return Lack(
             nearest[1] if nearest else {}, hosts, ever, suited, reserved
         )
 
     # -- one host ----------------------------------------------------------
-
-    def _is_open(self, number: int, alternative: model.Alternative) -> bool:
-        room = self._rooms[number]
-        # Most hosts are never reserved.
-        return (
-            room.free_s == math.inf and alternative.hosts is None
-            and not room.off
-        ) or room.is_open(alternative, self._lead_s(alternative))
-
-    def _view(
-        self, number: int, alternative: model.Alternative
-    ) -> dict[str, int]:
-        """What it may have there: who preempts takes what may be freed."""
-        free = self._free if alternative.preemptible else self._reclaimable
-        return free[number]
 
     def _find(
         self,
@@ -417,7 +339,7 @@ class Ledger:
             left = most
             if group is not None:
                 left = self._seats.most(group, number, most)
-            times = self._times(number, alternative, left)
+            times = self._left.times(number, alternative, left)
             if times:
                 found[number] = times
             most -= times
@@ -432,98 +354,12 @@ class Ledger:
         for number in range(
             self._first(alternative), len(self._rooms)
         ) if hosts is None else sorted(hosts):
-            times = self._times(number, alternative, most)
+            times = self._left.times(number, alternative, most)
             if times > sum(found.values()):
                 found = {number: times}
             if times == most:
                 break
         return found
-
-    def _times(
-        self, number: int, alternative: model.Alternative, most: int
-    ) -> int:
-        if not self._rooms[number].is_for(
-            alternative
-        ) or not self._is_open(number, alternative):
-            return 0
-        left = self._view(number, alternative)
-        if number in self._held:
-            in_s, kept = self._held[number]
-            if in_s is None or self._stays.of(alternative) > in_s:
-                left = capacity.less(left, kept)
-        times = min(
-            (
-                max(0, left.get(name, 0)) // amount
-                for name, amount in alternative.resources.items()
-                if amount > 0
-            ),
-            default=most,
-        )
-        return min(times, most)
-
-    def _take(
-        self, number: int, alternative: model.Alternative, times: int
-    ) -> None:
-        self._shrunk.append(self._rooms[number].host)
-        taken = _several(alternative, times).resources
-        free = capacity.less(self._free[number], taken)
-        self._free[number] = {name: max(0, n) for name, n in free.items()}
-        if not alternative.preemptible:
-            self._reclaimable[number] = capacity.less(
-                self._reclaimable[number], taken
-            )
-
-    def _lack(
-        self, number: int, alternative: model.Alternative
-    ) -> dict[str, int]:
-        left = self._view(number, alternative)
-        return {
-            name: amount - left.get(name, 0)
-            for name, amount in sorted(alternative.resources.items())
-            if amount > left.get(name, 0)
-        }
-
-    def _most_ever(
-        self, alternative: model.Alternative, most: int | None = None
-    ) -> int:
-        """How many would find room on empty hosts, so many on each.
-
-        :param most: on a host; None: all on one
-        """
-        key = kind(alternative), most
-        if key not in self._ever:
-            times = [_times_ever(room, alternative) for room in self._rooms]
-            self._ever[key] = max(times, default=0) if most is None else sum(
-                min(most, some) for some in times)
-        return self._ever[key]
-
-    def _far(
-        self, number: int, alternative: model.Alternative
-    ) -> tuple[int, str]:
-        """How far it is from having room: millionths of what it has."""
-        room = self._rooms[number]
-        return max(
-            (
-                amount * 10**6 // max(1, room.capacity.get(name, 0))
-                for name, amount in self._lack(number, alternative).items()
-            ),
-            default=0,
-        ), room.host
-
-    def _settled_s(
-        self, number: int, alternative: model.Alternative
-    ) -> int | None:
-        """In how many seconds enough will have ended, if that is known."""
-        left = dict(self._view(number, alternative))
-        if capacity.fits(alternative.resources, left):
-            return 0
-        for end in sorted(self._rooms[number].ends, key=lambda e: e.in_s):
-            if end.reclaimable and not alternative.preemptible:
-                continue  # it was counted
-            left = capacity.total((left, end.resources))
-            if capacity.fits(alternative.resources, left):
-                return end.in_s
-        return None
 
     def _first(
         self, alternative: model.Alternative, group: Group | None = None
@@ -533,20 +369,11 @@ class Ledger:
         number = self._next.get(key, 0)
         while number < len(self._rooms) and not (
             (group is None or self._seats.most(group, number, 1))
-            and self._times(number, alternative, 1)
+            and self._left.times(number, alternative, 1)
         ):
             number += 1
         self._next[key] = number
         return number
-
-
-def _several(
-    alternative: model.Alternative, count: int
-) -> model.Alternative:
-    """So many servers on a host, as if they were one."""
-    return dataclasses.replace(alternative, resources={
-        name: amount * count for name, amount in alternative.resources.items()
-    })
 
 
 def _spread(
@@ -569,17 +396,3 @@ def _spread(
         some = [number for number in some
                 if found[number] < most[number]][:count]
     return found
-
-
-def _times_ever(room: Room, alternative: model.Alternative) -> int:
-    """How many would find room if the host were empty."""
-    if not room.is_for(alternative):
-        return 0
-    return min(
-        (
-            max(0, room.capacity.get(name, 0)) // amount
-            for name, amount in alternative.resources.items()
-            if amount > 0
-        ),
-        default=sys.maxsize,
-    )

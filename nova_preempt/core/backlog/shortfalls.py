@@ -93,9 +93,10 @@ class Trial:
         if self._asking.not_yet(request) is not None:
             return
         count, group = model.least(request), self._asking.group(request)
+        emptied = self._ledger.emptied
         for item in self._asking.alternatives(request):
-            if 0 < self._ledger.fewest(item, count, group) <= most and (
-                self._ledger.is_ever(item, count, group)
+            if 0 < emptied.fewest(item, count, group) <= most and (
+                emptied.is_ever(item, count, group)
             ):
                 yield item
 
@@ -103,7 +104,7 @@ class Trial:
         """Tell whether it would take more hosts than ``most``."""
         count, group = model.least(request), self._asking.group(request)
         return min(filter(None, (
-            self._ledger.fewest(item, count, group)
+            self._ledger.emptied.fewest(item, count, group)
             for item in self._asking.alternatives(request)
         )), default=0) > most
 
@@ -203,7 +204,7 @@ class Shortfalls:
         """
         least = model.least(request)
         return [item for item in wanted
-                if self._ledger.is_ever(item, least, group)]
+                if self._ledger.emptied.is_ever(item, least, group)]
 
     def _too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
         return {

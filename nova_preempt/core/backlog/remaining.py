@@ -1,0 +1,174 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What remains of the room of each host while a pass gives it away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import math
+import sys
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.core.model import Resources
+
+
+class Remaining:
+    """What remains of each host; hosts have numbers.
+
+    :param rooms: those of all hosts
+    :param lead_s: see ledger.Ledger
+    :param stays: for how long servers keep their places
+    """
+
+    def __init__(
+        self,
+        rooms: Sequence[Room],
+        lead_s: Callable[[model.Alternative], float],
+        stays: Stays,
+    ) -> None:
+        self.lead_s = lead_s
+        self.rooms = rooms
+        self._stays = stays
+        self.free = [dict(room.free) for room in rooms]
+        self.reclaimable = [dict(room.reclaimable) for room in rooms]
+        # Held for one that is to start there once that is possible: when that
+        # is, None if nobody knows, and how much.
+        self.held: dict[int, tuple[int | None, Resources]] = {}
+        # Hosts in the order in which their room shrank.
+        self.shrunk: list[str] = []
+
+    def copy(self) -> Remaining:
+        """Return another in which the same remains."""
+        other = Remaining(self.rooms, self.lead_s, self._stays)
+        # Amounts of a host are replaced, and never changed.
+        other.free = list(self.free)
+        other.reclaimable = list(self.reclaimable)
+        other.held = dict(self.held)
+        return other
+
+    def is_open(self, number: int, alternative: model.Alternative) -> bool:
+        """Tell whether power and reservations let a server on a host."""
+        room = self.rooms[number]
+        # Most hosts are never reserved.
+        return (
+            room.free_s == math.inf and alternative.hosts is None
+            and not room.off
+        ) or room.is_open(alternative, self.lead_s(alternative))
+
+    def view(
+        self, number: int, alternative: model.Alternative
+    ) -> dict[str, int]:
+        """What it may have there: who preempts takes what may be freed."""
+        free = self.free if alternative.preemptible else self.reclaimable
+        return free[number]
+
+    def times(
+        self, number: int, alternative: model.Alternative, most: int
+    ) -> int:
+        """Return how many servers find room on a host, of so many."""
+        if not self.rooms[number].is_for(
+            alternative
+        ) or not self.is_open(number, alternative):
+            return 0
+        left = self.view(number, alternative)
+        if number in self.held:
+            in_s, kept = self.held[number]
+            if in_s is None or self._stays.of(alternative) > in_s:
+                left = capacity.less(left, kept)
+        times = min(
+            (
+                max(0, left.get(name, 0)) // amount
+                for name, amount in alternative.resources.items()
+                if amount > 0
+            ),
+            default=most,
+        )
+        return min(times, most)
+
+    def take(
+        self, number: int, alternative: model.Alternative, times: int
+    ) -> None:
+        """Give the room of so many servers on a host away."""
+        self.shrunk.append(self.rooms[number].host)
+        taken = several(alternative, times).resources
+        free = capacity.less(self.free[number], taken)
+        self.free[number] = {name: max(0, n) for name, n in free.items()}
+        if not alternative.preemptible:
+            self.reclaimable[number] = capacity.less(
+                self.reclaimable[number], taken
+            )
+
+    def lack(
+        self, number: int, alternative: model.Alternative
+    ) -> dict[str, int]:
+        """Return what a host lacks for a server."""
+        left = self.view(number, alternative)
+        return {
+            name: amount - left.get(name, 0)
+            for name, amount in sorted(alternative.resources.items())
+            if amount > left.get(name, 0)
+        }
+
+    def far(
+        self, number: int, alternative: model.Alternative
+    ) -> tuple[int, str]:
+        """How far it is from having room: millionths of what it has."""
+        room = self.rooms[number]
+        return max(
+            (
+                amount * 10**6 // max(1, room.capacity.get(name, 0))
+                for name, amount in self.lack(number, alternative).items()
+            ),
+            default=0,
+        ), room.host
+
+    def settled_s(
+        self, number: int, alternative: model.Alternative
+    ) -> int | None:
+        """In how many seconds enough will have ended, if that is known."""
+        left = dict(self.view(number, alternative))
+        if capacity.fits(alternative.resources, left):
+            return 0
+        for end in sorted(self.rooms[number].ends, key=lambda e: e.in_s):
+            if end.reclaimable and not alternative.preemptible:
+                continue  # it was counted
+            left = capacity.total((left, end.resources))
+            if capacity.fits(alternative.resources, left):
+                return end.in_s
+        return None
+
+
+def several(
+    alternative: model.Alternative, count: int
+) -> model.Alternative:
+    """So many servers on a host, as if they were one."""
+    return dataclasses.replace(alternative, resources={
+        name: amount * count for name, amount in alternative.resources.items()
+    })
+
+
+def times_ever(room: Room, alternative: model.Alternative) -> int:
+    """How many would find room if the host were empty."""
+    if not room.is_for(alternative):
+        return 0
+    return min(
+        (
+            max(0, room.capacity.get(name, 0)) // amount
+            for name, amount in alternative.resources.items()
+            if amount > 0
+        ),
+        default=sys.maxsize,
+    )
