@@ -26,11 +26,11 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import faults
-from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import preview
 from nova_preempt.core.backlog import room as core_room
 from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog import startable
 from nova_preempt.core.backlog import unseen
 from nova_preempt.db import backlog as db
 
@@ -86,7 +86,7 @@ class Passes:
         :raises NovaError, PlacementError: how much room there is cannot be
             told
         """
-        waiting = lifecycle.startable(requests, now)
+        waiting = startable.among(requests, now)
         if not waiting:
             return
         by_uuid = {request.uuid: request for request in waiting}
@@ -118,7 +118,7 @@ class Passes:
         """
         requests = open_requests.OpenRequests(self._database).read()
         waiting = {item.uuid: item
-                   for item in lifecycle.startable(requests, now)}
+                   for item in startable.among(requests, now)}
         decided, rooms = self._decide(requests, waiting.values(), now)
         return decided, preview.uses(rooms, decided.starts, waiting), waiting
 

@@ -22,29 +22,10 @@ from typing import Any
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog import startable
 from nova_preempt.core.backlog.answers import Options
 from nova_preempt.core.backlog.answers import Verdict
 from nova_preempt.core.backlog.servers import Sight
-
-
-def startable(
-    requests: Iterable[model.Request], now: datetime.datetime
-) -> list[model.Request]:
-    """Those of which servers are to be started, once there is room."""
-    return [request for request in requests if _is_startable(request, now)]
-
-
-def _is_startable(request: model.Request, now: datetime.datetime) -> bool:
-    if request.state == model.WAITING:
-        return True
-    states = [item.state for item in request.servers]
-    if not model.missing(request) or (
-        request.state not in (model.PARTLY_ACTIVE, model.EVICTED)
-        or (request.state == model.EVICTED and model.AWAY in states)
-    ):
-        return False
-    # What has given way comes back whenever that is.
-    return model.ENDED in states or not answers.why_too_late(request, now)
 
 
 def judge(
@@ -349,9 +330,11 @@ class _Judgement:
             )
             if reason or state != request.state:
                 values["reason"] = reason
-        if state != model.PLACING and not _is_startable(dataclasses.replace(
-            request, state=state, servers=tuple(left.values()),
-        ), self._now):
+        if state != model.PLACING and not startable.is_startable(
+            dataclasses.replace(
+                request, state=state, servers=tuple(left.values())),
+            self._now,
+        ):
             values.update(answers.NOT_WAITING)
         return Verdict(
             state,

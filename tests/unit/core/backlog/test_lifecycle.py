@@ -20,6 +20,7 @@ from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog import startable
 from tests.unit.core.backlog import base
 
 OPTIONS = answers.Options(undecided_s=180, building_s=3600, retry_s=30)
@@ -281,7 +282,7 @@ class TestGaveWay(unittest.TestCase):
                 s1=status)
             self.assertEqual(model.EVICTED, verdict.state)
             request_then = answers.after(request, verdict)
-            self.assertEqual([], lifecycle.startable(
+            self.assertEqual([], startable.among(
                 [request_then], base.NOW))
             # It comes back by itself.
             self.assertEqual(model.ACTIVE, judge(
@@ -299,7 +300,7 @@ class TestGaveWay(unittest.TestCase):
             for name in ('returns', 'waits_since', 'tries')))
         request = answers.after(request, verdict)
         self.assertEqual([request],
-                         lifecycle.startable([request], base.NOW))
+                         startable.among([request], base.NOW))
         # A look later nothing more has happened.
         self.assertFalse(judge(request, s0=victim_status.GONE).changes(
             request))
@@ -312,7 +313,7 @@ class TestGaveWay(unittest.TestCase):
         self.assertEqual((model.PARTLY_ACTIVE, 1),
                          (request.state, model.missing(request)))
         self.assertEqual([request],
-                         lifecycle.startable([request], base.NOW))
+                         startable.among([request], base.NOW))
 
     def test_does_not_come_back(self):
         verdict = judge(running(model.RUNNING), s0=victim_status.GONE)
@@ -442,39 +443,3 @@ class TestClosing(unittest.TestCase):
         old = placing(state=model.ASKING, age_s=181)
         self.assertTrue(self.closing(
             dataclasses.replace(old, state=model.CANCELLED))[1])
-
-
-class TestStartable(unittest.TestCase):
-
-    def test_who_is(self):
-        for request, expected in (
-                (base.request(), True),
-                (running(model.RUNNING), False),
-                (base.request(state=model.CANCELLED), False),
-                (placing(model.BUILDING), False),
-                (dataclasses.replace(running(model.RUNNING, count=2),
-                                     state=model.PARTLY_ACTIVE), True),
-                (dataclasses.replace(
-                    running(model.RUNNING, count=2, not_after=base.NOW),
-                    state=model.PARTLY_ACTIVE), False),
-                (dataclasses.replace(
-                    running(model.AWAY, count=2), state=model.EVICTED),
-                 False)):
-            self.assertEqual(expected, bool(lifecycle.startable(
-                [request], base.NOW)), request)
-
-
-class TestTags(unittest.TestCase):
-
-    def test_there_and_back(self):
-        self.assertEqual(('r1', 12), servers.untag(servers.tag('r1', 12)))
-
-    def test_others(self):
-        for text in ('', 'backlog', 'backlog:r1', 'backlog:r1:x', 'x:r1:1',
-                     'backlog::1', 'backlog:1'):
-            self.assertIsNone(servers.untag(text), text)
-
-    def test_numbers_are_never_used_again(self):
-        request = base.request(boots=(boot(3), boot(7)))
-        self.assertEqual(8, servers.next_boot(
-            request, 'small', 2, base.NOW).number)

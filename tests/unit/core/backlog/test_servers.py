@@ -17,6 +17,7 @@ import unittest
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_lifecycle import boot
 
 
 def request(state=model.ASKED, known=(), count=3):
@@ -24,6 +25,22 @@ def request(state=model.ASKED, known=(), count=3):
         count=count, boots=(model.Boot(1, 'tag', 'small', count, base.NOW,
                                        state),),
         servers=base.servers(*known))
+
+
+class TestTags(unittest.TestCase):
+
+    def test_there_and_back(self):
+        self.assertEqual(('r1', 12), servers.untag(servers.tag('r1', 12)))
+
+    def test_others(self):
+        for text in ('', 'backlog', 'backlog:r1', 'backlog:r1:x', 'x:r1:1',
+                     'backlog::1', 'backlog:1'):
+            self.assertIsNone(servers.untag(text), text)
+
+    def test_numbers_are_never_used_again(self):
+        request = base.request(boots=(boot(3), boot(7)))
+        self.assertEqual(8, servers.next_boot(
+            request, 'small', 2, base.NOW).number)
 
 
 class TestForgottenBoots(unittest.TestCase):
