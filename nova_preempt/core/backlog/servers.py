@@ -222,7 +222,10 @@ def server_state(
     if sight is None or sight.vm_state in _DELETED:
         if before in (model.GONE, model.ENDED):
             return before
-        return model.ENDED if victim in _LOST_VICTIM else model.GONE
+        # Its owner cannot delete a stopped victim, which is locked.
+        is_lost = victim in _LOST_VICTIM or (
+            before == model.AWAY and victim == victim_status.STOPPED)
+        return model.ENDED if is_lost else model.GONE
     if sight.vm_state == "building" and before in _ON_ITS_WAY:
         return model.BUILDING
     if sight.vm_state == "error" and before in (*_ON_ITS_WAY, model.ERROR):

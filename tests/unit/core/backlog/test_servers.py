@@ -14,6 +14,7 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from tests.unit.core.backlog import base
@@ -25,6 +26,21 @@ def request(state=model.ASKED, known=(), count=3):
         count=count, boots=(model.Boot(1, 'tag', 'small', count, base.NOW,
                                        state),),
         servers=base.servers(*known))
+
+
+class TestServerState(unittest.TestCase):
+
+    def test_a_stopped_victim_is_deleted_by_the_engine(self):
+        """Its owner cannot: it is locked. The engine notes that later."""
+        stopped = servers.Sight('s0', 1, 'stopped')
+        self.assertEqual(model.AWAY, servers.server_state(
+            model.RUNNING, stopped, victim_status.STOPPED))
+        for status in (victim_status.STOPPED, victim_status.GONE):
+            self.assertEqual(model.ENDED, servers.server_state(
+                model.AWAY, None, status))
+        # An administrator has started it, and its owner may delete it.
+        self.assertEqual(model.GONE, servers.server_state(
+            model.RUNNING, None, victim_status.STOPPED))
 
 
 class TestTags(unittest.TestCase):
