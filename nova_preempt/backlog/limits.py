@@ -12,16 +12,19 @@
 """Nova's quotas of users whose requests have waited for long."""
 
 from nova_preempt.backlog import users
-from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts as api
 from nova_preempt.core.backlog import limits as core
 
 # So long an answer is believed, in seconds: Nova refuses anyway what is more
 # than the quota by then.
 _BELIEVED_S = 300
-# So long nobody is asked after one did not answer, in seconds. Each may take
-# as long as an answer is waited for.
+# So long a user is not asked again whose quotas could not be read, in seconds,
+# and nobody is while Keystone or Nova does not answer. Each call may take as
+# long as an answer is waited for.
 _QUIET_S = 60
+# Nova counts as not answering after so many projects in a row got no answer:
+# that of one may be slow because it has many servers.
+_SILENT = 2
 # A pass waits for each answer, so asking has this share of the time, in the
 # mean of so many seconds. Each answer counts for so much at least.
 _SHARE = 0.2
@@ -39,7 +42,8 @@ class Limits:
     def __init__(self, acting, monotonic):
         self._users = acting
         self._monotonic = monotonic
-        self._known = {}         # (project, user): (asked at, limits)
+        self._known = {}         # (project, user): (believed until, limits)
+        self._unanswered = set()  # the last projects, in a row
         self._quiet_until = 0
         # When the share will have made up for the time that asking took.
         self._made_up_at = 0
@@ -54,20 +58,36 @@ class Limits:
     def _limits(self, request):
         key, now = (request.project_id, request.user_id), self._monotonic()
         self._known = {each: item for each, item in self._known.items()
-                       if now - item[0] < _BELIEVED_S}
+                       if now < item[0]}
         if key not in self._known:
             if (now < self._quiet_until
                     or self._made_up_at >= now + _MEAN_S):
                 return {}
-            try:
-                found = self._users.limits(request)
-            except api.TrustGone:
-                found = {}
-            except (api.KeystoneError, nova_api.NovaError, users.NotNow):
-                self._quiet_until = self._monotonic() + _QUIET_S
-                found = {}
+            found, believed_s = self._ask(request)
             took_s = max(_LEAST_S, self._monotonic() - now)
             self._made_up_at = (
                 max(self._made_up_at, now) + took_s / _SHARE)
-            self._known[key] = now, found
+            self._known[key] = now + believed_s, found
         return self._known[key][1]
+
+    def _ask(self, request):
+        """(limits, for how many seconds to believe them)."""
+        try:
+            found = self._users.limits(request)
+        except api.KeystoneError:
+            self._be_quiet()
+            return {}, _QUIET_S
+        except users.NoAnswer:
+            self._unanswered.add(request.project_id)
+            if len(self._unanswered) >= _SILENT:
+                self._be_quiet()
+            return {}, _QUIET_S
+        except users.NotNow:
+            return {}, _QUIET_S
+        except api.TrustGone:
+            return {}, _BELIEVED_S
+        self._unanswered.clear()
+        return found, _BELIEVED_S
+
+    def _be_quiet(self):
+        self._quiet_until = self._monotonic() + _QUIET_S

@@ -35,6 +35,10 @@ class NotNow(Exception):
     """In the name of this user nobody can be asked; others may be."""
 
 
+class NoAnswer(NotNow):
+    """Nova did not answer, for this user alone or for all."""
+
+
 class NotDeleted(NotNow):
     """The user may do nothing any more, nor does Nova let us delete servers.
 
@@ -57,7 +61,8 @@ def as_user(trusts):
         yield
     except (api.KeystoneError, nova_api.NovaError) as exc:
         trusts.check()
-        raise NotNow(str(exc)) from exc
+        kind = NoAnswer if isinstance(exc, nova_api.NoAnswer) else NotNow
+        raise kind(str(exc)) from exc
 
 
 class Turns:

@@ -39,6 +39,10 @@ class NovaError(Exception):
     """Nova's API could not be reached, or refused."""
 
 
+class NoAnswer(NovaError):
+    """Nova did not answer, or answered that it failed."""
+
+
 class NotAllowed(NovaError):
     """Nova's policy does not let the service user do that."""
 

@@ -163,11 +163,13 @@ class UserNova:
         try:
             answer = self._call(method, url, VERSION, **kwargs)
         except ks_exc.ClientException as exc:
-            raise nova_api.NovaError(f'{method} {url}: {exc}') from exc
+            raise nova_api.NoAnswer(f'{method} {url}: {exc}') from exc
         if answer.status_code == 404:
             return None
         if answer.status_code not in _OK:
-            raise nova_api.NovaError(
+            error = (nova_api.NoAnswer if answer.status_code >= 500
+                     else nova_api.NovaError)
+            raise error(
                 f'{method} {url}: {answer.status_code} {_fault(answer)[0]}')
         return answer
 

@@ -18,11 +18,12 @@ from collections.abc import Mapping
 from nova_preempt.core.backlog import model
 
 # As GET /limits has them: what may be used, what is, and of which resource
-# class a server uses that much; None: one each.
-_LIMITS = (
-    ("servers", "maxTotalInstances", "totalInstancesUsed", None),
-    ("vCPUs", "maxTotalCores", "totalCoresUsed", "VCPU"),
-    ("MiB of RAM", "maxTotalRAMSize", "totalRAMUsed", "MEMORY_MB"),
+# classes a server uses that much; none: one each.
+_LIMITS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("servers", "maxTotalInstances", "totalInstancesUsed", ()),
+    # Nova counts pinned cores as others.
+    ("vCPUs", "maxTotalCores", "totalCoresUsed", ("VCPU", "PCPU")),
+    ("MiB of RAM", "maxTotalRAMSize", "totalRAMUsed", ("MEMORY_MB",)),
 )
 
 
@@ -42,12 +43,14 @@ def why_not(request: model.Request, limits: Mapping[str, int]) -> str:
 def _why_not(
     wanted: model.Alternative, count: int, limits: Mapping[str, int]
 ) -> str:
-    for name, most, used, resource in _LIMITS:
+    for name, most, used, classes in _LIMITS:
         limit = limits.get(most, -1)
         if limit < 0:  # there is none
             continue
         left = limit - limits.get(used, 0)
-        amount = 1 if resource is None else wanted.resources.get(resource, 0)
+        amount = sum(
+            wanted.resources.get(name, 0) for name in classes
+        ) if classes else 1
         if amount and count * amount > left:
             return (f"the quota of its user leaves {max(0, left)} {name}, "
                     f"and it needs {count * amount}.")

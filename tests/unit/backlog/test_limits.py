@@ -16,6 +16,7 @@ import unittest
 
 from nova_preempt.backlog import limits
 from nova_preempt.backlog import users
+from nova_preempt.cloud import trusts
 from tests.unit.core.backlog import base
 
 NONE_LEFT = {'maxTotalInstances': 1, 'totalInstancesUsed': 1}
@@ -25,7 +26,7 @@ class TestLimits(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.now, self.asked, self.away = 0, [], False
+        self.now, self.asked, self.away = 0, [], {}
         self.takes_s = 0
         self.limits = limits.Limits(
             types.SimpleNamespace(limits=self.answer), lambda: self.now)
@@ -33,8 +34,9 @@ class TestLimits(unittest.TestCase):
     def answer(self, request):
         self.asked.append(request.project_id)
         self.now += self.takes_s
-        if self.away:
-            raise users.NotNow('away')
+        error = self.away.get(request.project_id, self.away.get('all'))
+        if error:
+            raise error('away')
         return NONE_LEFT
 
     def why_not(self, project='p1'):
@@ -46,11 +48,38 @@ class TestLimits(unittest.TestCase):
             self.assertIn('leaves 0 servers', self.why_not())
             self.assertEqual(asked, len(self.asked))
 
-    def test_nobody_is_asked_after_one_who_does_not_answer(self):
-        self.away = True
+    def test_nobody_is_asked_while_keystone_does_not_answer(self):
+        self.away = {'all': trusts.KeystoneError}
         self.assertEqual(['', ''], [self.why_not(), self.why_not('p2')])
         self.assertEqual(['p1'], self.asked)
-        self.away, self.now = False, 60
+        self.away, self.now = {}, 60
+        self.assertTrue(self.why_not('p2'))
+
+    def test_nobody_is_asked_while_nova_does_not_answer(self):
+        self.away = {'all': users.NoAnswer}
+        for project in ('p1', 'p1', 'p2', 'p3'):
+            self.assertEqual('', self.why_not(project))
+        self.assertEqual(['p1', 'p2'], self.asked)
+        self.away, self.now = {}, 60
+        self.assertTrue(self.why_not('p3'))
+
+    def test_a_user_of_whom_nothing_is_known_silences_nobody_else(self):
+        for error in (users.NotNow, users.NoAnswer, trusts.TrustGone):
+            with self.subTest(error):
+                self.setUp()
+                self.away = {'p1': error}
+                for number in range(2, 6):
+                    self.assertEqual('', self.why_not('p1'))
+                    self.assertTrue(self.why_not(f'p{number}'))
+                self.assertEqual(1, self.asked.count('p1'))
+
+    def test_whose_answer_is_slow_is_asked_again_after_a_while(self):
+        self.away = {'p1': users.NoAnswer}
+        for now, asked in ((0, 1), (59, 1), (60, 2)):
+            self.now = now
+            self.assertEqual('', self.why_not('p1'))
+            self.assertEqual(asked, len(self.asked))
+        # It is the same project each time.
         self.assertTrue(self.why_not('p2'))
 
     def test_not_all_in_one_pass(self):
@@ -75,11 +104,13 @@ class TestLimits(unittest.TestCase):
         self.assertGreater(asking_s, 0.2 * 300 - 2)
 
     def test_a_silent_nova_is_left_alone(self):
-        self.away, self.takes_s = True, 5
-        for number in range(60):
+        self.away, self.takes_s = {'all': users.NoAnswer}, 5
+        for number in range(300):
             self.now = max(self.now, number)
             self.why_not(f'p{number}')
-        self.assertEqual(['p0'], self.asked)
+        # The second after 20 s, as the first took 5, then one a minute.
+        self.assertEqual(['p0', 'p21', 'p86', 'p151', 'p216', 'p281'],
+                         self.asked)
 
 
 if __name__ == '__main__':

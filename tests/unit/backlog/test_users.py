@@ -81,6 +81,14 @@ class TestWhose(UsersTestCase):
         self.assertRaisesRegex(users.NotNow, 'no endpoint', self.users.nova,
                                base.request())
 
+    def test_no_answer_is_told_from_a_refusal(self):
+        for error, expected in ((nova_api.NovaError, users.NotNow),
+                                (nova_api.NoAnswer, users.NoAnswer)):
+            self.nova.limits.side_effect = error('GET /limits')
+            with self.assertRaises(users.NotNow) as caught:
+                self.users.limits(base.request())
+            self.assertIs(expected, type(caught.exception))
+
     def test_quotas_are_not_waited_for_as_long_as_boots(self):
         self.users.nova(base.request())
         self.users.limits(base.request())

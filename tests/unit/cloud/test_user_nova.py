@@ -16,9 +16,11 @@ import types
 import unittest
 from unittest import mock
 
+from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import session as ks_session
 from keystoneauth1 import token_endpoint
 
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
 from nova_preempt.conf import preemption
 
@@ -51,6 +53,17 @@ class TestGroups(unittest.TestCase):
     def test_there_is_none_to_delete(self):
         self.nova.delete_group('g')
         self.assertEqual(1, self.call.call_count)
+
+
+    def test_no_answer_is_told_from_a_refusal(self):
+        for status, expected in ((403, nova_api.NovaError),
+                                 (503, nova_api.NoAnswer)):
+            self.call.return_value = answer(status, {})
+            with self.assertRaises(nova_api.NovaError) as caught:
+                self.nova.limits()
+            self.assertIs(expected, type(caught.exception))
+        self.call.side_effect = ks_exc.ConnectTimeout()
+        self.assertRaises(nova_api.NoAnswer, self.nova.limits)
 
 
 class TestSecrets(unittest.TestCase):

@@ -31,6 +31,14 @@ class TestWhyNot(unittest.TestCase):
         self.assertEqual('', limits.why_not(
             base.request(count=2, least_count=1), LIMITS))
 
+    def test_pinned_cores_are_cores(self):
+        for wanted, left in (
+                (base.alternative(PCPU=5), 'leaves 4 vCPUs'),
+                (base.alternative(PCPU=2, VCPU=3), 'it needs 5'),
+                (base.alternative(PCPU=2, VCPU=2), '')):
+            self.assertIn(left, limits.why_not(
+                base.request('a', wanted), LIMITS) or '-' * (not left))
+
     def test_one_flavor_that_fits_is_enough(self):
         self.assertIn('leaves 4 vCPUs', limits.why_not(
             base.request('a', vcpus(5)), LIMITS))
