@@ -33,6 +33,7 @@ from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import startable
 from nova_preempt.core.backlog import unseen
 from nova_preempt.db import backlog as db
+from nova_preempt.db import backlog_turns
 
 LOG = logging.getLogger(__name__)
 
@@ -92,7 +93,8 @@ class Passes:
         by_uuid = {request.uuid: request for request in waiting}
         with metrics.BACKLOG_STEP.labels('decide').time():
             try:
-                decided, _rooms = self._decide(requests, waiting, now)
+                turns = backlog_turns.get(self._database)
+                decided, _rooms = self._decide(requests, waiting, now, turns)
             except (nova_api.NovaError, placement.PlacementError):
                 self._note(unseen.notes(waiting, now), by_uuid)
                 raise
@@ -101,6 +103,7 @@ class Passes:
                 LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
                           {'uuid': uuid, 'exc': exc}, exc_info=exc)
             self._note({**decided.notes, **decided.chosen}, by_uuid)
+            backlog_turns.replace(self._database, turns, decided.turns)
             self._unseen = decided.unseen
         with metrics.BACKLOG_STEP.labels('start').time():
             self._starting.start(decided.starts, by_uuid)
@@ -119,10 +122,11 @@ class Passes:
         requests = open_requests.OpenRequests(self._database).read()
         waiting = {item.uuid: item
                    for item in startable.among(requests, now)}
-        decided, rooms = self._decide(requests, waiting.values(), now)
+        decided, rooms = self._decide(
+            requests, waiting.values(), now, backlog_turns.get(self._database))
         return decided, preview.uses(rooms, decided.starts, waiting), waiting
 
-    def _decide(self, requests, waiting, now):
+    def _decide(self, requests, waiting, now, turns):
         places = self._places()
         rooms = self._rooms.all(places)
         waiting = list(waiting)
@@ -143,7 +147,7 @@ class Passes:
                            for uuid in room.consumers},
                 self._choices.of_boots()),
             places, groups, self._rooms.stays(), self._why_not,
-            self._unseen, self._alarm()), rooms
+            self._unseen, self._alarm(), turns), rooms
 
     def _alarm(self):
         """Tells whether a pass that begins now has taken for long enough.

@@ -237,9 +237,10 @@ written down in clear.
         help='How long a request has waited, in seconds, before hosts are '
              'kept free for it: smaller ones would take what becomes free '
              'there for ever. At most a quarter of the hosts is kept, half of '
-             'that for one project, and for six hours at a time. When they '
-             'have been kept for a request for as long again, it comes first '
-             'in every order. An hour, the default, lets most pass first.'),
+             'that for one project, for six hours at a time, or up to a day '
+             'while they get nearer to enough. When they have been kept for '
+             'a request for as long again, it comes first in every order. An '
+             'hour, the default, lets most pass first.'),
     cfg.IntOpt(
         'most_holds',
         default=10,

@@ -164,3 +164,17 @@ class BacklogChosenHosts(models.Base):
     hosts = sa.Column(models.JSON_TEXT, nullable=False)
     expires_at = sa.Column(sa.DateTime, nullable=False)
     used = sa.Column(sa.Boolean, nullable=False, default=False)
+
+
+class BacklogTurn(models.Base):
+    """The last time that hosts were kept for a project, see core."""
+
+    __tablename__ = 'backlog_turns'
+
+    project_id = sa.Column(sa.String(255), primary_key=True)
+    since = sa.Column(sa.DateTime, nullable=False)
+    nearer_at = sa.Column(sa.DateTime, nullable=False)
+    # JSON: [host], and {uuid of a request: number}.
+    hosts = sa.Column(models.JSON_TEXT, nullable=False)
+    far = sa.Column(models.JSON_TEXT, nullable=False)
+    place = sa.Column(sa.Integer, nullable=False, default=0)

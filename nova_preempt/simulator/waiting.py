@@ -29,6 +29,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places as core_places
+from nova_preempt.core.backlog import turns as core_turns
 from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
@@ -70,6 +71,7 @@ class Waiting:
         self._started: dict[str, Server] = {}
         self._asking: Server | None = None
         self._is_looking = False
+        self._turns: Mapping[str, core_turns.Turn] = {}
 
     def add(self, server: Server) -> None:
         """One is asked for."""
@@ -123,7 +125,8 @@ class Waiting:
         decided = passing.decide(
             ranked, rooms, now, self._backlog.passes,
             planner=self._backlog.planner, places=places,
-            stays=self._stays)
+            stays=self._stays, turns=self._turns)
+        self._turns = decided.turns
         for uuid, note in decided.notes.items():
             server, request = self._waiting[uuid]
             if note.waits_for != request.waits_for:

@@ -19,7 +19,6 @@ import sys
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.groups import Group
-from nova_preempt.core.backlog.remaining import times_ever
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
@@ -46,6 +45,26 @@ class Emptied:
         self._ever: dict[tuple[Kind, int | None], int] = {}
         # For how many a host would have room, descending.
         self._largest: dict[Kind, list[int]] = {}
+        self._suited: dict[Kind, frozenset[str]] = {}
+
+    def with_seats(self, seats: groups.Seats) -> Emptied:
+        """Return the same hosts with the servers of groups elsewhere."""
+        other = Emptied(self._rooms, seats, self._is_open)
+        # These do not depend on who is where.
+        other._ever = self._ever
+        other._largest = self._largest
+        other._suited = self._suited
+        return other
+
+    def suited(self, alternative: model.Alternative) -> frozenset[str]:
+        """Return the hosts that are for it and open to it, of any size."""
+        key = kind(alternative)
+        if key not in self._suited:
+            self._suited[key] = frozenset(
+                room.host for number, room in enumerate(self._rooms)
+                if self._is_open(number, alternative)
+                and room.has_kind(alternative))
+        return self._suited[key]
 
     def is_ever(
         self,
@@ -70,7 +89,7 @@ class Emptied:
         if hosts is None:
             return self._most_ever(alternative) >= least
         return any(
-            times_ever(self._rooms[number], alternative) >= least
+            self._rooms[number].times_ever(alternative) >= least
             for number in hosts
         )
 
@@ -94,7 +113,7 @@ class Emptied:
         key = kind(alternative)
         if key not in self._largest:
             self._largest[key] = sorted((
-                times_ever(room, alternative)
+                room.times_ever(alternative)
                 for number, room in enumerate(self._rooms)
                 if self._is_open(number, alternative)), reverse=True)
         for hosts, times in enumerate(self._largest[key], 1):
@@ -114,7 +133,7 @@ class Emptied:
         """
         key = kind(alternative), most
         if key not in self._ever:
-            times = [times_ever(room, alternative) for room in self._rooms]
+            times = [room.times_ever(alternative) for room in self._rooms]
             self._ever[key] = max(times, default=0) if most is None else sum(
                 min(most, some) for some in times)
         return self._ever[key]

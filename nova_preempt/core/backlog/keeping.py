@@ -19,18 +19,22 @@ backfilling: Lifka, JSSPP 1995), within bounds, so that the rest goes on:
    its servers would fit if hosts were empty. It may not while its project's
    quota is used up, nor if Nova's last answer to it was another one than that
    there is no host.
-2. Those that have waited longest are chosen, in every order of the backlog,
-   those of projects whose turn it is (4) first: ``most_holds`` requests, and
-   half as many of one project. Requests that Nova found no host for more than
-   three times come last: Placement does not know why.
+2. ``most_holds`` requests are chosen, in every order of the backlog, and half
+   as many of one project: those of projects that have their turn (4), then
+   those of projects whose last turn began earliest, or that never had one. Of
+   these, requests that have waited longest come first, and those last that
+   Nova found no host for more than three times: Placement does not know why.
 3. Where a request that was chosen finds no room, the hosts that are nearest to
    having room are kept: for all of its servers that have to start together,
    or none. For all requests at most a quarter of the hosts in use is kept, for
-   those of one project half of that. A request that needs more is not chosen.
-   Quarters and halves are rounded up. Hosts of a reservation that the request
-   names do not count, as nobody else may have them.
-4. Projects have turns: hosts are kept for requests of a project for six hours,
-   counted from the first one, and then for none of them for two hours.
+   those of one project half of that; and no more of the hosts that have the
+   traits and resource classes that the request asks for. A request that needs
+   more is not chosen. Quarters and halves are rounded up. Hosts of a
+   reservation that the request names do not count, as nobody else may have
+   them.
+4. Projects have turns and rest between them, see ``turns.py``. Where one host
+   alone has these traits and resource classes, it rests as well: it is not
+   kept for others while the project rests for which it was.
 5. At first hosts are kept from requests that rank behind. When they have been
    kept for a request for ``hold_after_s``, it comes before all others, in
    every order, as long as it is chosen.
@@ -38,34 +42,36 @@ backfilling: Lifka, JSSPP 1995), within bounds, so that the rest goes on:
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Collection, Mapping, Sequence
 import datetime
 from typing import Any, Protocol
 
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.room import Held
+from nova_preempt.core.backlog.turns import Turn
+from nova_preempt.core.backlog.turns import Turns
 
 #: One in so many hosts in use may be kept for all requests together.
 HOSTS_PER_KEPT = 4
 #: One in so many of those, and of ``most_holds``, for one project.
 KEPT_PER_PROJECT = 2
-#: For so long hosts are kept in a turn of a project, in seconds. Most servers
-#: that end within a day end within hours.
-TURN_S = 6 * 3600
-#: For so long after that none are kept for it, in seconds.
-REST_S = 2 * 3600
 
 #: After more tries for which Nova found no host, where Placement has room, a
 #: request comes after others.
 MOST_TRIES = 3
 
-#: Under these names waits_for tells the next pass when the turn of the project
-#: began, how many hosts are kept and since when, and Nova's last answer.
+#: Under these names waits_for tells when the turn of the project began, how
+#: many hosts are kept and since when, and Nova's last answer.
 KEPT = "kept"
 REFUSED = "refused"
 
 _RESTS = "those of other projects have their turn until {}Z."
 _TOO_MANY = "it needs more than may be kept for one project."
+
+#: Given the hosts that are for a flavor, tells how many of them may be kept.
+Most = Callable[[frozenset[str]], int]
 
 
 class Options(Protocol):
@@ -84,17 +90,14 @@ class Trial(Protocol):
     def own(self, request: model.Request) -> int | None:
         """Return how many hosts the reservation has that it names, if any."""
 
-    def hold(self, request: model.Request, most: int) -> int:
-        """Return how many hosts would be kept, beside those before; 0: none.
+    def hold(self, request: model.Request, most: Most) -> Collection[str]:
+        """Return the hosts that would be kept, beside those before."""
 
-        :param most: no more than so many
-        """
-
-    def could(self, request: model.Request, most: int) -> bool:
+    def could(self, request: model.Request, most: Most) -> bool:
         """Tell whether hold() is worth trying."""
 
-    def is_too_many(self, request: model.Request, most: int) -> bool:
-        """Tell whether it needs more than so many hosts."""
+    def is_too_many(self, request: model.Request, most: Most) -> bool:
+        """Tell whether it needs more hosts."""
 
 
 class Keeping:
@@ -109,6 +112,8 @@ class Keeping:
         chosen: the answer may take long
     :param is_over: tells whether the time of the pass is over; then no more
         requests are chosen
+    :param turns: the last ones of projects
+    :ivar turns: the Turns of this pass
     """
 
     def __init__(
@@ -120,23 +125,22 @@ class Keeping:
         trial: Trial,
         why_not: Callable[[model.Request], str] = lambda _: "",
         is_over: Callable[[], bool] = lambda: False,
+        turns: Mapping[str, Turn] | None = None,
     ) -> None:
         self._now = now
         self._options = options
-        self._most = _part(hosts, HOSTS_PER_KEPT)
-        # When the turns of projects began.
-        self._turns: dict[str, datetime.datetime] = {}
-        for request in requests:
-            since = _since(request, now)
-            if since is not None:
-                self._turns[request.project_id] = min(
-                    since, self._turns.get(request.project_id, since))
-        # By uuid: how many hosts may be kept for those that are chosen, and
-        # why none are for others that have waited for as long.
+        self.turns = Turns(
+            turns or {}, {request.uuid for request in requests}, now)
+        # By uuid: how many hosts may be kept for those that are chosen, who of
+        # them names a reservation, and why none are for others that have
+        # waited for as long.
         self._chosen: dict[str, int] = {}
-        self._granted: dict[str, list[int]] = {}
+        self._own: set[str] = set()
         self._reasons: dict[str, str] = {}
+        self._given = _Given(hosts)
         self._choose(requests, trial, why_not, is_over)
+        # From now on those that are kept, not those that would be.
+        self._given = _Given(hosts)
         self._kept: dict[str, int] = {}
 
     @property
@@ -155,23 +159,37 @@ class Keeping:
         return sorted(requests, key=lambda request: (
             not self._is_first(request), request.uuid not in unseen))
 
-    def most(self, request: model.Request) -> int:
-        """Return how many hosts may be kept for a request."""
-        return self._chosen.get(request.uuid, 0)
+    def is_chosen(self, request: model.Request) -> bool:
+        """Tell whether hosts may be kept for a request."""
+        return request.uuid in self._chosen
+
+    def most(self, request: model.Request, hosts: frozenset[str]) -> int:
+        """Return how many hosts may be kept for a request that was chosen.
+
+        :param hosts: those that are for its flavor
+        """
+        most = self._chosen[request.uuid]
+        if request.uuid in self._own:
+            return most
+        return min(most, self._given.left(request.project_id, hosts))
 
     def why_none(self, request: model.Request) -> str:
         """Return why none are, '' if it has not waited for long enough."""
         return self._reasons.get(request.uuid, "")
 
-    def keep(self, request: model.Request, hosts: int) -> None:
+    def keep(self, request: model.Request, held: Held) -> None:
         """Note that hosts are kept for a request."""
-        self._kept[request.uuid] = hosts
-        self._turns.setdefault(request.project_id, self._now)
+        self._kept[request.uuid] = len(held.hosts)
+        is_shared = request.uuid not in self._own
+        if is_shared:
+            self._given.add(request.project_id, held.hosts)
+        self.turns.keep(request.project_id, request.uuid, held, is_shared,
+                        list(self._chosen).index(request.uuid))
 
     def remembered(self, request: model.Request) -> dict[str, Any]:
         """Return what the next pass has to know, as waits_for has it."""
         found: dict[str, Any] = {}
-        since = self._turns.get(request.project_id)
+        since = self.turns.since(request.project_id)
         if since is not None:
             found[KEPT] = {"since": since.isoformat(),
                            "hosts": self._kept.get(request.uuid, 0)}
@@ -196,52 +214,65 @@ class Keeping:
         why_not: Callable[[model.Request], str],
         is_over: Callable[[], bool],
     ) -> None:
+        of_project: collections.Counter[str] = collections.Counter()
+        most_of_project = _part(self._options.most_holds, KEPT_PER_PROJECT)
         for request in sorted(
             filter(self._has_waited, requests),
             key=lambda item: (
-                self._turns.get(item.project_id, self._now),
+                self.turns.rank(item.project_id),
                 item.tries > MOST_TRIES, _begun(item), item.serial,
                 item.uuid),
         ):
             if len(self._chosen) >= self._options.most_holds or is_over():
                 return
             project, own = request.project_id, trial.own(request)
-            most = self._left(project, own)
-            if not most:
+            most = self._most(project, own)
+            if of_project[project] >= most_of_project or not most:
                 continue
             reason = self._why_rests(project)
             if not reason and trial.could(request, most):
                 reason = why_not(request)
-            hosts = 0 if reason else trial.hold(request, most)
+            hosts = () if reason else trial.hold(request, most)
             if hosts:
-                self._chosen[request.uuid] = hosts
-                self._granted.setdefault(project, []).append(
-                    hosts if own is None else 0)
+                of_project[project] += 1
+                self._chosen[request.uuid] = len(hosts)
+                if own is None:
+                    self._given.add(project, hosts)
+                else:
+                    self._own.add(request.uuid)
             elif not reason and own is None and trial.is_too_many(
-                request, _part(self._most, KEPT_PER_PROJECT)
+                request, lambda hosts: self._given.shares(len(hosts))[1]
             ):
                 reason = _TOO_MANY
             if reason:
                 self._reasons[request.uuid] = (
                     f" No hosts are kept free for it: {reason}")
 
-    def _left(self, project: str, own: int | None) -> int:
-        """Return how many hosts may be kept for one more of a project."""
-        granted = self._granted.get(project, ())
-        if len(granted) >= _part(self._options.most_holds, KEPT_PER_PROJECT):
-            return 0
+    def _most(self, project: str, own: int | None) -> Most | None:
+        """Return what tells how many hosts may be kept for one more request.
+
+        :param own: how many the reservation has that it names, None: it names
+            none
+        :returns: None where it is none of any
+        """
         if own is not None:
-            return own
-        return min(
-            self._most - sum(map(sum, self._granted.values())),
-            _part(self._most, KEPT_PER_PROJECT) - sum(granted))
+            return (lambda _: own) if own else None
+        if not self._given.left(project):
+            return None
+
+        def most(hosts: frozenset[str]) -> int:
+            # A single one that was always kept would leave others nothing.
+            if len(hosts) == 1 and not self.turns.is_on(
+                project
+            ) and self.turns.are_resting(hosts):
+                return 0
+            return self._given.left(project, hosts)
+
+        return most
 
     def _why_rests(self, project: str) -> str:
-        since = self._turns.get(project)
-        if since is None or _age_s(since, self._now) < TURN_S:
-            return ""
-        return _RESTS.format(
-            since + datetime.timedelta(seconds=TURN_S + REST_S))
+        until = self.turns.rests_until(project)
+        return "" if until is None else _RESTS.format(until)
 
     def _is_first(self, request: model.Request) -> bool:
         held = _held_since(request)
@@ -260,6 +291,43 @@ class Keeping:
         return _age_s(_begun(request), self._now)
 
 
+class _Given:
+    """Hosts that are kept, by project.
+
+    :param hosts: how many are in use
+    """
+
+    def __init__(self, hosts: int) -> None:
+        self._hosts = hosts
+        self._of: dict[str, set[str]] = {}
+
+    def add(self, project: str, hosts: Collection[str]) -> None:
+        """Note that these are kept for a project."""
+        self._of.setdefault(project, set()).update(hosts)
+
+    def left(
+        self, project: str, hosts: frozenset[str] | None = None
+    ) -> int:
+        """Return how many more may be kept for a project.
+
+        :param hosts: of these, None: of all
+        """
+        own, all_ = self._of.get(project, set()), set().union(
+            *self._of.values())
+        of_all, of_project = self.shares(self._hosts)
+        left = min(of_all - len(all_), of_project - len(own))
+        if hosts is None:
+            return left
+        of_all, of_project = self.shares(len(hosts))
+        return min(left, of_all - len(all_ & hosts),
+                   of_project - len(own & hosts))
+
+    def shares(self, hosts: int) -> tuple[int, int]:
+        """Return how many may be kept of so many: for all, for a project."""
+        most = _part(min(hosts, self._hosts), HOSTS_PER_KEPT)
+        return most, _part(most, KEPT_PER_PROJECT)
+
+
 def remembered(request: model.Request) -> dict[str, Any]:
     """Return the same where no pass can be made: as it was."""
     found = {name: request.waits_for[name] for name in (KEPT, REFUSED)
@@ -270,17 +338,6 @@ def remembered(request: model.Request) -> dict[str, Any]:
 
 def _begun(request: model.Request) -> datetime.datetime:
     return request.waits_since or request.created_at
-
-
-def _since(
-    request: model.Request, now: datetime.datetime
-) -> datetime.datetime | None:
-    """Return when the turn of its project began, None once it has rested."""
-    kept: Mapping[str, Any] | None = request.waits_for.get(KEPT)
-    if kept is None:
-        return None
-    since = datetime.datetime.fromisoformat(kept["since"])
-    return since if _age_s(since, now) < TURN_S + REST_S else None
 
 
 def _held_since(request: model.Request) -> datetime.datetime | None:

@@ -24,7 +24,7 @@ from nova_preempt.core.backlog.emptied import Emptied
 from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.remaining import Remaining
 from nova_preempt.core.backlog.remaining import several
-from nova_preempt.core.backlog.remaining import times_ever
+from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
@@ -77,8 +77,7 @@ class Ledger:
         other._kept = set(self._kept)
         other._bounds = dict(self._bounds)
         other._seats = self._seats.copy()
-        other.emptied = Emptied(
-            self._rooms, other._seats, other._left.is_open)
+        other.emptied = self.emptied.with_seats(other._seats)
         return other
 
     def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
@@ -232,7 +231,7 @@ class Ledger:
         count: int,
         group: Group | None = None,
         most_hosts: int = sys.maxsize,
-    ) -> tuple[int, int | None]:
+    ) -> Held | None:
         """Keep hosts for servers that will start there; others keep off.
 
         Those that are nearest to having room for one; several servers are on
@@ -242,19 +241,17 @@ class Ledger:
         of their group, nor a second one for an affinity group.
 
         :param most_hosts: no more are kept
-        :returns: how many hosts are kept; in how many seconds all can start,
-            None if nobody knows
         """
         if group is not None and group.policy == groups.AFFINITY:
             if group.uuid in self._kept:
-                return 0, None
+                return None
             # One host for all of them.
             alternative, count = several(alternative, count), 1
         most = {
             number: min(
                 count if group is None
                 else self._seats.most(group, number, count),
-                times_ever(room, alternative),
+                room.times_ever(alternative),
             )
             for number, room in enumerate(self._rooms)
             if number not in self._left.held
@@ -267,21 +264,24 @@ class Ledger:
             count, most, sorted(
                 nearest, key=lambda number: -most[number])[:most_hosts])
         if not found:
-            return 0, None
-        times = []
+            return None
+        times, far = [], 0
         for number, some in found.items():
             wanted = several(alternative, some)
-            in_s = self._left.settled_s(number, wanted)
+            in_s = self._rooms[number].settled_s(
+                wanted, self._left.view(number, wanted))
             self._left.held[number] = in_s, wanted.resources
             times.append(in_s)
-        if group is not None and group.policy == groups.AFFINITY and times:
+            far += self._left.far(number, wanted)[0]
+        if group is not None and group.policy == groups.AFFINITY:
             self._kept.add(group.uuid)
         # What was found to have room may be what is held now.
         self._next.clear()
         self._left.shrunk += (self._rooms[number].host for number in found)
         known = [in_s for in_s in times if in_s is not None]
         is_known = len(known) == len(times)
-        return len(times), max(known, default=0) if is_known else None
+        return Held(tuple(self._rooms[number].host for number in found),
+                    max(known) if is_known else None, far)
 
     def kept_off(self, alternative: model.Alternative) -> int:
         """Return how many hosts have room that is kept from such a server."""

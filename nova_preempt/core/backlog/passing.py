@@ -43,6 +43,7 @@ from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.servers import OnTheirWay
 from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.core.backlog.turns import Turn
 
 # Why a request waits, beside what shortfalls.py and pauses.py say.
 RESERVATION = "reservation"  # it names one that does not let it in
@@ -107,6 +108,7 @@ class Pass:
     :param unseen: the uuids of those that it did not get to
     :param faults: {uuid: exception} of those that could not be looked at
     :param chosen: notes of those that start, until they have: a new position
+    :param turns: the last turn of each project, for the next pass
     """
 
     starts: tuple[Start, ...]
@@ -115,6 +117,7 @@ class Pass:
     unseen: frozenset[str] = frozenset()
     faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
     chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
+    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
 
 
 def decide(
@@ -132,6 +135,7 @@ def decide(
     why_not: Callable[[model.Request], str] = lambda _: "",
     unseen: Collection[str] = (),
     is_over: Callable[[], bool] = lambda: False,
+    turns: Mapping[str, Turn] | None = None,
 ) -> Pass:
     """Decide who starts.
 
@@ -153,6 +157,7 @@ def decide(
         come first now
     :param is_over: tells whether the time of the pass is over; the first
         request is looked at in any case
+    :param turns: those that the last pass has left
     """
     rooms = list(rooms)
     ledger = Ledger(
@@ -166,7 +171,7 @@ def decide(
         failed.call(request, one.check)
     ranked = one.ranked(
         [request for request in ranked if request.uuid not in failed.found],
-        len(rooms), why_not, is_over, unseen)
+        len(rooms), why_not, is_over, unseen, turns)
     one.plan(planner, ranked)
     notes: dict[str, Note] = {}
     chosen: dict[str, Note] = {}
@@ -199,7 +204,7 @@ def decide(
     notes.update(dict.fromkeys(
         failed.found, Note(None, faults.WAITS_FOR, None)))
     return Pass(tuple(one.starts), notes, one.keeping.held, frozenset(left),
-                failed.found, chosen)
+                failed.found, chosen, one.keeping.turns.known)
 
 
 class _Pass:
@@ -232,11 +237,13 @@ class _Pass:
         why_not: Callable[[model.Request], str],
         is_over: Callable[[], bool],
         unseen: Collection[str],
+        turns: Mapping[str, Turn] | None,
     ) -> list[model.Request]:
         """Choose for whom hosts are kept, and say who is looked at when."""
         self.keeping = keeping.Keeping(
             requests, hosts, self._now, self._options,
-            shortfalls.Trial(self._ledger, self), why_not, is_over)
+            shortfalls.Trial(self._ledger, self), why_not, is_over,
+            turns)
         self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
         return self.keeping.ranked(requests, unseen)
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import dataclasses
 import math
-import sys
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
@@ -135,21 +134,6 @@ class Remaining:
             default=0,
         ), room.host
 
-    def settled_s(
-        self, number: int, alternative: model.Alternative
-    ) -> int | None:
-        """In how many seconds enough will have ended, if that is known."""
-        left = dict(self.view(number, alternative))
-        if capacity.fits(alternative.resources, left):
-            return 0
-        for end in sorted(self.rooms[number].ends, key=lambda e: e.in_s):
-            if end.reclaimable and not alternative.preemptible:
-                continue  # it was counted
-            left = capacity.total((left, end.resources))
-            if capacity.fits(alternative.resources, left):
-                return end.in_s
-        return None
-
 
 def several(
     alternative: model.Alternative, count: int
@@ -158,17 +142,3 @@ def several(
     return dataclasses.replace(alternative, resources={
         name: amount * count for name, amount in alternative.resources.items()
     })
-
-
-def times_ever(room: Room, alternative: model.Alternative) -> int:
-    """How many would find room if the host were empty."""
-    if not room.is_for(alternative):
-        return 0
-    return min(
-        (
-            max(0, room.capacity.get(name, 0)) // amount
-            for name, amount in alternative.resources.items()
-            if amount > 0
-        ),
-        default=sys.maxsize,
-    )

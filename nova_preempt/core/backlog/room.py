@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 import dataclasses
 import math
+import sys
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
@@ -101,6 +102,42 @@ class Room:
             alternative.resources, self.capacity
         )
 
+    def has_kind(self, alternative: model.Alternative) -> bool:
+        """Whether it is for such servers, and has some of each resource."""
+        return self.is_for(alternative) and all(
+            self.capacity.get(name, 0) > 0
+            for name, amount in alternative.resources.items() if amount > 0)
+
+    def times_ever(self, alternative: model.Alternative) -> int:
+        """Return how many would find room if it were empty."""
+        if not self.is_for(alternative):
+            return 0
+        return min(
+            (
+                max(0, self.capacity.get(name, 0)) // amount
+                for name, amount in alternative.resources.items()
+                if amount > 0
+            ),
+            default=sys.maxsize,
+        )
+
+    def settled_s(
+        self, alternative: model.Alternative, left: Resources
+    ) -> int | None:
+        """Return in how many seconds enough will have ended, None: unknown.
+
+        :param left: what it may have there now
+        """
+        if capacity.fits(alternative.resources, left):
+            return 0
+        for end in sorted(self.ends, key=lambda e: e.in_s):
+            if end.reclaimable and not alternative.preemptible:
+                continue  # it was counted
+            left = capacity.total((left, end.resources))
+            if capacity.fits(alternative.resources, left):
+                return end.in_s
+        return None
+
 
 def with_power(
     room: Room, off: candidates.Off | None, wakes: bool
@@ -146,6 +183,22 @@ def with_leavers(room: Room, leavers: Iterable[Leaver]) -> Room:
             if each.in_s is not None
         ),
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """Hosts that are kept for a request.
+
+    :param hosts: their names
+    :param in_s: in how many seconds all of its servers can start there, None
+        if nobody knows
+    :param far: how far they are from having room: the sum of what each lacks,
+        in millionths of what it has
+    """
+
+    hosts: tuple[str, ...]
+    in_s: int | None
+    far: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

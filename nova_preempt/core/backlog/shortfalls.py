@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from nova_preempt.core.backlog import groups
@@ -70,43 +70,51 @@ class Trial:
                  if item.hosts is not None]
         return len(hosts[0]) if hosts else None
 
-    def could(self, request: model.Request, most: int) -> bool:
+    def could(self, request: model.Request, most: keeping.Most) -> bool:
         """Tell whether so many hosts would do if they were empty."""
         return self._left > 0 and any(self._fitting(request, most))
 
-    def hold(self, request: model.Request, most: int) -> int:
-        """Return how many hosts would be kept, no more than ``most``."""
+    def hold(
+        self, request: model.Request, most: keeping.Most
+    ) -> Collection[str]:
+        """Return the hosts that would be kept, no more than ``most`` says."""
         count, group = model.least(request), self._asking.group(request)
-        for item in self._fitting(request, most):
+        for item, hosts in self._fitting(request, most):
             if not self._left:
-                return 0
+                break
             self._left -= 1
-            hosts, _ = self._ledger.hold(item, count, group, most)
-            if hosts:
-                return hosts
-        return 0
+            held = self._ledger.hold(item, count, group, hosts)
+            if held is not None:
+                return held.hosts
+        return ()
 
     def _fitting(
-        self, request: model.Request, most: int
-    ) -> Iterator[model.Alternative]:
-        """Go through its flavors for which so many empty hosts would do."""
+        self, request: model.Request, most: keeping.Most
+    ) -> Iterator[tuple[model.Alternative, int]]:
+        """Go through its flavors for which empty hosts would do.
+
+        :returns: each with how many hosts may be kept
+        """
         if self._asking.not_yet(request) is not None:
             return
         count, group = model.least(request), self._asking.group(request)
         emptied = self._ledger.emptied
         for item in self._asking.alternatives(request):
-            if 0 < emptied.fewest(item, count, group) <= most and (
+            hosts = most(emptied.suited(item))
+            if 0 < emptied.fewest(item, count, group) <= hosts and (
                 emptied.is_ever(item, count, group)
             ):
-                yield item
+                yield item, hosts
 
-    def is_too_many(self, request: model.Request, most: int) -> bool:
-        """Tell whether it would take more hosts than ``most``."""
+    def is_too_many(self, request: model.Request, most: keeping.Most) -> bool:
+        """Tell whether each flavor would take more hosts than it may have."""
         count, group = model.least(request), self._asking.group(request)
-        return min(filter(None, (
-            self._ledger.emptied.fewest(item, count, group)
+        emptied = self._ledger.emptied
+        found = [
+            (hosts, most(emptied.suited(item)))
             for item in self._asking.alternatives(request)
-        )), default=0) > most
+            if (hosts := emptied.fewest(item, count, group))]
+        return bool(found) and all(hosts > left for hosts, left in found)
 
 
 class Shortfalls:
@@ -236,16 +244,19 @@ class Shortfalls:
         For the first of its flavors that there are enough for, and that it
         could start in. Where none are kept, say whether some are from it.
         """
-        text, most = self._keeping.why_none(request), self._keeping.most(
-            request)
-        for item in self._ever(request, wanted, group) if most else ():
-            hosts, in_s = self._ledger.hold(
-                item, model.least(request), group, most)
-            if hosts:
-                self._keeping.keep(request, hosts)
+        text = self._keeping.why_none(request)
+        for item in self._ever(
+            request, wanted, group
+        ) if self._keeping.is_chosen(request) else ():
+            held = self._ledger.hold(
+                item, model.least(request), group,
+                self._keeping.most(request, self._ledger.emptied.suited(item)))
+            if held is not None:
+                self._keeping.keep(request, held)
                 self._kept_off.clear()
                 return " Hosts are kept free for it" + (
-                    "." if in_s is None else f": it can start in {in_s} s.")
+                    "." if held.in_s is None
+                    else f": it can start in {held.in_s} s.")
         if any(map(self._from, wanted)):
             text += (" Hosts that have room are kept free for requests that "
                      "have waited for long.")

@@ -41,6 +41,14 @@ sa.Table(
     sa.Column('expires_at', sa.DateTime, nullable=False),
     sa.Column('used', sa.Boolean, nullable=False))
 sa.Table(
+    'backlog_turns', METADATA,
+    sa.Column('project_id', sa.String(255), primary_key=True),
+    sa.Column('since', sa.DateTime, nullable=False),
+    sa.Column('nearer_at', sa.DateTime, nullable=False),
+    sa.Column('hosts', JSON, nullable=False),
+    sa.Column('far', JSON, nullable=False),
+    sa.Column('place', sa.Integer, nullable=False))
+sa.Table(
     'backlog_requests', METADATA,
     sa.Column('uuid', UUID, primary_key=True),
     sa.Column('project_id', sa.String(255), nullable=False),

@@ -33,6 +33,8 @@ class TestFaults(unittest.TestCase):
         requests = [base.request('a'), base.request('bad')]
         with (mock.patch.object(tested, '_decide',
                                 return_value=(decided, [])),
+              mock.patch.object(passes.backlog_turns, 'get'),
+              mock.patch.object(passes.backlog_turns, 'replace'),
               mock.patch.object(passes.db, 'note') as written,
               self.assertLogs(passes.__name__, 'ERROR') as logs):
             tested.run(requests, base.NOW)
@@ -52,6 +54,8 @@ class TestFaults(unittest.TestCase):
             decided = passing.Pass((), {}, (), frozenset(unseen), found)
             with (mock.patch.object(tested, '_decide',
                                     return_value=(decided, [])),
+                  mock.patch.object(passes.backlog_turns, 'get'),
+                  mock.patch.object(passes.backlog_turns, 'replace'),
                   mock.patch.object(passes.db, 'note'),
                   mock.patch.object(passes.LOG, 'error') as error):
                 tested.run([base.request('a')], base.NOW)

@@ -19,6 +19,7 @@ from nova_preempt.backlog import limits
 from nova_preempt.backlog import passes
 from nova_preempt.core.backlog import stays
 from nova_preempt.db import backlog as db
+from nova_preempt.db import backlog_turns
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -48,6 +49,10 @@ class PassesTestCase(unittest.TestCase):
                              ('bodies', [])):
             self.enterContext(mock.patch.object(
                 db, name, return_value=answer))
+        for name in ('get', 'replace'):
+            self.enterContext(mock.patch.object(
+                backlog_turns, name, getattr(self, f'{name}_turns')))
+        self.turns, self.left = {}, NONE_LEFT
         self.options = types.SimpleNamespace(
             pass_interval_s=5, starts_per_pass=500,
             starts_per_pass_and_project=500, hold_after_s=3600, most_holds=10)
@@ -63,11 +68,18 @@ class PassesTestCase(unittest.TestCase):
                 lambda: self.clock.now).why_not,
             monotonic=self.clock)
 
+    def get_turns(self, _database):
+        return self.turns
+
+    def replace_turns(self, _database, before, after):
+        self.assertEqual(self.turns, before)
+        self.turns = after
+
     def answer(self, request):
         """A Nova that is slow, and leaves no quota."""
         self.asked.append(request.user_id)
         self.clock.now += 0.6
-        return NONE_LEFT
+        return self.left
 
     def run_pass(self, requests):
         """The uuids of those that started, and of those that were noted."""
@@ -123,6 +135,19 @@ class TestTime(PassesTestCase):
         decided, _uses, _waiting = self.passes.preview(base.NOW)
         self.assertEqual(['5'], [item.uuid for item in decided.starts])
         self.assertEqual((['5'], set()), self.run_pass(requests))
+
+    def test_turns_of_projects_are_remembered(self):
+        requests = [base.request('a', vcpus(8), created_at=base.ago(3600))]
+        db.find.return_value = requests
+        db.bodies.return_value = [(item.uuid, item.body) for item in requests]
+        self.left = {}
+        self.passes.preview(base.NOW)
+        self.assertEqual({}, self.turns)
+        self.run_pass(requests)
+        self.assertEqual(base.NOW, self.turns['p1'].since)
+        # Though its requests are other ones.
+        self.run_pass([base.request('b', vcpus(8))])
+        self.assertEqual(base.NOW, self.turns['p1'].since)
 
     def test_quotas_that_take_long_leave_time_for_the_rest(self):
         """Of 300 users who have waited for long, each needs 0.6 s."""

@@ -21,6 +21,7 @@ from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog.ledger import Ledger
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_room import held
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
 
@@ -247,7 +248,7 @@ class TestHolds(unittest.TestCase):
         self.assertNotIn('kept', found.notes['y'].waits_for['text'])
         ledger = Ledger(rooms)
         self.assertEqual([1, 0, 1, 0], [
-            ledger.hold(vcpus(8), 1, group)[0] for group in (
+            held(ledger, vcpus(8), 1, group)[0] for group in (
                 NEAR, NEAR, dataclasses.replace(NEAR, uuid='other'), None)])
 
     def test_of_an_anti_affinity_group(self):

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import turns
 from nova_preempt.core.backlog.ledger import Ledger
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
@@ -42,13 +43,15 @@ class Cloud:
         self.requests = {request.uuid: request for request in requests}
         self.options = passing.Options(**options)
         self.started = {}
+        self.turns = {}
 
     def look(self, at_s, ranked=None, why_not=lambda request: ''):
         ranked = ranked or sorted(self.requests)
         found = passing.decide(
             [self.requests[uuid] for uuid in ranked
              if uuid in self.requests], self.rooms, later(at_s), self.options,
-            why_not=why_not)
+            why_not=why_not, turns=self.turns)
+        self.turns = found.turns
         for start in found.starts:
             del self.requests[start.uuid]
             self.started[start.uuid] = at_s
@@ -132,25 +135,41 @@ class TestBounds(unittest.TestCase):
         self.assertEqual({'a': 1}, kept(found))
         self.assertEqual((), found.starts)
 
-    def test_projects_have_turns(self):
-        cloud = Cloud([host('h', 1)], [
-            base.request('a', vcpus(8), created_at=base.ago(HOUR)),
-            base.request('b', vcpus(8), created_at=base.ago(HOUR),
-                         project_id='p2')])
-        seen = [(at_s, tuple(cloud.look(at_s).held))
-                for at_s in range(0, 16 * HOUR, HOUR // 2)]
-        self.assertEqual({
-            **dict.fromkeys(range(0, 6 * HOUR, HOUR // 2), ('a',)),
-            **dict.fromkeys(range(6 * HOUR, 12 * HOUR, HOUR // 2), ('b',)),
-            **dict.fromkeys(range(12 * HOUR, 16 * HOUR, HOUR // 2), ('a',)),
-        }, dict(seen))
-
     def test_a_rest_is_told(self):
         cloud = Cloud([host('h', 1)], [
             base.request('a', vcpus(8), created_at=base.ago(HOUR))])
         cloud.look(0)
         self.assertIn('until 2026-01-01 20:00:00Z', cloud.look(
             6 * HOUR).notes['a'].waits_for['text'])
+
+    def test_hosts_of_a_kind_are_shared_alike(self):
+        """One project wants all hosts that have a trait, others one each."""
+        rooms = [dataclasses.replace(
+            host(f'h{number:03}', 1),
+            traits=frozenset({'T'} if number < 10 else ()))
+            for number in range(200)]
+        wanted, one = (dataclasses.replace(vcpus(n), required=('T',))
+                       for n in (8, 1))
+        small = [base.request(f'b{number}', one, project_id='p2')
+                 for number in range(10)]
+        for count, hosts, started in ((10, {}, 10), (2, {'a': 2}, 8)):
+            found = passing.decide(
+                [base.request('a', wanted, count=count,
+                              created_at=base.ago(HOUR)), *small],
+                rooms, base.NOW, passing.Options())
+            self.assertEqual(hosts, kept(found))
+            self.assertEqual(started, len(found.starts))
+        # Three for all projects together.
+        found = passing.decide(
+            [base.request(project, wanted, count=2, project_id=project,
+                          created_at=base.ago(HOUR)) for project in 'abc'],
+            rooms, base.NOW, passing.Options())
+        self.assertEqual({'a': 2}, kept(found))
+        found = passing.decide(
+            [base.request(project, wanted, project_id=project,
+                          created_at=base.ago(HOUR)) for project in 'abcd'],
+            rooms, base.NOW, passing.Options())
+        self.assertEqual(3, len(kept(found)))
 
     def test_others_of_the_project_have_the_same_turn(self):
         cloud = Cloud([host('h', 1)], [
@@ -273,66 +292,6 @@ class TestWhoMay(unittest.TestCase):
                          found.unseen)
 
 
-class TestFirst(unittest.TestCase):
-    """Small requests come all the time, and rank ahead."""
-
-    def run_day(self, hold_after_s):
-        """When the large one starts, on a host where each has an hour."""
-        cloud = Cloud([], [base.request('large', vcpus(8),
-                                        created_at=base.ago(1))],
-                      hold_after_s=hold_after_s)
-        ends = [HOUR * number // 8 for number in range(1, 9)]
-        for number, at_s in enumerate(range(0, 24 * HOUR, HOUR // 8)):
-            ends = [end_s for end_s in ends if end_s > at_s]
-            cloud.requests.update({uuid: base.request(
-                uuid, project_id='p2', created_at=later(at_s))
-                for uuid in (f'a{number:03}', f'b{number:03}')})
-            cloud.rooms = [host('h', 8 - len(ends))]
-            # The newest first, so that the others wait for hosts, too.
-            found = cloud.look(at_s, [*sorted(
-                cloud.requests.keys() - {'large'}, reverse=True), 'large'])
-            for start in found.starts:
-                if start.uuid == 'large':
-                    return at_s
-                ends.append(at_s + HOUR)
-        return None
-
-    def test_a_hold_that_lasts_keeps_off_who_ranks_ahead(self):
-        self.assertIsNone(self.run_day(10 ** 6))
-        # Those that started in the first two hours end within the third.
-        self.assertEqual(3 * HOUR - HOUR // 8, self.run_day(HOUR))
-
-    def test_not_at_once(self):
-        rooms = [host('h', 1)]
-        for held_s, expected in ((0, ['a']), (HOUR - 1, ['a']), (HOUR, [])):
-            found = passing.decide(
-                [base.request('a'), base.request(
-                    'large', vcpus(8), created_at=base.ago(5 * HOUR),
-                    waits_for={'code': 'room', 'kept': {
-                        'since': base.ago(held_s).isoformat(), 'hosts': 1,
-                        'held_since': base.ago(held_s).isoformat()}})],
-                rooms, base.NOW, passing.Options())
-            self.assertEqual(expected, [item.uuid for item in found.starts])
-
-    def test_a_full_cloud_keeps_its_order(self):
-        """However long all wait: few come first, and each of them once."""
-        rooms = [host(f'h{number}', 0) for number in range(8)]
-        old = [base.request(f'old{number:02}', created_at=base.ago(9 * HOUR))
-               for number in range(20)]
-        cloud = Cloud(rooms, old)
-        for at_s in range(0, 2 * HOUR, 600):
-            cloud.requests.update({
-                uuid: base.request(uuid, created_at=later(at_s),
-                                   project_id='p2')
-                for uuid in (f'new{at_s:04}',)})
-            # One server ends on one of the hosts.
-            cloud.rooms = [host('h0', 1), *rooms[1:]]
-            cloud.look(at_s, sorted(cloud.requests))
-        # One host is kept for the project: one start an hour comes first.
-        self.assertEqual(1, sum(
-            uuid.startswith('old') for uuid in cloud.started))
-
-
 class TestLaws(unittest.TestCase):
 
     requests = st.lists(st.tuples(
@@ -356,7 +315,7 @@ class TestLaws(unittest.TestCase):
         # Nothing starts, so that what is kept is kept for ever.
         cloud.options = dataclasses.replace(cloud.options, most_starts=0)
         most = -(-len(free) // keeping.HOSTS_PER_KEPT)
-        turns = {}
+        before = {}
         at_s = 0
         for _look in range(20):
             ranked = data.draw(st.permutations(sorted(cloud.requests)))
@@ -370,15 +329,19 @@ class TestLaws(unittest.TestCase):
                 self.assertLessEqual(len(of), -(-most_holds // 2))
                 self.assertLessEqual(sum(of), -(-most // 2))
                 if of:
-                    turns.setdefault(project, []).append(at_s)
+                    self.check_turn(before.get(project),
+                                    found.turns[project], at_s)
+            before = found.turns
             at_s += data.draw(st.sampled_from((300, HOUR, 3 * HOUR)))
-        for times in turns.values():
-            began_s = times[0]
-            for time_s in times:
-                if time_s - began_s >= keeping.TURN_S:
-                    self.assertGreaterEqual(
-                        time_s - began_s, keeping.TURN_S + keeping.REST_S)
-                    began_s = time_s
+
+    def check_turn(self, before, turn, at_s):
+        """It is on, and no new one before the rest is over."""
+        self.assertLess(later(at_s), turn.ends_at)
+        self.assertLess((later(at_s) - turn.since).total_seconds(),
+                        turns.LONGEST_TURN_S)
+        if before is not None and before.since != turn.since:
+            self.assertEqual(later(at_s), turn.since)
+            self.assertGreaterEqual(turn.since, before.rests_until)
 
 
 if __name__ == '__main__':

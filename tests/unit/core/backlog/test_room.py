@@ -12,6 +12,7 @@
 """What is left of the rooms of hosts."""
 
 import dataclasses
+import math
 import unittest
 
 from nova_preempt.core.backlog import groups
@@ -37,6 +38,12 @@ def vcpus(number, **kwargs):
     return base.alternative(str(number), VCPU=number, **kwargs)
 
 
+def held(ledger, *args):
+    """How many hosts are kept, and in how many seconds all can start."""
+    found = ledger.hold(*args)
+    return (0, None) if found is None else (len(found.hosts), found.in_s)
+
+
 class TestTake(unittest.TestCase):
 
     def test_several_on_several_hosts(self):
@@ -48,6 +55,25 @@ class TestTake(unittest.TestCase):
         self.assertEqual(1, ledger.count(vcpus(3), 9))
         with self.assertRaisesRegex(ValueError, 'no room for 1 of 2'):
             ledger.take(vcpus(2), 2)
+
+    def test_hosts_that_are_for_a_kind(self):
+        """Whatever their size and what is free there."""
+        rooms = [
+            dataclasses.replace(
+                host(name, 0), capacity=capacity, traits=frozenset(traits),
+                free_s=free_s)
+            for name, capacity, traits, free_s in (
+                ('a', {'VCPU': 1}, 'T', math.inf),
+                ('b', {'VCPU': 8, 'VGPU': 1}, 'T', math.inf),
+                ('c', {'VCPU': 8, 'VGPU': 0}, '', math.inf),
+                ('d', {'VCPU': 8, 'VGPU': 1}, 'T', 0))]
+        ledger = Ledger(rooms)
+        for wanted, expected in (
+                (vcpus(4), 'abc'),
+                (dataclasses.replace(vcpus(4), required=('T',)), 'ab'),
+                (base.alternative(VCPU=4, VGPU=1), 'b')):
+            self.assertEqual({*expected}, ledger.emptied.suited(wanted))
+            self.assertEqual({*expected}, ledger.copy().emptied.suited(wanted))
 
     def test_who_may_preempt_sees_more(self):
         ledger = Ledger([host('a', 1, reclaimable=4)])
@@ -138,15 +164,15 @@ class TestHold(unittest.TestCase):
 
     def test_others_keep_off(self):
         ledger = Ledger([host('a', 4), host('b', 7)])
-        self.assertEqual((1, None), ledger.hold(vcpus(8), 1))   # on b
+        self.assertEqual((1, None), held(ledger, vcpus(8), 1))   # on b
         self.assertEqual(4, ledger.count(vcpus(1), 99))
-        self.assertEqual((1, None), ledger.hold(vcpus(8), 1))   # on a
+        self.assertEqual((1, None), held(ledger, vcpus(8), 1))   # on a
         self.assertEqual(0, ledger.count(vcpus(1), 99))
-        self.assertEqual((0, None), ledger.hold(vcpus(8), 1))
+        self.assertEqual((0, None), held(ledger, vcpus(8), 1))
 
     def test_who_ends_in_time_may_start_there(self):
         ledger = Ledger([host('a', 2, ends=[(600, 4), (60, 2)])])
-        self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
+        self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
         spot = vcpus(1, preemptible=True, run_s=600)
         self.assertEqual(2, ledger.count(spot, 99))
         # None but preemptible servers are made to end, whatever is written.
@@ -156,7 +182,7 @@ class TestHold(unittest.TestCase):
 
     def test_who_has_no_limit_ends_at_no_time(self):
         ledger = Ledger([host('a', 2, ends=[(600, 6)])])
-        self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
+        self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
         self.assertEqual(0, ledger.count(
             vcpus(1, preemptible=True, run_s=0), 99))
 
@@ -168,7 +194,7 @@ class TestHold(unittest.TestCase):
                 (Stays(0, NoticeRule(0)), (0, 2, 0)),
                 (Stays(0, NoticeRule(31)), (0, 0, 0))):
             ledger = Ledger([host('a', 2, ends=[(600, 6)])], stays=stays)
-            self.assertEqual((1, 600), ledger.hold(vcpus(8), 1))
+            self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
             self.assertEqual(expected, tuple(
                 ledger.copy().count(
                     vcpus(1, preemptible=True, run_s=run_s), 9)
@@ -180,16 +206,16 @@ class TestHold(unittest.TestCase):
             rooms = [dataclasses.replace(
                 host('a', 0, reclaimable=4),
                 ends=(room.End(60, {'VCPU': 4}, reclaimable),))]
-            self.assertEqual((1, in_s), Ledger(rooms).hold(vcpus(8), 1))
+            self.assertEqual((1, in_s), held(Ledger(rooms), vcpus(8), 1))
             spot = dataclasses.replace(vcpus(4), preemptible=True)
-            self.assertEqual((1, 60), Ledger(rooms).hold(spot, 1))
+            self.assertEqual((1, 60), held(Ledger(rooms), spot, 1))
 
     def test_what_is_left_over_is_for_others(self):
         ledger = Ledger([host('a', 4, ends=[(60, 2)])])
-        self.assertEqual((1, 60), ledger.hold(vcpus(6), 1))
+        self.assertEqual((1, 60), held(ledger, vcpus(6), 1))
         self.assertEqual(0, ledger.count(vcpus(1), 99))
         ledger = Ledger([host('a', 4)])
-        self.assertEqual((1, 0), ledger.hold(vcpus(3), 1))
+        self.assertEqual((1, 0), held(ledger, vcpus(3), 1))
         self.assertEqual(1, ledger.count(vcpus(1), 99))
 
     def test_of_fewer_hosts_than_are_wanted(self):
@@ -197,11 +223,11 @@ class TestHold(unittest.TestCase):
         rooms = [host('a', 6, ends=[(60, 2)]), host('b', 2, capacity=2)]
         for count, expected, left in ((2, (1, 60), 2), (3, (0, None), 8)):
             ledger = Ledger(rooms)
-            self.assertEqual(expected, ledger.hold(vcpus(4), count))
+            self.assertEqual(expected, held(ledger, vcpus(4), count))
             self.assertEqual(left, ledger.count(vcpus(1), 99))
         # Those that are nearest get the most.
         ledger = Ledger([host('a', 0), host('b', 8)])
-        self.assertEqual((2, None), ledger.hold(vcpus(2), 3))
+        self.assertEqual((2, None), held(ledger, vcpus(2), 3))
         self.assertEqual([-2, 4], [
             each.free['VCPU'] for each in ledger.left([])])
 
@@ -210,12 +236,12 @@ class TestHold(unittest.TestCase):
         rooms = [dataclasses.replace(host('a', 8), members={'g': 1}),
                  host('b', 8)]
         ledger = Ledger(rooms)
-        self.assertEqual((2, 0), ledger.hold(vcpus(3), 3, group))
+        self.assertEqual((2, 0), held(ledger, vcpus(3), 3, group))
         self.assertEqual([5, 2], [
             each.free['VCPU'] for each in ledger.left([])])
         for wanted, count in ((vcpus(3), 4), (vcpus(5), 3)):
             self.assertEqual((0, None),
-                             Ledger(rooms).hold(wanted, count, group))
+                             held(Ledger(rooms), wanted, count, group))
 
     def test_a_host_that_was_found_full_is_not_forgotten(self):
         """What was known before the hold is looked at anew."""

@@ -28,7 +28,7 @@ from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
 
 #: Hosts without room for anybody: of nine hosts two are kept for a project.
-OTHERS = [host(f'other{number}', 0, capacity=0) for number in range(7)]
+OTHERS = [host(f'other{number}', 0, capacity=1) for number in range(7)]
 
 
 class TestShortfalls(unittest.TestCase):

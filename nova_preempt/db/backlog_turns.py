@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Turns of projects for which the backlog keeps hosts free."""
+
+import json
+
+import sqlalchemy as sa
+
+from nova_preempt.core.backlog import turns
+from nova_preempt.db import backlog_models
+from nova_preempt.db import retries
+
+_TURN = backlog_models.BacklogTurn
+
+
+def get(database):
+    """{project_id: core.backlog.turns.Turn}."""
+    with database.reader() as session:
+        return {row.project_id: turns.Turn(
+            row.since, row.nearer_at, frozenset(json.loads(row.hosts)),
+            json.loads(row.far), row.place)
+            for row in session.execute(sa.select(_TURN)).scalars()}
+
+
+@retries.retried_upsert
+def replace(database, before, after):
+    """Write down what a pass has changed.
+
+    :param before: what get() returned
+    :param after: the same of now
+    """
+    changed = {project: turn for project, turn in sorted(after.items())
+               if turn != before.get(project)}
+    gone = sorted(before.keys() - after.keys())
+    if not changed and not gone:
+        return
+    with database.writer() as session:
+        for project in gone:
+            session.execute(sa.delete(_TURN).where(
+                _TURN.project_id == project))
+        for project, turn in changed.items():
+            values = {'since': turn.since, 'nearer_at': turn.nearer_at,
+                      'hosts': json.dumps(sorted(turn.hosts)),
+                      'far': json.dumps(dict(turn.far), sort_keys=True),
+                      'place': turn.place}
+            if not session.execute(sa.update(_TURN).where(
+                    _TURN.project_id == project).values(**values)).rowcount:
+                session.execute(sa.insert(_TURN).values(
+                    project_id=project, **values))
