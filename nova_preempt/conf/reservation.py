@@ -79,9 +79,10 @@ Preemptible servers are not concerned: they stay until their notice.
              'run in it, unless the reservation says otherwise. ``shelve``, '
              'the default, loses no work; what is in error or still being '
              'built cannot be shelved and is deleted, and so is, near the '
-             'end of ``end_timeout_s``, what keeps the host of another '
-             'reservation since it could not be shelved. There is no '
-             '``stop``: a stopped server would keep its host.'),
+             'end of ``end_timeout_s``, what keeps the host from another '
+             'reservation that needs it, since it could not be shelved. No '
+             'server is deleted that an administrator has locked. There is '
+             'no ``stop``: a stopped server would keep its host.'),
     cfg.StrOpt(
         'lease_service',
         default='native',
@@ -215,8 +216,8 @@ group ``nova_preempt.reservation_ranking``.
         help='For how long after the end of a reservation the engine tries '
              'to clear its servers away before it calls the reservation '
              'failed, in seconds. After nine tenths of that a server that '
-             'could not be shelved is deleted where another reservation has '
-             'its host. A shelved server is uploaded as an image '
+             'could not be shelved is deleted where another reservation '
+             'needs its host. A shelved server is uploaded as an image '
              'first, hence ten minutes by default.'),
     cfg.IntOpt(
         'host_grace_s',

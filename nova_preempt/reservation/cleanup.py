@@ -55,12 +55,12 @@ class Cleanup:
         self._warned = set()       # uuids of servers
         self._needed = frozenset()  # names of hosts
 
-    def look(self, opened):
-        """Note which hosts others have.
+    def look(self, near):
+        """Note which hosts others need now.
 
-        :param opened: the Reservations that are not over
+        :param near: the Reservations that have begun, or are prepared
         """
-        self._needed = core.needed(opened)
+        self._needed = core.needed(near)
 
     def unfinished(self):
         """The Reservations that are over and whose hosts may not be free."""
@@ -148,8 +148,10 @@ class Cleanup:
                              'exc': exc})
                 continue
             if found is not None and not found.host:
-                yield dataclasses.replace(resident, vm_state=found.vm_state,
-                                          task_state=found.task_state)
+                yield dataclasses.replace(
+                    resident, vm_state=found.vm_state,
+                    task_state=found.task_state,
+                    is_kept=found.locked_by == 'admin')
 
     def _leave_alone(self, reservation, resident):
         if resident.uuid not in self._warned:
@@ -164,7 +166,7 @@ class Cleanup:
         call = core.call(
             reservation.end_action, resident.vm_state, resident.task_state,
             asked_at and (now - asked_at).total_seconds(), spent=spent,
-            needed=resident.node in self._needed)
+            needed=resident.node in self._needed, is_kept=resident.is_kept)
         if not call:
             return
         self._asked[resident.uuid] = now

@@ -26,12 +26,16 @@ from nova import objects
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import request
+from nova_preempt.cloud import servers
 from nova_preempt.cloud import since
 
 
 @dataclasses.dataclass(frozen=True)
 class Resident:
-    """A server that is on a node."""
+    """A server that is on a node.
+
+    :ivar is_kept: whether an administrator has locked it
+    """
 
     uuid: str
     node: str
@@ -39,6 +43,7 @@ class Resident:
     vm_state: str
     task_state: str | None
     preemptible: bool = False
+    is_kept: bool = False
 
 
 class Occupancy:
@@ -136,7 +141,8 @@ class Occupancy:
         if not instance.deleted and instance.node:
             self._residents[instance.uuid] = Resident(
                 instance.uuid, instance.node, instance.host,
-                instance.vm_state, instance.task_state)
+                instance.vm_state, instance.task_state,
+                is_kept=servers.locked_by(instance) == 'admin')
             self._by_node.setdefault(instance.node, set()).add(instance.uuid)
             if old is not None and old.node != instance.node:
                 return old.node

@@ -102,8 +102,10 @@ class Reconciler:
         running = {reservation.uuid: reservation for reservation
                    in (*opened, *over) if reservation.ready_at is not None}
         self._healing.look(opened, hosts)
-        self._cleanup.look(opened)
-        keep = self._keep if self._is_enabled() else self._leave
+        is_enabled = self._is_enabled()
+        self._cleanup.look([reservation for reservation in opened
+                            if is_enabled and self._is_near(reservation)])
+        keep = self._keep if is_enabled else self._leave
         busy = False
         for work, reservations in ((self._clear, (*over, *lately)),
                                    (keep, opened)):

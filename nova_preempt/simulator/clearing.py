@@ -106,10 +106,7 @@ class Clearing:
 
     def _end(self, server: Server, end_action: str, spent: float) -> None:
         shown = _SHOWN.get(server.state)
-        call = shown and cleanup.call(
-            end_action, *shown, spent=spent,
-            needed=server.host.name in cleanup.needed(
-                self._book.opened.values()))
+        call = shown and cleanup.call(end_action, *shown, spent=spent)
         if not call:
             return
         parts = self._parts

@@ -33,7 +33,7 @@ LATE_S = 120
 _LATE = 0.5
 
 #: After this share a server that could not be shelved is deleted, too, where
-#: another reservation has its host.
+#: another reservation needs its host.
 _LAST = 0.9
 
 
@@ -118,9 +118,9 @@ def spent(state: State, timeout_s: float) -> float:
     return state.asked_s / timeout_s
 
 
-def needed(opened: Iterable[model.Reservation]) -> frozenset[str]:
-    """Return the hosts of reservations that are not over."""
-    return frozenset(name for each in opened for name in each.held)
+def needed(near: Iterable[model.Reservation]) -> frozenset[str]:
+    """Return the hosts of reservations that have begun, or are prepared."""
+    return frozenset(name for each in near for name in each.held)
 
 
 def call(
@@ -131,35 +131,55 @@ def call(
     *,
     spent: float = 0.0,
     needed: bool = False,
+    is_kept: bool = False,
 ) -> str:
     """Return the call of Nova's API that ends a server, '' for none now.
 
     Nova shelves no server that is resized or rescued: that is confirmed, or
     taken back, first. One that is being built or in error may come to a state
     in which it can be shelved until half of the time is spent, and is deleted
-    then. Near the end of the time any server that is not just being shelved is
+    then. Near the end of the time a server that could not be shelved is
     deleted where its host is needed: its owner may rescue it again and again,
-    and Nova may refuse to shelve it.
+    and Nova may refuse to shelve it. No server is deleted instead of shelved
+    while Nova shelves or moves it, and none at all that an administrator has
+    locked.
 
     :param end_action: delete or shelve
     :param asked_s: how long ago it was asked for, None if it was not
     :param spent: see spent()
-    :param needed: whether another reservation has the host
+    :param needed: whether another reservation needs the host
+    :param is_kept: whether an administrator has locked it
     """
     found = eligibility.next_call(end_action, vm_state)
-    if found is None:
-        found = "force_delete" if spent >= _LATE else ""
-    elif found and needed and spent >= _LAST:
-        if task_state in ending.SHELVING:
-            return ""
-        found = "force_delete"
-    if task_state is not None and (
-        found != "force_delete" or task_state in ending.DELETING
+    was_tried = asked_s is not None or task_state is not None
+    if _may_delete(found, spent, needed=needed and was_tried) and (
+        task_state not in ending.SHELVING | ending.MOVING
     ):
+        found = "force_delete"
+    if found == "force_delete":
+        if is_kept or task_state in ending.DELETING:
+            return ""
+    elif task_state is not None:
         return ""
     if asked_s is not None and asked_s < ASK_AGAIN_S:
         return ""
-    return found
+    return found or ""
+
+
+def _may_delete(next_call: str | None, spent: float, *, needed: bool) -> bool:
+    """Whether a server may be deleted that was to be shelved.
+
+    :param next_call: the call that would bring it nearer to that
+    :param needed: whether it could not be shelved though its host is needed
+    """
+    if next_call is None:
+        return spent >= _LATE
+    # What is shelved already has only to be offloaded.
+    return (
+        needed
+        and spent >= _LAST
+        and next_call not in (eligibility.THERE, "shelve_offload")
+    )
 
 
 def outcome(

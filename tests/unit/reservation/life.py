@@ -288,7 +288,8 @@ class Cloud:
             return self.elsewhere.get(uuid)
         return occupancy.Resident(
             uuid, server.node, server.node, server.vm_state,
-            server.task_state, server.preemptible)
+            server.task_state, server.preemptible,
+            server.locked_by == 'admin')
 
     def on_node(self, node):
         return [self.get(uuid) for uuid in sorted(self.on(node))]

@@ -139,6 +139,35 @@ class TestAtTheEnd(life.ChoresTestCase):
                 self.pass_time(HOUR_S)
                 self.look()
 
+    def test_no_server_is_deleted_for_a_reservation_that_is_far_away(self):
+        for enabled, start_s in ((True, 30 * 24 * HOUR_S), (False, HOUR_S)):
+            with self.subTest(enabled):
+                self.begin()
+                self.cloud.add_host('h1')
+                uuid = f'r-{enabled}'
+                self.reserve('h1', uuid=uuid, start_s=0,
+                             end_action='shelve')
+                self.look()
+                self.look()
+                self.reserve('h1', uuid=f'next-{enabled}', start_s=start_s)
+                self.cloud.boot('mine', 'h1', reservation=uuid,
+                                vm_state='rescued')
+                self.cloud.unrescue = lambda uuid: None
+                self.enabled = enabled
+                self.pass_time(HOUR_S)
+                self.look_until(600)
+                self.assertEqual([], self.cloud.asked)
+                self.assertEqual(rows.ERROR, self.get(uuid).status)
+
+    def test_a_server_that_an_administrator_has_locked(self):
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1', locked_by='admin')
+        self.cloud.boot('yours', 'h1', reservation='r1', locked_by='owner')
+        self.end_it()
+        self.look_until(600)
+        self.assertEqual({('force_delete', 'yours')}, set(self.cloud.asked))
+        self.assertEqual(rows.ERROR, self.get().status)
+
     def test_one_that_no_host_claims(self):
         """It is being built for ever; what came back is not deleted."""
         for vm_state, host, asked, status in (

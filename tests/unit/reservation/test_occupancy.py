@@ -23,9 +23,10 @@ from nova_preempt.reservation import occupancy
 NOW = datetime.datetime(2026, 11, 20, 12)
 
 
-def instance(uuid, node='n1', deleted=False):
+def instance(uuid, node='n1', deleted=False, locked_by=None):
     return SimpleNamespace(uuid=uuid, node=node, host=node, deleted=deleted,
-                           vm_state='active', task_state=None, updated_at=NOW)
+                           vm_state='active', task_state=None, updated_at=NOW,
+                           locked=bool(locked_by), locked_by=locked_by)
 
 
 class TestOccupancy(testtools.TestCase):

@@ -122,6 +122,7 @@ class TestCall(unittest.TestCase):
                 ('error', None, 0.5, 'force_delete'),
                 ('building', 'spawning', 0.5, 'force_delete'),
                 ('error', 'deleting', 0.5, ''),
+                ('error', 'rebuilding', 0.5, ''),
                 ('active', 'shelving_image_uploading', 0.5, ''),
                 ('active', None, 0.5, 'shelve'),
                 ('rescued', None, 0.5, 'unrescue')):
@@ -136,16 +137,39 @@ class TestCall(unittest.TestCase):
                 ('active', 'rescuing', 'force_delete'),
                 ('active', 'deleting', ''),
                 ('active', 'shelving_image_uploading', ''),
+                ('active', 'migrating', ''),
+                ('active', 'rebuilding', ''),
                 ('shelved', 'shelving_offloading', ''),
+                ('shelved', None, 'shelve_offload'),
                 ('shelved_offloaded', 'spawning', ''),
                 ('resized', None, 'force_delete'),
                 ('rescued', None, 'force_delete')):
             with self.subTest(vm_state=vm_state, task_state=task_state):
                 self.assertEqual(expected, cleanup.call(
-                    'shelve', vm_state, task_state, spent=0.9, needed=True))
+                    'shelve', vm_state, task_state, cleanup.ASK_AGAIN_S,
+                    spent=0.9, needed=True))
         self.assertEqual(['shelve', 'shelve'], [
-            cleanup.call('shelve', 'active', None, **values)
+            cleanup.call('shelve', 'active', None, cleanup.ASK_AGAIN_S,
+                         **values)
             for values in ({'spent': 0.89, 'needed': True}, {'spent': 1.0})])
+
+    def test_nobody_is_deleted_who_was_not_asked_before(self):
+        self.assertEqual(['shelve', 'force_delete'], [
+            cleanup.call('shelve', 'active', task_state, spent=0.9,
+                         needed=True)
+            for task_state in (None, 'rebooting')])
+
+    def test_nobody_is_deleted_whom_an_administrator_has_locked(self):
+        for action, vm_state, expected in (
+                ('delete', 'active', ''), ('shelve', 'error', ''),
+                ('shelve', 'soft-delete', ''), ('shelve', 'resized', ''),
+                ('shelve', 'active', '')):
+            with self.subTest(action=action, vm_state=vm_state):
+                self.assertEqual(expected, cleanup.call(
+                    action, vm_state, None, cleanup.ASK_AGAIN_S, spent=0.9,
+                    needed=True, is_kept=True))
+        self.assertEqual('shelve', cleanup.call(
+            'shelve', 'active', None, is_kept=True))
 
     def test_which_hosts_others_need(self):
         self.assertEqual({'h1'}, cleanup.needed([
