@@ -70,7 +70,7 @@ class Records:
         """
         forgotten = servers.forgotten_boots(request, boot.asked_at)
         if not db.begin_boot(self._database, request.uuid, (request.state,),
-                             boot, forgotten=forgotten):
+                             boot, forgotten=forgotten, decided=request):
             return None
         since = request.waits_since or request.created_at
         metrics.BACKLOG_WAITS.observe((boot.asked_at - since).total_seconds())

@@ -39,6 +39,9 @@ _CHANGE = backlog_models.BacklogChange
 # So many are in memory at once: each may have a hundred kilobytes.
 _BODIES = 50
 
+# What a user may change only until servers are started.
+_DECIDING = ('count', 'least_count', 'not_before')
+
 #: Why one is cancelled that could not be forgotten.
 NOT_TAKEN = 'It was not taken after all.'
 
@@ -235,19 +238,26 @@ def remove(database, begun, now):
 
 
 @retries.retried
-def begin_boot(database, uuid, of, boot, reason='', forgotten=()):
+def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
+               decided=None):
     """Write down that Nova will be asked, before it is.
 
     :param of: the states that the request may be in
     :param boot: a model.Boot
     :param forgotten: the numbers of boots to delete, see
         core.backlog.servers.forgotten_boots
-    :returns: False: the request is in another state, nothing was written
+    :param decided: the Request for which the boot was decided; its user may
+        have changed it since
+    :returns: False: the request is in another state, or was changed; nothing
+        was written
     """
+    which = [_REQUEST.uuid == uuid, _REQUEST.state.in_(of)]
+    if decided is not None:
+        which += [getattr(_REQUEST, name) == getattr(decided, name)
+                  for name in _DECIDING]
     with database.writer() as session:
         found = session.execute(
-            sa.update(_REQUEST).where(
-                _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
+            sa.update(_REQUEST).where(*which).values(
                 state=model.PLACING, reason=reason, position=None,
                 estimate_s=None, updated_at=boot.asked_at)).rowcount == 1
         if found:

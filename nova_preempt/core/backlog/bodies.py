@@ -45,6 +45,8 @@ _PLAIN = {
 # Members of "server", and hints, that a pass looks at.
 _PLACED = ("imageRef", "availability_zone", "host", "hypervisor_hostname")
 _HINTS = ("group", reservation_hints.HINT)
+# Characters that are kept of Nova's words.
+_MAX_SAID = 2000
 _BOOT_VOLUME = ({"boot_index": 0, "destination_type": "volume"},)
 
 
@@ -118,7 +120,8 @@ def outline(body: object) -> object:
 def redacted(text: str, found: Mapping[str, Any]) -> str:
     """Return Nova's words about a body on one line, with stars for secrets.
 
-    Nova's complaints quote the value that they are about.
+    Nova's complaints quote the value that they are about, which may be larger
+    than what the database has room for.
 
     :param found: the secrets of the body
     """
@@ -130,7 +133,8 @@ def redacted(text: str, found: Mapping[str, Any]) -> str:
     }
     for spelling in sorted(spellings, key=len, reverse=True):
         text = text.replace(spelling, masking.MASK)
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_SAID else f"{text[:_MAX_SAID]}..."
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -15,6 +15,7 @@
 import concurrent.futures
 import dataclasses
 import datetime
+import functools
 import os
 import tempfile
 import threading
@@ -206,6 +207,20 @@ class TestSQLite(DatabaseTestCase):
             [model.Change(NOW, model.WAITING),
              model.Change(LATER, model.CANCELLED, 'by its user')],
             backlog.history(self.db, 'r1'))
+
+    def test_no_boot_begins_of_what_was_changed_since_it_was_decided(self):
+        for changes in ({'count': 2, 'least_count': 1}, {'least_count': 3},
+                        {'not_before': LATER}):
+            with self.subTest(changes):
+                uuid = '-'.join(changes)
+                backlog.create(self.db, request(uuid))
+                known = backlog.get(self.db, uuid)
+                backlog.change(self.db, uuid, model.OPEN, NOW, **changes)
+                begin = functools.partial(
+                    backlog.begin_boot, self.db, uuid, (model.WAITING,),
+                    boot())
+                self.assertFalse(begin(decided=known))
+                self.assertTrue(begin(decided=backlog.get(self.db, uuid)))
 
     def test_only_one_of_many_at_once_begins_a_boot(self):
         backlog.create(self.db, request())

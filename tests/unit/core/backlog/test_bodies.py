@@ -64,6 +64,15 @@ class TestRedacted(unittest.TestCase):
         self.assertEqual('a b c', bodies.redacted(
             'a\nb\r\n\u2028 c', {}))
 
+    def test_is_not_long(self):
+        """No secret is cut in two before it is found."""
+        for text in (1990 * 'x' + 30 * 'secret' + 99999 * 'x',
+                     3000 * 'secret'):
+            found = bodies.redacted(text, {'adminPass': 'secret'})
+            self.assertLess(len(found), 2010)
+            self.assertNotIn('secret', found)
+            self.assertEqual('...', found[-3:])
+
 
 class TestParts(unittest.TestCase):
     """Large bodies, of which not all is needed."""
