@@ -45,7 +45,7 @@ class Records:
         if not verdict.changes(request):
             return True
         if not db.record(self._database, request.uuid, (request.state,), now,
-                         verdict):
+                         verdict, decided=request):
             LOG.info('Request %s has been changed by somebody else.',
                      request.uuid)
             return False

@@ -39,8 +39,10 @@ _CHANGE = backlog_models.BacklogChange
 # So many are in memory at once: each may have a hundred kilobytes.
 _BODIES = 50
 
-# What a user may change only until servers are started.
-_DECIDING = ('count', 'least_count', 'not_before')
+# What a user may change until servers are started, and until it is over.
+_STARTS = ('count', 'least_count', 'not_before')
+_ENDS = ('not_after', 'longest_wait_s', 'comes_back', 'back_until',
+         'most_returns')
 
 #: Why one is cancelled that could not be forgotten.
 NOT_TAKEN = 'It was not taken after all.'
@@ -237,6 +239,12 @@ def remove(database, begun, now):
     return Removal(is_gone=True)
 
 
+def _unchanged(decided, names):
+    """Conditions that these of a Request, if one is given, did not change."""
+    return [getattr(_REQUEST, name) == getattr(decided, name)
+            for name in names if decided is not None]
+
+
 @retries.retried
 def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
                decided=None):
@@ -251,13 +259,11 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
     :returns: False: the request is in another state, or was changed; nothing
         was written
     """
-    which = [_REQUEST.uuid == uuid, _REQUEST.state.in_(of)]
-    if decided is not None:
-        which += [getattr(_REQUEST, name) == getattr(decided, name)
-                  for name in _DECIDING]
     with database.writer() as session:
         found = session.execute(
-            sa.update(_REQUEST).where(*which).values(
+            sa.update(_REQUEST).where(
+                _REQUEST.uuid == uuid, _REQUEST.state.in_(of),
+                *_unchanged(decided, _STARTS)).values(
                 state=model.PLACING, reason=reason, position=None,
                 estimate_s=None, updated_at=boot.asked_at)).rowcount == 1
         if found:
@@ -308,25 +314,30 @@ class _Outdated(Exception):
     """A boot was ended by somebody else."""
 
 
-def record(database, uuid, of, now, verdict):
+def record(database, uuid, of, now, verdict, decided=None):
     """Write down what has become of a request, all of it or nothing.
 
     :param of: the states that the request may be in
     :param verdict: a core.backlog.answers.Verdict
-    :returns: False: the request is in another state, or one of the boots has
-        ended; nothing was written
+    :param decided: the Request that is judged; until when it goes on must
+        be the same now if the verdict ends it
+    :returns: False: the request is in another state, or was changed, or one
+        of the boots has ended; nothing was written
     """
+    ends = verdict.state in model.CLOSED
     try:
-        return _record(database, uuid, of, now, verdict)
+        return _record(database, uuid, of, now, verdict,
+                       _unchanged(decided, _ENDS if ends else ()))
     except _Outdated:
         return False
 
 
 @retries.retried
-def _record(database, uuid, of, now, verdict):
+def _record(database, uuid, of, now, verdict, conditions):
     with database.writer() as session:
         if not session.execute(sa.update(_REQUEST).where(
-                _REQUEST.uuid == uuid, _REQUEST.state.in_(of)).values(
+                _REQUEST.uuid == uuid, _REQUEST.state.in_(of),
+                *conditions).values(
                 **rows.columns({**verdict.values, 'state': verdict.state}),
                 updated_at=now)).rowcount:
             return False

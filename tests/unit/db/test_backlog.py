@@ -222,6 +222,24 @@ class TestSQLite(DatabaseTestCase):
                 self.assertFalse(begin(decided=known))
                 self.assertTrue(begin(decided=backlog.get(self.db, uuid)))
 
+    def test_no_request_ends_that_may_go_on_by_now(self):
+        for changes in ({'not_after': LATER}, {'longest_wait_s': 99},
+                        {'comes_back': True, 'most_returns': 2}):
+            with self.subTest(changes):
+                uuid = '-'.join(changes)
+                backlog.create(self.db, request(uuid))
+                known = backlog.get(self.db, uuid)
+                backlog.change(self.db, uuid, model.OPEN, NOW, **changes)
+                record = functools.partial(
+                    backlog.record, self.db, uuid, model.OPEN, NOW)
+                expired = answers.Verdict(model.EXPIRED, {'reason': 'late'})
+                self.assertFalse(record(expired, decided=known))
+                self.assertTrue(record(
+                    answers.Verdict(model.WAITING, {'tries': 1}),
+                    decided=known))
+                self.assertTrue(record(
+                    expired, decided=backlog.get(self.db, uuid)))
+
     def test_only_one_of_many_at_once_begins_a_boot(self):
         backlog.create(self.db, request())
         together = threading.Barrier(4)
