@@ -137,7 +137,7 @@ class Following:
             return False
         if is_deleted and verdict.locked:
             self._give_up(request, verdict.locked,
-                          'an administrator has locked them', now)
+                          'they are locked', now)
         self._users.forget(request)
         return db.change(self._database, request.uuid, model.CLOSED, now,
                          trust_id='')

@@ -83,7 +83,7 @@ class Eyes:
                 seen[uuid][server.uuid] = core.Sight(
                     server.uuid, boot, server.vm_state, server.fault,
                     server.task_state in _DELETING, server.launched,
-                    server.is_kept)
+                    server.is_locked)
         return seen
 
 

@@ -25,7 +25,6 @@ from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import servers
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ class Tagged:
     """A server; vm_state and task_state are Nova's.
 
     :ivar launched: whether it has ever run
-    :ivar is_kept: whether an administrator has locked it
+    :ivar is_locked: by its owner or an administrator
     """
 
     uuid: str
@@ -53,7 +52,7 @@ class Tagged:
     tags: tuple[str, ...]
     fault: str = ''
     launched: bool = False
-    is_kept: bool = False
+    is_locked: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,8 +157,7 @@ def _tagged(instance, tags):
                   tuple(tag.tag for tag in tags or ()),
                   launched=bool('launched_at' in instance
                                 and instance.launched_at),
-                  is_kept='locked' in instance
-                  and servers.locked_by(instance) == 'admin')
+                  is_locked='locked' in instance and bool(instance.locked))
 
 
 def _pieces(items):

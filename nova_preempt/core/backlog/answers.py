@@ -68,8 +68,7 @@ class Verdict:
     :param forgotten: the uuids of those of which nothing is left
     :param boots: those that changed
     :param deletes: the uuids of servers that are to be deleted
-    :param locked: those of servers that would be, had no administrator locked
-        them
+    :param locked: those of servers that would be, were they not locked
     """
 
     state: str

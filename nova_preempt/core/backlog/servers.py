@@ -61,7 +61,8 @@ class Sight:
     :param fault: why it is in vm_state error, as far as Nova says
     :param deleting: whether it is on its way out
     :param launched: whether it has ever run
-    :param locked: whether an administrator has locked it: nobody deletes it
+    :param locked: whether it is locked: Nova does not let its owner delete it
+        then, and the service user must not
     """
 
     uuid: str

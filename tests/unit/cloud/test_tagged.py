@@ -60,16 +60,17 @@ class TestSought(unittest.TestCase):
         self.assertEqual({'s'}, found.servers.keys())
         self.assertEqual(frozenset(), found.unsure)
 
-    def test_whose_lock_it_has(self):
+    def test_whoever_has_locked_it(self):
+        """Nova lets its owner delete it no more than anybody's."""
         for values, locked in (({}, False), ({'locked': False}, False),
-                               ({'locked': True, 'locked_by': 'owner'}, False),
+                               ({'locked': True, 'locked_by': 'owner'}, True),
                                ({'locked': True, 'locked_by': 'admin'}, True),
                                ({'locked': True, 'locked_by': None}, True)):
             with self.subTest(values):
                 self.assertIs(locked, tagged._tagged(objects.Instance(
                     uuid=uuidutils.generate_uuid(), project_id='p',
                     vm_state='active', task_state=None, **values),
-                    ()).is_kept)
+                    ()).is_locked)
 
     def test_deleted(self):
         for home in A, None:
