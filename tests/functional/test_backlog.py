@@ -195,7 +195,8 @@ class TestLife(BacklogTestCase):
         for check in (self.check_no_host, self.check_no_quota,
                       self.check_refused, self.check_flavor_deleted,
                       self.check_cancelled_without_a_role,
-                      self.check_left, self.check_all_or_none,
+                      self.check_left, self.check_locked,
+                      self.check_all_or_none,
                       self.check_expired, self.check_cancelled,
                       self.check_paused, self.check_away, self.check_gone):
             check()
@@ -294,6 +295,18 @@ class TestLife(BacklogTestCase):
         found = self.get(uuid)
         self.assertEqual(model.CANCELLED, found.state)
         self.assertIn(f'Its servers {server.uuid} are left', found.reason)
+        self.delete(server.uuid)
+
+    def check_locked(self):
+        """Its owner has locked it, and may not delete it then."""
+        uuid = self.leave()
+        server, = self.step_until(uuid, model.ACTIVE).servers
+        self.act(server.uuid, 'lock')
+        self.cancel(uuid, ends_servers=True)
+        self.clear_up()
+        self.assertIn(f'Its servers {server.uuid} are left',
+                      self.get(uuid).reason)
+        self.act(server.uuid, 'unlock')
         self.delete(server.uuid)
 
     def check_flavor_deleted(self):
