@@ -126,13 +126,15 @@ class Work:
                                      self._acted_at)
                     self._pending[victim.server_uuid] = end
                     self._ends.append(end)
-            warned = [end for end in self._ends
-                      if not self._hosts.is_in_vain(end)]
+            # These get no notice, so they stay though the host comes back.
+            self._unwarned = {end.uuid for end in self._ends
+                              if self._hosts.is_in_vain(end)}
             # The claim, and the look at hosts, may have taken long.
             self._check_all()
-            notices.give(warned, terminator.clients.nova,
-                         terminator.decisions, terminator.events,
-                         self._monotonic)
+            notices.give(
+                [end for end in self._ends if end.uuid not in self._unwarned],
+                terminator.clients.nova, terminator.decisions,
+                terminator.events, self._monotonic)
         except BaseException:
             self.close()
             raise
@@ -244,7 +246,8 @@ class Work:
         if known:
             end.note_seen(now)
         facts = {'known': known,
-                 'host_up': self._hosts.known(end.terms.host)}
+                 'host_up': end.uuid not in self._unwarned
+                 and self._hosts.known(end.terms.host)}
         try:
             step = self._next_step(end, now, facts)
             if step.what is ending.What.LOOK:

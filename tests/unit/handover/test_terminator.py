@@ -502,6 +502,19 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(({}, []), (cloud.shown, self.statuses('a')))
         self.assertEqual(100.0, self.clock.now)
 
+    def test_nobody_ends_without_notice_once_the_host_is_back(self):
+        """It was down when the others got theirs, which took a while."""
+        cloud = self.cloud({'a': 1})
+        self.host_is_up.side_effect = lambda uuid, host: self.clock.now > 101
+
+        def check():
+            self.clock.now = max(102.0, self.clock.now)
+
+        ended = self.finish(cloud, 'a', operation='headroom', server='',
+                            notice_s=30, check=check)
+        self.assertEqual({'a': 'host host1 is down'}, ended.refusals)
+        self.assertEqual(({}, {}), (cloud.shown, cloud.asked))
+
     def test_the_host_dies_while_its_victims_end(self):
         cloud = self.cloud({'a': 15})
         self.host_is_up.side_effect = lambda uuid, host: self.clock.now < 105
