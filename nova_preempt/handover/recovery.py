@@ -20,6 +20,7 @@ what became of the victim meanwhile.
 
 import dataclasses
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
@@ -50,6 +51,9 @@ _SPACE_TAKEN = {
           'preemption %(uuid)s could be taken back; it is locked, and stays '
           'without its allocation.',
 }
+
+# Between why a decision is rolled back and why that is not done.
+_NOT_YET = '; not yet: '
 
 # Changes by others between our reading and our writing, in a row.
 _TRIES = 5
@@ -85,10 +89,11 @@ class Recovery:
         repaired = 0
         found = self._decisions.get_open_decisions()
         leases = self._owner.get_leases() if found else {}
+        me = self._owner.name
         for decision, age_s in found:
             if not liveness.is_orphan(
                     decision.uuid, decision.owner, age_s,
-                    me=self._owner.name, working_on=self._active,
+                    me=me, working_on=self._active,
                     leases=leases, timeout_s=self._options.intent_timeout_s):
                 continue
             if not self._decisions.update_decision(
@@ -96,16 +101,37 @@ class Recovery:
                     new_owner=self._owner.acquire(),
                     from_status=decision.status):
                 continue  # another scheduler takes care of it
-            LOG.warning('Preemption %(uuid)s for server %(server)s on host '
-                        '%(host)s was left %(status)s by its scheduler; '
-                        'rolling it back.',
-                        {'uuid': decision.uuid, 'host': decision.host,
-                         'server': decision.server_uuid,
-                         'status': decision.status})
-            if self.roll_back(decision.uuid, 'its scheduler stopped'):
+            if self._repair(decision, me):
                 repaired += 1
                 metrics.REPAIRED.labels('decision').inc()
         return repaired
+
+    def _repair(self, decision, me):
+        """Roll back one decision. Returns whether it is closed."""
+        # One that was given up, or could not be rolled back yet.
+        is_again = (not decision.owner
+                    or decision.status == decisions.ROLLING_BACK)
+        if is_again:
+            LOG.info('Trying again to roll preemption %s back.',
+                     decision.uuid)
+            reason = decision.reason.partition(_NOT_YET)[0]
+        else:
+            LOG.warning('Preemption %(uuid)s for server %(server)s on host '
+                        '%(host)s was left %(status)s; rolling it back.',
+                        {'uuid': decision.uuid, 'host': decision.host,
+                         'server': decision.server_uuid,
+                         'status': decision.status})
+            reason = ('it was left unfinished' if decision.owner == me
+                      else 'its scheduler stopped')
+        try:
+            return self.roll_back(decision.uuid, reason)
+        except db_exc.DBError:
+            raise
+        except Exception:
+            # Younger ones are rolled back all the same.
+            LOG.exception('Cannot take preemption %s back yet.',
+                          decision.uuid)
+            return False
 
     def roll_back(self, decision_uuid, reason):
         """Take a decision of ours back.
@@ -150,7 +176,7 @@ class Recovery:
             current = self._decisions.get_decision(decision.uuid)
             self._move(decision, current.status,
                        new_owner=None if isinstance(exc, NotYet) else '',
-                       reason=f'{reason}; {exc}')
+                       reason=f'{reason}{_NOT_YET}{exc}')
             return False
         metrics.ROLLED_BACK.inc()
         return self._move(decision, status, new_owner='', reason=reason)

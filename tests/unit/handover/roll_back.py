@@ -96,7 +96,12 @@ class FakeDatabase:
         return [each for each in [self.decision, *self.later]
                 if each.status in statuses]
 
-    def update_decision(self, uuid, owner, status, new_owner=None, **values):
+    def get_open_decisions(self):
+        return [(each, 0) for each in [self.decision, *self.later]
+                if each.status in db_decisions.OPEN]
+
+    def update_decision(self, uuid, owner, status, new_owner=None,
+                        from_status=None, **values):
         if owner != self.decision.owner:
             return False
         if new_owner is not None:
@@ -157,15 +162,23 @@ class RollBackTestCase(unittest.TestCase):
 
         :param take_back: whether it may be closed already
         """
-        found = recovery.Recovery(
+        found = self.make_recovery(honored_locks)
+        (found.take_back if take_back else found.roll_back)('d', 'test')
+        return self.statuses()
+
+    def make_recovery(self, honored_locks='admin', leases=None):
+        return recovery.Recovery(
             self.placement, self.nova, self.decisions,
-            types.SimpleNamespace(name=self.decisions.decision.owner,
+            types.SimpleNamespace(name='me', acquire=lambda: 'me',
+                                  get_leases=lambda: leases or {},
                                   keeps=lambda decisions: True),
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop'],
                                   honored_locks=honored_locks,
-                                  minimum_runtime_s=0),
+                                  minimum_runtime_s=0,
+                                  intent_timeout_s=0),
             set())
-        (found.take_back if take_back else found.roll_back)('d', 'test')
+
+    def statuses(self):
         return {victim.server_uuid: victim.status
                 for victim in self.decisions.decision.victims}
 

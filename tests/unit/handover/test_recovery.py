@@ -11,10 +11,12 @@
 # under the License.
 """What is done with a preemption that comes to nothing."""
 
+import dataclasses
 from unittest import mock
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import recovery
 from nova_preempt.handover import stopped
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
@@ -377,3 +379,64 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.nova.put('b', 'stopped', locked_reason='mine')
         self.roll_back(action='stop')
         self.assertEqual([('unlock', 'a')], self.nova.calls)
+
+
+class TestRepair(roll_back.RollBackTestCase):
+    """What is told and recorded of a decision that is repaired."""
+
+    def repair(self, **leases):
+        """The lines that are logged."""
+        with self.assertLogs(recovery.__name__, 'INFO') as logs:
+            self.make_recovery(leases=leases).repair()
+        return '\n'.join(logs.output)
+
+    def test_one_of_ours_that_could_not_be_rolled_back_yet(self):
+        """It keeps its reason, and nobody has left it."""
+        self.nova.put('a', task_state='migrating')
+        self.roll_back()
+        for _ in range(2):
+            self.assertNotIn('was left', self.repair())
+            self.assertEqual(
+                'test; not yet: server a is still being moved (migrating)',
+                self.decisions.decision.reason)
+        self.nova.put('a')
+        self.repair()
+        self.assertEqual((db_decisions.ROLLED_BACK, 'test'), (
+            self.decisions.decision.status, self.decisions.decision.reason))
+
+    def leave(self, owner):
+        """A claim that nobody works on."""
+        self.roll_back()
+        self.decisions.decision = dataclasses.replace(
+            self.decisions.decision, owner=owner, reason='',
+            status=db_decisions.CLAIMED)
+
+    def test_one_of_a_dead_scheduler(self):
+        self.leave('dead')
+        self.assertIn('was left claimed', self.repair(dead=False))
+        self.assertEqual('its scheduler stopped',
+                         self.decisions.decision.reason)
+
+    def test_one_of_a_request_of_ours_that_failed(self):
+        self.leave('me')
+        self.assertIn('was left claimed', self.repair())
+        self.assertEqual('it was left unfinished',
+                         self.decisions.decision.reason)
+
+    def test_one_that_cannot_be_repaired_holds_up_no_others(self):
+        self.leave('me')
+        broken = dataclasses.replace(self.decisions.decision, uuid='broken')
+        self.decisions.get_open_decisions = lambda: [
+            (broken, 0), (self.decisions.decision, 0)]
+        real = self.decisions.get_decision
+
+        def get(uuid):
+            if uuid == 'broken':
+                raise KeyError('stand_in')
+            return real(uuid)
+
+        self.decisions.get_decision = get
+        self.assertIn('Cannot take preemption broken back yet',
+                      self.repair())
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
