@@ -123,6 +123,8 @@ class Decision:
     cost_us: int = 0
     record: dict = dataclasses.field(default_factory=dict)
     victims: tuple[Victim, ...] = ()
+    created_at: datetime.datetime | None = dataclasses.field(
+        default=None, compare=False)
 
 
 class Decisions:

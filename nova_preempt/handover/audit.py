@@ -22,6 +22,7 @@ from nova import exception
 from nova import objects
 from nova.scheduler import utils
 from oslo_log import log as logging
+from oslo_utils import timeutils
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
@@ -41,6 +42,10 @@ PART_OF_ALLOCATION = 'server_with_part_of_its_allocation'
 NO_SERVER = 'allocation_without_server'
 ENDED_MIGRATION = 'allocation_of_ended_migration'
 OVER_CAPACITY = 'over_capacity'
+
+# A roll-back of a decision of this age waits for what may never come: Nova to
+# finish with a victim. Whoever retries it gives signs of life for ever.
+_OLD_S = 3600
 
 # So many servers are asked for at once.
 _CHUNK = 500
@@ -120,6 +125,12 @@ class Audit:
                     OPEN_DECISION, decision.uuid,
                     f'decision {decision.uuid} is {decision.status}; nobody '
                     f'has worked on it for {age_s:.0f} s')
+            elif decision.status == decisions.ROLLING_BACK and (
+                    timeutils.is_older_than(decision.created_at, _OLD_S)):
+                yield Problem(
+                    OPEN_DECISION, decision.uuid,
+                    f'decision {decision.uuid} of {decision.created_at} is '
+                    f'still being rolled back: {decision.reason}')
 
     def _without_space(self, open_ones):
         read = self._placement.get_consumer

@@ -12,6 +12,7 @@
 """Who is seen to lack an allocation, and what it should have."""
 
 import dataclasses
+import datetime
 import types
 import unittest
 from unittest import mock
@@ -29,6 +30,8 @@ from nova_preempt.db import decisions
 from nova_preempt.engine import janitor
 from nova_preempt.handover import audit
 from tests.unit.engine import test_expiry
+
+NOW = datetime.datetime(2030, 1, 1)
 
 
 class TestWithoutAllocation(unittest.TestCase):
@@ -97,6 +100,37 @@ class TestWithoutSpace(unittest.TestCase):
     def test_it_is_not_claimed_yet_or_taken_back(self):
         self.assertEqual([], self.found('', status=decisions.INTENT))
         self.assertEqual([], self.found('', later=decisions.ROLLED_BACK))
+
+
+class TestOpenDecisions(unittest.TestCase):
+
+    def found(self, status, hours, age_s=0):
+        made = audit.Audit(
+            mock.Mock(**{'list_all_providers.return_value': []}),
+            mock.Mock(**{'servers.return_value': []}),
+            mock.Mock(**{
+                'get_decisions.return_value': [],
+                'get_victims.return_value': [],
+                'get_open_decisions.return_value': [(db.Decision(
+                    'd', 's', status=status,
+                    reason='test; not yet: server a is still being moved',
+                    created_at=NOW - datetime.timedelta(hours=hours)),
+                    age_s)]}), dict, 60)
+        with mock.patch('oslo_utils.timeutils.utcnow', return_value=NOW):
+            return [problem.text for problem in made.look()]
+
+    def test_nobody_works_on_it(self):
+        self.assertIn('nobody has worked on it for 60 s',
+                      self.found(decisions.ROLLING_BACK, 0, 60)[0])
+
+    def test_its_notice_may_take_long(self):
+        self.assertEqual([], self.found(decisions.CLAIMED, 9))
+
+    def test_it_is_rolled_back_for_ever(self):
+        """By a process that lives, and waits for a task in Nova."""
+        self.assertEqual([], self.found(decisions.ROLLING_BACK, 0.9))
+        self.assertIn('server a is still being moved',
+                      self.found(decisions.ROLLING_BACK, 1.1)[0])
 
 
 class TestExpected(unittest.TestCase):
