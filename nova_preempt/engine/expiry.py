@@ -136,7 +136,7 @@ class Expiry:
             LOG.warning(_TOLD[found], {'uuid': uuid, 'host': host})
 
     def _give_back(self, decision_uuid, victim, server):
-        nova, uuid = self._clients.nova, victim.server_uuid
+        uuid = victim.server_uuid
         try:
             stopped.give_back(self._clients.placement, victim)
         except placement_api.Conflict as exc:
@@ -144,10 +144,7 @@ class Expiry:
                 raise
             self._tell(core.Stopped.GIVE_BACK, uuid, server.host)
             return
-        if stopped.is_ours(server):
-            nova.unlock(uuid)
-        if victim.notice_s:
-            nova.clear_notice(uuid)
+        stopped.release(self._clients.nova, victim, server)
         self._process.decisions.update_victim(
             decision_uuid, uuid, decisions.KEPT, ended_at=timeutils.utcnow())
         LOG.info('Server %s, which was stopped to give way, was started: it '

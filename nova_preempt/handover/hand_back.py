@@ -21,8 +21,13 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import expiry
 from nova_preempt.db import decisions
 from nova_preempt.handover import stopped
+
+# The status of a victim that was stopped and has nothing on its host any more.
+_NOT_THERE = {expiry.Stopped.GONE: decisions.GONE,
+              expiry.Stopped.SHELVED: decisions.SHELVED}
 
 # How often a step is taken before it is left: Nova may be at work.
 _TRIES = 3
@@ -86,14 +91,18 @@ class HandBack:
             yield Step(
                 f'server {victim.server_uuid} was stopped and locked to give '
                 'way: give it its space back, unlock '
-                + ('and start it' if self._start else 'it'),
+                + ('and start it' if self._start else 'it')
+                + ' unless it is locked for another reason',
                 lambda decision_uuid=decision_uuid, victim=victim:
                     self._free_stopped(decision_uuid, victim))
 
     def _free_stopped(self, decision_uuid, victim):
         uuid = victim.server_uuid
-        if self._nova.get(uuid) is None:
-            self._decisions.update_victim(decision_uuid, uuid, decisions.GONE)
+        server = self._nova.get(uuid)
+        found = _NOT_THERE.get(expiry.of_stopped(
+            server and server.seen, kept=True, ours=True))
+        if found:
+            self._decisions.update_victim(decision_uuid, uuid, found)
             return
         try:
             stopped.give_back(self._placement, victim)
@@ -103,8 +112,9 @@ class HandBack:
             raise Left(
                 'its host has no room for it any more; make room, or migrate '
                 'it with "openstack server migrate", and try again') from None
-        self._nova.unlock(uuid)
-        if self._start:
+        stopped.release(self._nova, victim, server)
+        if self._start and server.vm_state == 'stopped' and (
+                stopped.is_ours(server) or not server.locked_by):
             self._nova.start(uuid)
         self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,
                                       ended_at=timeutils.utcnow())

@@ -27,6 +27,18 @@ def is_ours(server):
     return server.locked_reason == LOCKED
 
 
+def release(nova, victim, server):
+    """Let a victim that has its space back be its owner's again.
+
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    :param server: the victim's ServerStatus; a lock that is not ours stays
+    """
+    if is_ours(server):
+        nova.unlock(victim.server_uuid)
+    if victim.notice_s:
+        nova.clear_notice(victim.server_uuid)
+
+
 def leave(placement, uuid):
     """Leave a stopped server only what it takes while it is stopped."""
     consumer = placement.get_consumer(uuid)

@@ -22,6 +22,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import hand_back as cmd
 from nova_preempt.db import decisions
 from nova_preempt.handover import hand_back
+from nova_preempt.handover import stopped
 from nova_preempt.power import compute_hosts
 
 FULL = {'p': {'resources': {'VCPU': 2, 'DISK_GB': 9}}}
@@ -46,6 +47,7 @@ class TestHandBack(unittest.TestCase):
         self.victims = {decisions.STOPPED: [], decisions.SHELVED: []}
         self.decisions.get_victims.side_effect = self.victims.get
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.show()
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.side_effect = lambda uuid: (
             placement_api.Consumer(uuid, DISK, 3, 'shared', 'u'))
@@ -66,6 +68,12 @@ class TestHandBack(unittest.TestCase):
         self.victims[decisions.STOPPED].append(('d', db.Victim(
             'v', 'own', 'u', allocations=FULL, consumer_project_id='shared',
             consumer_user_id='u')))
+
+    def show(self, vm_state='stopped', reason=stopped.LOCKED,
+             locked_by='admin', host='h'):
+        self.nova.get.return_value = nova_api.ServerStatus(
+            vm_state.upper(), None, host, vm_state, reason,
+            locked_by=locked_by)
 
     def test_nothing(self):
         status, (line,) = self.run_command()
@@ -89,6 +97,33 @@ class TestHandBack(unittest.TestCase):
         self.stop()
         self.run_command(start=True)
         self.nova.start.assert_called_once_with('v')
+
+    def test_a_lock_of_an_administrator_stays(self):
+        self.stop()
+        self.show(reason='evidence')
+        self.assertEqual(0, self.run_command(start=True)[0])
+        self.placement.post_allocations.assert_called_once()
+        self.nova.unlock.assert_not_called()
+        self.nova.start.assert_not_called()
+
+    def test_one_that_is_unlocked_or_runs_already(self):
+        self.stop()
+        self.show(reason=None, locked_by='')
+        self.run_command(start=True)
+        self.show('active')
+        self.run_command(start=True)
+        self.nova.start.assert_called_once_with('v')
+        self.nova.unlock.assert_called_once_with('v')
+
+    def test_one_that_is_offloaded_gets_nothing_on_its_host(self):
+        self.stop()
+        self.show('shelved_offloaded', host=None)
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {}))
+        self.assertEqual(0, self.run_command()[0])
+        self.placement.post_allocations.assert_not_called()
+        self.decisions.update_victim.assert_called_once_with(
+            'd', 'v', decisions.SHELVED)
 
     def test_one_without_room_stays_locked(self):
         """To start it would be to crowd its host."""
