@@ -44,13 +44,15 @@ class Expiry:
     :param servers: a nova_preempt.cloud.servers.ServerCache
     :param clients: a nova_preempt.cloud.clients.Clients
     :param ends: a nova_preempt.engine.evictions.Evictions
+    :param leads: returns whether this engine is the one that acts
     """
 
-    def __init__(self, process, servers, clients, ends):
+    def __init__(self, process, servers, clients, ends, leads=lambda: True):
         self._process = process
         self._servers = servers
         self._clients = clients
         self._ends = ends
+        self._leads = leads
         self._told = set()        # (uuid, what was told of it)
 
     def end_old_servers(self):
@@ -84,7 +86,7 @@ class Expiry:
         Those that somebody has started are given back what they had, also
         while preemption is paused.
         """
-        paused = bool(self._process.pauses.why(pauses.PREEMPTION))
+        paused = self._is_paused()
         retention_s = self._process.options.stop_retention_s
         victims = self._process.decisions.get_victims(decisions.STOPPED)
         uuids = {victim.server_uuid for _decision, victim in victims}
@@ -103,6 +105,9 @@ class Expiry:
                             '%(exc)s',
                             {'uuid': victim.server_uuid, 'exc': exc})
 
+    def _is_paused(self):
+        return bool(self._process.pauses.why(pauses.PREEMPTION))
+
     def _runs(self, uuid):
         """Whether a server runs, as far as is known without asking Nova."""
         server = self._servers.get(uuid)
@@ -117,8 +122,10 @@ class Expiry:
         if found is core.Stopped.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
         elif found is core.Stopped.DELETE:
-            if self._servers.get(uuid) is None:
-                return            # it is preemptible no more
+            # Those before may have taken long.
+            if (self._servers.get(uuid) is None or self._is_paused()
+                    or not self._leads()):
+                return            # preemptible no more, or not ours to delete
             LOG.info('Deleting server %s, which was stopped to give way.',
                      uuid)
             nova.force_delete(uuid)

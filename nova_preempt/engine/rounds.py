@@ -53,14 +53,15 @@ class Rounds:
         What fails, since a service is away, does not keep the others from
         their work, and is tried again the next time.
         """
-        holds = self._leadership.holds()
-        self._health.leads(holds)
-        if not holds:
-            for task, _ in self._tasks:
-                self._health.skip(task.__qualname__)
-            return
         now = self._monotonic()
+        holds = True
         for task, pause_s in self._tasks:
+            # Those before may have taken long.
+            holds = holds and self._leadership.holds()
+            self._health.leads(holds)
+            if not holds:
+                self._health.skip(task.__qualname__)
+                continue
             done_at = self._done_at.get(task)
             if done_at is not None and now - done_at < pause_s:
                 continue

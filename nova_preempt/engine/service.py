@@ -225,7 +225,8 @@ class Engine:
               for more in (*(part.works for part in (power, backlog) if part),
                            works)
               for name, work in more))
-        old = expiry.Expiry(process, known.servers, clients, self.evictions)
+        old = expiry.Expiry(process, known.servers, clients, self.evictions,
+                            leadership.holds)
         cleaner = janitor.Janitor(
             parts.repair, clients, known.servers, process.decisions,
             self.evictions,
@@ -241,13 +242,14 @@ class Engine:
         # Those with a pause of their own have it here, in seconds.
         self.rounds = rounds.Rounds((
             (cleaner.repair_decisions, process.options.recovery_interval_s),
-            (cleaner.clean, options.audit_interval_s),
             (known.refresh, 0),
             (old.end_old_servers, 0),
             (old.delete_stopped, 0),
             (keeper.keep, 0),
             (returns.restore, 0),
             (cycles.Cycles(process.db, options).look, CYCLES_S),
+            # Last: it waits for a cell that hangs for a minute.
+            (cleaner.clean, options.audit_interval_s),
         ), options.interval_s, leadership, self.health, monotonic)
 
     def _make_punctual(self, name, work):

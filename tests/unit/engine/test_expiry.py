@@ -89,7 +89,7 @@ class TestRetention(unittest.TestCase):
             'a', {}, 7)
         self.known = {}
 
-    def make(self, uuids, retention_s=0):
+    def make(self, uuids, retention_s=0, leads=lambda: True):
         self.process = mock.Mock(options=types.SimpleNamespace(
             stop_retention_s=retention_s, maximum_runtime_s=0))
         self.process.pauses.why.return_value = ''
@@ -101,7 +101,7 @@ class TestRetention(unittest.TestCase):
                           for uuid in uuids)
         return expiry.Expiry(
             self.process, mock.Mock(get=self.known.get),
-            clients.Clients(self.nova, self.placement, None), None)
+            clients.Clients(self.nova, self.placement, None), None, leads)
 
     def deleted(self):
         return [call.args[0] for call in self.nova.force_delete.mock_calls]
@@ -143,6 +143,19 @@ class TestRetention(unittest.TestCase):
         self.assertEqual([decisions.KEPT], self.statuses())
         self.placement.post_allocations.assert_called_once()
         self.assertEqual([], self.deleted())
+
+    def test_a_pause_in_the_middle(self):
+        keeper = self.make('abc')
+        self.nova.get.return_value = STOPPED
+        self.process.pauses.why.side_effect = lambda what: (
+            'by an operator' if self.deleted() else '')
+        keeper.delete_stopped()
+        self.assertEqual(['a'], self.deleted())
+
+    def test_another_engine_acts_from_the_middle_on(self):
+        self.nova.get.return_value = STOPPED
+        self.make('abc', leads=lambda: not self.deleted()).delete_stopped()
+        self.assertEqual(['a'], self.deleted())
 
     def test_one_that_was_started_where_others_have_its_space(self):
         """It is told once, and never deleted."""

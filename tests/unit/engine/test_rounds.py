@@ -69,6 +69,11 @@ class TestRounds(testtools.TestCase):
         self.leadership.holds.return_value = False
         self.assertEqual([], self.run_once())
 
+    def test_others_act_from_the_middle_of_a_round(self):
+        """As one whose task has waited for a minute."""
+        self.leadership.holds.side_effect = [True, False, True]
+        self.assertEqual(['fail'], self.run_once())
+
     def test_others_act_after_a_failure(self):
         self.run_once()
         self.now += health.LIMIT_S
