@@ -131,10 +131,13 @@ class NovaAPI:
                 endpoint_override=group.endpoint_override)
         return self._client
 
-    def _call(self, method, uuid, *args, **kwargs):
+    def _check_cell(self, method, uuid):
         if self.is_away(uuid):
             raise NovaError(
                 f'{method} of server {uuid}: its cell does not answer')
+
+    def _call(self, method, uuid, *args, **kwargs):
+        self._check_cell(method, uuid)
         try:
             return getattr(self._servers(), method)(uuid, *args, **kwargs)
         except nova_exc.NotFound:
@@ -270,6 +273,7 @@ class NovaAPI:
 
     def abort_migration(self, uuid):
         """Give a live migration up that takes too long."""
+        self._check_cell('abort of migration', uuid)
         try:
             migrations = self._get_client().server_migrations
             for migration in migrations.list(uuid):

@@ -69,5 +69,17 @@ class TestLockedBy(unittest.TestCase):
         self.client.instance_action.list.assert_not_called()
 
 
+class TestCellAway(unittest.TestCase):
+
+    def test_no_migration_is_given_up_in_a_cell_that_hangs(self):
+        """Nova would wait a minute for it."""
+        nova = nova_api.NovaAPI(None)
+        nova._client = mock.Mock()
+        nova.is_away = lambda uuid: uuid == 'a'
+        with self.assertRaisesRegex(nova_api.NovaError, 'cell does not'):
+            nova.abort_migration('a')
+        nova._client.server_migrations.list.assert_not_called()
+
+
 if __name__ == '__main__':
     unittest.main()
