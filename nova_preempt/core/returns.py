@@ -97,6 +97,18 @@ def pause_s(interval_s: int, tries: int) -> int:
     return min(LONGEST_S, interval_s << min(tries, 12))
 
 
+def to_next_s(left_s: float, pause_s: float) -> float:
+    """Return how long it is until the next try.
+
+    Not longer than it ever is, by more than clocks of engines may differ:
+    else the clock was set back since that time was written.
+
+    :param left_s: by the clock
+    :param pause_s: how long it is from one try to the next
+    """
+    return left_s if left_s <= pause_s + LOOK_S else 0
+
+
 def turn(
     tries: int, to_next_s: float, ended_s: float, timeout_s: float
 ) -> Turn:

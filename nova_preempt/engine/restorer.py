@@ -113,7 +113,8 @@ class Restorer:
     def _to_next_s(self, victim, now):
         if victim.next_try_at is None:
             return 0
-        return (victim.next_try_at - now).total_seconds()
+        return core.to_next_s((victim.next_try_at - now).total_seconds(),
+                              self._pause_s(victim, max(0, victim.tries - 1)))
 
     def _is_coming(self, decision_uuid, victim, now):
         """Whether one that was asked not long ago is on its way."""

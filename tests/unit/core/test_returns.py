@@ -90,6 +90,10 @@ class TestTurn(unittest.TestCase):
         self.assertEqual([60, 120, 240, 3600, 3600], [
             returns.pause_s(60, tries) for tries in (0, 1, 2, 6, 10_000)])
 
+    def test_the_clock_was_set_back(self):
+        self.assertEqual([240, 300, 0], [
+            returns.to_next_s(left_s, 240) for left_s in (240, 300, 301)])
+
     def test_just_asked(self):
         # The third try is followed by a pause of 240 s.
         self.assertEqual([True, True, False, False], [

@@ -129,6 +129,14 @@ class TestReturns(testtools.TestCase):
         self.assertEqual(['b'], self.run_after(10))
         self.assertEqual(decisions.RESTORED, self.victims['a'].status)
 
+    def test_the_clock_is_set_back(self):
+        """Nobody stays away for a day more."""
+        self.add('a')
+        self.assertEqual(['a'], self.run_after(10))
+        self.show('a', 'SHELVED_OFFLOADED')
+        self.assertEqual(['a'], self.run_after(-86_400))
+        self.assertEqual([], self.run_after(10))
+
     def test_one_that_is_stuck_keeps_nobody_waiting(self):
         self.options.restore_at_once = 1
         self.add('stuck', 'next', 'last')
