@@ -329,11 +329,11 @@ class Work:
         except nova_api.NovaError as exc:
             if method != 'live_migrate':
                 raise
-            LOG.info('Victim %(uuid)s cannot be migrated: %(exc)s',
+            # Perhaps only the answer is lost: what Nova shows tells.
+            LOG.info('Cannot ask Nova to migrate victim %(uuid)s: %(exc)s',
                      {'uuid': end.uuid, 'exc': exc})
-            return self._next(end, '')
         if method == 'live_migrate':
-            # Nova answers when it knows where to.
+            # It may have taken long: what was read before says nothing.
             end.note(asked_at=self._monotonic())
         return False
 

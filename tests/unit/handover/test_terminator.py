@@ -685,6 +685,25 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(['live_migrate', 'force_delete'],
                          [what for _time, what in cloud.asked['a']])
 
+    def test_migration_whose_answer_is_lost(self):
+        """It has begun all the same: nobody is deleted on the way."""
+        self.options.actions = ['migrate', 'delete']
+        cloud = self.cloud({'a': 9})
+        real = cloud.live_migrate
+
+        def migrate(uuid):
+            real(uuid)
+            raise nova_api.NovaError('connection reset')
+
+        cloud.live_migrate = migrate
+        old = instance_poller.State('active', None, 'host1', self.clock.now)
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
+            old if self.clock.now < 100.5 else cloud.get(uuid))
+        self.assertEqual(set(), self.end(cloud, 'a'))
+        self.assertEqual(['live_migrate'],
+                         [what for _time, what in cloud.asked['a']])
+        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
+
     def test_migration_that_does_not_show_yet(self):
         """What was read before it was asked for is told for a while."""
         self.options.actions = ['migrate', 'delete']
