@@ -125,7 +125,7 @@ class Audit:
                     OPEN_DECISION, decision.uuid,
                     f'decision {decision.uuid} is {decision.status}; nobody '
                     f'has worked on it for {age_s:.0f} s')
-            elif decision.status == decisions.ROLLING_BACK and (
+            elif decision.status != decisions.CLAIMED and (
                     timeutils.is_older_than(decision.created_at, _OLD_S)):
                 yield Problem(
                     OPEN_DECISION, decision.uuid,
