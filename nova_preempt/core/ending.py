@@ -72,10 +72,11 @@ BEGUN_S = 1.0
 #: For how long a start that Nova accepted before a lock may not show.
 LOCKED_S = 1.0
 
+LOCK = "lock"
 #: Calls of Nova's API after which a victim ends, or moves. What comes before
 #: them leaves it where it is.
-_ENDS = frozenset(("force_delete", "shelve", "shelve_offload", "stop"))
-_LAST_CALLS = _ENDS | {"live_migrate", "abort_migration"}
+_LAST_CALLS = frozenset(("force_delete", "shelve", "shelve_offload", "stop",
+                         "live_migrate", "abort_migration"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +186,12 @@ class Progress:
     @property
     def has_begun(self) -> bool:
         """Whether it was asked to end or to move, so that this is finished."""
-        return self.asked in _LAST_CALLS or self.locked_at is not None
+        return self.asked in _LAST_CALLS or self.may_be_locked
+
+    @property
+    def may_be_locked(self) -> bool:
+        """Whether Nova was asked to lock it; the answer may be lost."""
+        return self.asked == LOCK or self.locked_at is not None
 
 
 def next_step(

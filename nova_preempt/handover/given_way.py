@@ -28,7 +28,7 @@ def close(end, status, clients, decisions, events):
     """
     decision, victim = end.decision, end.victim
     if status == ending.MIGRATED:
-        if end.progress.locked_at is not None:
+        if end.progress.may_be_locked:
             clients.nova.unlock(end.uuid)
         if victim.notice_s:
             clients.nova.clear_notice(end.uuid)

@@ -349,6 +349,8 @@ class Work:
 
     def _lock(self, end, detail):
         if self._may_act(end):
+            # Before: the answer may be lost, and our lock not count.
+            end.note(asked=ending.LOCK)
             self._terminator.clients.nova.lock(end.uuid, stopped.LOCKED)
             self._acted_at = self._monotonic()
             end.note(locked_at=self._acted_at)

@@ -614,6 +614,25 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(db_decisions.STOPPED, self.statuses('a')[-1])
         self.assertEqual(1, self.placement.post_allocations.call_count)
 
+    def test_a_lock_whose_answer_is_lost(self):
+        """It is ours: nobody stays for it, and nobody ends in vain."""
+        cloud = self.cloud({'a': 3})
+        cloud.power_off('a')
+        lock, locked = cloud.lock, []
+
+        def lose_first(uuid, reason):
+            lock(uuid, reason)
+            locked.append(uuid)
+            if len(locked) == 1:
+                raise nova_api.NovaError('connection reset')
+
+        cloud.lock = lose_first
+        self.poller.get.side_effect = lambda uuid, max_age_s: (
+            dataclasses.replace(cloud.get(uuid),
+                                locked_by='admin' if locked else ''))
+        self.assertEqual({}, self.finish(cloud, 'a', action='stop').refusals)
+        self.assertEqual(db_decisions.STOPPED, self.statuses('a')[-1])
+
     def test_moved_after_it_was_locked(self):
         cloud = self.cloud({'a': 3})
         lock = cloud.lock
