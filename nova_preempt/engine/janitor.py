@@ -52,11 +52,17 @@ class Janitor:
     def clean(self):
         """Repair what is found for the second time."""
         problems = self._audit.look()
-        for problem in problems:
-            if problem in self._suspects:
-                self._repair(problem)
+        found, failure = self._suspects & set(problems), None
         self._suspects = set(problems)
         self._told &= self._suspects
+        for problem in sorted(found):
+            try:
+                self._repair(problem)
+            except placement_api.PlacementError as exc:
+                # It may be of one consumer: others are put right.
+                failure = exc
+        if failure is not None:
+            raise failure
 
     def _repair(self, problem):
         if problem.kind in (audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION):

@@ -105,6 +105,21 @@ class TestNobodyNeedsIt(unittest.TestCase):
         for of in 'server_uuid', 'victim_uuid', 'stand_in':
             self.assertEqual([0, 1], self.freed(audit.NO_SERVER, of))
 
+    def test_one_that_placement_does_not_free_holds_up_no_others(self):
+        clients, audits = mock.Mock(), mock.Mock()
+        audits.look.return_value = [
+            audit.Problem(audit.ENDED_MIGRATION, uuid, '') for uuid in 'ab']
+        clients.placement.delete_allocations.side_effect = [
+            placement.PlacementError('500'), None]
+        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(), mock.Mock(),
+                               mock.Mock(), audits)
+        made.clean()
+        with self.assertRaises(placement.PlacementError):
+            made.clean()
+        self.assertEqual(['a', 'b'], [
+            call.args[0] for call in
+            clients.placement.delete_allocations.mock_calls])
+
     def test_what_is_not_ours_is_left(self):
         self.assertEqual([0, 0], self.freed(audit.NO_SERVER))
 
