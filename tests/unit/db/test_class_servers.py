@@ -125,7 +125,7 @@ class TestSQLite(unittest.TestCase):
                 ('1', 'gold', model.RUNNING), ('2', '', model.RUNNING),
                 ('3', 'gold', model.GONE), ('4', 'silver', model.AWAY)):
             backlog.create(self.db, model.Request(
-                uuid, 'p', 'u', 't', {}, '2.90', 1, 1, (), AT, AT,
+                uuid, 'p', 'u', 't', {'server': {}}, '2.90', 1, 1, (), AT, AT,
                 class_name=name))
             with self.db.writer() as session:
                 session.execute(sa.insert(
