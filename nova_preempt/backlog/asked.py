@@ -26,7 +26,7 @@ _OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """What somebody asks for.
+    """The content of a user's call that creates or changes a request.
 
     :ivar body: as Nova takes it
     :ivar flavors: ids, None for the one in the body

@@ -29,7 +29,7 @@ class OpenRequests:
         self._bodies = {}         # uuid: see bodies.of_pass()
 
     def read(self):
-        """All core Requests that are open, each with such a body."""
+        """Return the open core Requests; each body has what a pass needs."""
         requests = db.find(self._database, model.OPEN, with_bodies=False)
         there = {item.uuid for item in requests}
         self._bodies = {uuid: body for uuid, body in self._bodies.items()

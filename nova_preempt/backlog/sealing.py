@@ -160,7 +160,7 @@ class Sealing:
 
 
 class _Keys(fernet.MultiFernet):
-    """All keys, of which the first encrypts."""
+    """The keys of the file. The first encrypts, each decrypts."""
 
     def __init__(self, keys):
         super().__init__(keys)

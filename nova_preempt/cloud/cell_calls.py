@@ -95,7 +95,7 @@ class _Call:
 
 @dataclasses.dataclass
 class _State:
-    """What is known of a cell.
+    """The calls to one cell and whether it answers.
 
     :ivar running: the calls that have not returned
     :ivar answered: when the last one began that was answered
@@ -126,7 +126,7 @@ class CellCalls:
         self._states = {}         # cell uuid: _State
 
     def call(self, cell, function, *args, **kwargs):
-        """What the function returns, called with the context of a cell.
+        """Call a function with the context of a cell; return its result.
 
         :param args, kwargs: see gather()
         :raises CellAway: it does not return in time

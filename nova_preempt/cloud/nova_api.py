@@ -182,7 +182,7 @@ class NovaAPI:
             self._locked_by(server))
 
     def _locked_by(self, server):
-        """Who has locked a server: Nova shows that with its actions alone.
+        """Return who locked a server, which only its actions show.
 
         Nova takes for the owner whoever acts in the server's project.
         """

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Which servers have PCI devices that can be used once only.
+"""Finds servers with PCI devices that can be used only once.
 
 With ``one_time_use`` in ``[pci]device_spec`` (Nova 2025.2) a device stays
 reserved after its use, until somebody has cleaned it. To shelve such a server

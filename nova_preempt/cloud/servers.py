@@ -117,7 +117,7 @@ class ServerCache:
                 key=lambda server: (server.launched_at, server.uuid))
 
     def last_seen(self, project_id, cells):
-        """Those of a project in cells, also where a cell cannot be read."""
+        """Return the servers of a project in cells, readable or not."""
         with self._lock:
             return [server for server in self._servers.values()
                     if server.project_id == project_id

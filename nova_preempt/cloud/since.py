@@ -74,7 +74,7 @@ class _Moment:
             (self.wall - earlier.wall).total_seconds()) <= seconds)
 
     def then(self, earlier):
-        """What the wall clock told earlier had it been set as it is now."""
+        """Return an earlier time as the wall clock, set as now, tells it."""
         return self.wall - datetime.timedelta(
             seconds=self.steady_s - earlier.steady_s)
 

@@ -22,7 +22,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """What each client may have.
+    """Limits on the work that a client may cause.
 
     :ivar at_once_s: seconds of work without a pause
     :ivar share: of the time after that

@@ -25,7 +25,7 @@ from nova_preempt.core.backlog.room import kind
 
 
 class Emptied:
-    """All hosts as if nobody used them.
+    """Counts the servers that hosts could take if they were empty.
 
     :param rooms: those of all hosts
     :param seats: where the servers of groups are

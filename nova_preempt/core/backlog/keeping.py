@@ -85,7 +85,7 @@ class Options(Protocol):
 
 
 class Trial(Protocol):
-    """What a request would get if it were chosen."""
+    """Tries which hosts would be kept for a request."""
 
     def own(self, request: model.Request) -> int | None:
         """Return how many hosts the reservation has that it names, if any."""
