@@ -142,6 +142,8 @@ class Stage:
         for uuid, server in self._known.items():
             self._cloud.set_uptime(uuid, server.uptime_us / 1e6, self._now)
         self._cloud.clock = lambda: self._now
+        # The scheduler reads servers once it starts and every few seconds.
+        self._cloud.scheduler.preemption.known.refresh()
         self._cloud.scheduler.observers.append(self._reports.append)
         self._capacities = self._cloud.capacities()
 
