@@ -75,7 +75,7 @@ class ReservationNotFound(PreemptError):
 
 
 class InvalidRequest(PreemptError):
-    """What is asked for makes no sense; names the field.
+    """Invalid request; the message names the field.
 
     The message may quote the field's value, which may be secret: a log gets
     ``field`` alone.

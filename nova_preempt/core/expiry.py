@@ -67,7 +67,7 @@ def is_over(
 
 
 class Stopped(enum.Enum):
-    """What is to be done about a victim that was stopped to give way."""
+    """The next action for a victim that was stopped by a preemption."""
 
     NOTHING = "nothing"
     DELETE = "delete"

@@ -27,7 +27,7 @@ _BEGUN = backlog_models.BacklogBegun
 
 @dataclasses.dataclass(frozen=True)
 class Begun:
-    """One of them; times are naive and in UTC.
+    """A submission that has begun; times are naive and in UTC.
 
     :ivar expires_at: when its trust does, by which that is known
     """

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What remains of the room of each host while a pass gives it away."""
+"""Tracks the free capacity of hosts while a pass assigns it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nova_preempt.core.model import Resources
 
 
 class Remaining:
-    """What remains of each host; hosts have numbers.
+    """The free capacity of each host, by the number of the host.
 
     :param rooms: those of all hosts
     :param lead_s: see ledger.Ledger
@@ -70,7 +70,7 @@ class Remaining:
     def view(
         self, number: int, alternative: model.Alternative
     ) -> dict[str, int]:
-        """What it may have there: who preempts takes what may be freed."""
+        """Return the capacity open to it: with victims' if it preempts."""
         free = self.free if alternative.preemptible else self.reclaimable
         return free[number]
 

@@ -41,7 +41,7 @@ _Wanted = Sequence[model.Alternative]
 
 
 class Asking(Protocol):
-    """What a pass says of a request."""
+    """Answers questions about a request for a pass."""
 
     def alternatives(
         self, request: model.Request

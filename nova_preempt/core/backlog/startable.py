@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Which requests have servers to be started once there is room."""
+"""Finds requests with servers to start once there is capacity."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Turns:
 
     @property
     def known(self) -> Mapping[str, Turn]:
-        """What the next pass has to know."""
+        """Return the last turn of each project, for the next pass."""
         return self._turns
 
     def is_on(self, project: str) -> bool:

@@ -87,7 +87,7 @@ def sort_out(names: Iterable[str], state: Callable[[str], str],
 
 def kept(request: str, promises: Iterable[Promise],
          is_on: Callable[[str], bool]) -> list[Promise]:
-    """What a request keeps that asks for other hosts: those that are on.
+    """Return the promised hosts that a request keeps: those that are on.
 
     They are kept for it until it is served, though the first alone were of no
     use to it.

@@ -126,7 +126,7 @@ class Cycle:
 
     @property
     def unanswered(self) -> str:
-        """What was said instead of an answer, '' if all were answered."""
+        """Return the first error of a host or service, '' if none."""
         return self.silent.reason
 
     @property

@@ -63,7 +63,7 @@ class Silent:
 
     @property
     def reason(self) -> str:
-        """What was said first, '' if all were answered."""
+        """Return the first error, '' if all hosts answered."""
         return next(iter(self.reasons.values()), "")
 
     def may_read(self) -> bool:
