@@ -19,6 +19,10 @@ class PreemptError(Exception):
     """What all of them are."""
 
 
+class InvalidConfiguration(Exception):
+    """Options that make no sense; the message names them."""
+
+
 class ServerNotFound(PreemptError):
     """There is no such server, or it is of another project."""
 

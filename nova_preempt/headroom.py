@@ -19,10 +19,10 @@ import threading
 import time
 
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt.core import headroom as core
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def parse(options):
     try:
         return core.parse(options.headroom)
     except ValueError as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[preemption]headroom: {exc}') from None
 
 

@@ -11,7 +11,6 @@
 # under the License.
 """Calls to the scheduler and to the engine, over Nova's message bus."""
 
-from nova import exception
 from nova import rpc as nova_rpc
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -51,7 +50,7 @@ def check_transport(conf):
                   if isinstance(exc, (messaging.InvalidTransportURL,
                                       messaging.DriverLoadFailure))
                   else type(exc).__name__)
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[DEFAULT]transport_url cannot be used: {reason}') from None
 
 

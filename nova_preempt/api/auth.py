@@ -15,10 +15,10 @@ from keystoneauth1 import loading as ks_loading
 from keystonemiddleware import audit
 from keystonemiddleware import auth_token
 from nova import context as nova_context
-from nova import exception
 from oslo_log import log as logging
 import webob.dec
 
+from nova_preempt import exceptions
 from nova_preempt.api import errors
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def _check(conf):
     """Without credentials of its own every token would end in a 500."""
     conf.register_opts(ks_loading.get_auth_common_conf_options(), _GROUP)
     if not (conf[_GROUP].auth_type or conf[_GROUP].auth_section):
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[{_GROUP}]auth_type is not set: tokens cannot be checked. It '
             'takes what that section of nova-api has: auth_type, auth_url, '
             'username, password, project_name, user_domain_name, '
@@ -71,7 +71,7 @@ def _audited(app, conf):
             service_name='preemption', oslo_config_config=conf)
     except Exception as exc:
         # Whatever keystonemiddleware and the parser of the file raise.
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             '[preemption_api]audit_map_file '
             f'{conf.preemption_api.audit_map_file} cannot be used: '
             f'{exc}') from exc

@@ -14,10 +14,10 @@
 
 import os
 
-from nova import exception
 import nova.conf
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
 from nova_preempt.api import auth
@@ -97,7 +97,7 @@ def arguments(environ):
              for name in names or ['nova.conf']]
     for path in paths:
         if not os.access(path, os.R_OK):
-            raise exception.InvalidConfiguration(
+            raise exceptions.InvalidConfiguration(
                 f'{path}, where {DIRECTORY} and {FILES} say that the '
                 'configuration is, cannot be read.')
     return [f'--config-file={path}' for path in paths]

@@ -18,9 +18,9 @@ What does it is loaded here alone, and only where [backlog]batch_mode is not
 import dataclasses
 import time
 
-from nova import exception
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.core.batch import choice
 
@@ -41,7 +41,7 @@ def load(options, monotonic=time.monotonic):
     try:
         choice.make(found)
     except choice.NotInstalled as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[backlog]batch_mode is {options.batch_mode}: {exc}') from exc
     return Batch(found, monotonic)
 

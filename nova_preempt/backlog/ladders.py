@@ -15,7 +15,7 @@ What decides about them is imported here alone, and only where [backlog]ladders
 is true.
 """
 
-from nova import exception
+from nova_preempt import exceptions
 
 
 def load(options):
@@ -30,7 +30,7 @@ def load(options):
         from nova_preempt.core.backlog import ladders
         from nova_preempt.core.classes import sla
     except ImportError as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[backlog]ladders is true, but {exc.name} is not installed: it '
             'comes with nova-preempt[classes].') from exc
     return Ladders(ladders, sla.SlaOptions())

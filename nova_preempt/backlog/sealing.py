@@ -19,8 +19,8 @@ so a new key needs no restart.
 import json
 
 from cryptography import fernet
-from nova import exception
 
+from nova_preempt import exceptions
 from nova_preempt.core.backlog import bodies
 
 
@@ -57,7 +57,7 @@ def check(conf):
     except NoKey:
         pass
     except BadKeys as exc:
-        raise exception.InvalidConfiguration(str(exc)) from None
+        raise exceptions.InvalidConfiguration(str(exc)) from None
 
 
 class Sealing:

@@ -15,8 +15,7 @@ import concurrent.futures
 import functools
 import time
 
-from nova import exception
-
+from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.backlog import batch
 from nova_preempt.backlog import choices
@@ -170,4 +169,4 @@ def load_order(options, claims):
     try:
         return passes.load_order(options, claims)
     except ValueError as exc:
-        raise exception.InvalidConfiguration(str(exc)) from exc
+        raise exceptions.InvalidConfiguration(str(exc)) from exc

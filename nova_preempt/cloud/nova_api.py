@@ -17,12 +17,12 @@ import json
 
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
-from nova import exception
 from novaclient import client as nova_client
 from novaclient import exceptions as nova_exc
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt.conf import preemption
 from nova_preempt.core import ending
 
@@ -85,13 +85,13 @@ def check(conf):
     :raises InvalidConfiguration: there are no credentials, or not all of them
     """
     if not NovaAPI.is_configured(conf):
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             '[preemption]auth_type is not set: without credentials for Nova '
             'no server can be ended')
     try:
         load_auth(conf)
     except (ks_exc.ClientException, cfg.Error) as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[preemption]auth_type is {conf[preemption.GROUP].auth_type}: '
             f'{exc}') from None
 

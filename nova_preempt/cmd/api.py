@@ -19,9 +19,9 @@ import socketserver
 import sys
 from wsgiref import simple_server
 
-from nova import exception
 import nova.conf
 
+from nova_preempt import exceptions
 from nova_preempt.api import entry
 
 CONF = nova.conf.CONF
@@ -48,7 +48,7 @@ def main(argv=None):
     try:
         application = entry.make_application(
             sys.argv[1:] if argv is None else argv)
-    except exception.InvalidConfiguration as exc:
+    except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-api: {exc}', file=sys.stderr)
         return 1
     options = CONF.preemption_api

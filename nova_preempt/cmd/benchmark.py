@@ -26,12 +26,12 @@ import sys
 import tempfile
 
 from keystoneauth1 import exceptions as ks_exc
-from nova import exception
 from openstack import connection
 from openstack import exceptions as sdk_exc
 from oslo_config import cfg
 import yaml
 
+from nova_preempt import exceptions
 from nova_preempt import sdk
 import nova_preempt.conf
 from nova_preempt.conf import benchmark as conf_benchmark
@@ -243,7 +243,7 @@ def main(argv=None):
     try:
         _run(args)
     except (benchmark.BenchmarkError, errors.HostsFileError, cfg.Error,
-            exception.InvalidConfiguration, ks_exc.ClientException,
+            exceptions.InvalidConfiguration, ks_exc.ClientException,
             sdk_exc.SDKException, OSError) as exc:
         print(f'nova-preempt-benchmark: {exc}', file=sys.stderr)
         return 1

@@ -15,8 +15,7 @@ A rule is where its option is used. Those of the API are in api/entry.py, which
 a WSGI server imports. "nova-preempt-status upgrade check" checks all of them.
 """
 
-from nova import exception
-
+from nova_preempt import exceptions
 from nova_preempt import headroom
 from nova_preempt import rpc
 from nova_preempt.backlog import batch
@@ -93,7 +92,7 @@ def _power(conf):
         if options.enabled or options.sources:
             readings.Readings(conf)
     except errors.HostsFileError as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[energy]hosts_file: {exc}') from None
 
 

@@ -22,7 +22,6 @@ import sys
 import threading
 
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from nova import rpc as nova_rpc
 import nova.conf
@@ -31,6 +30,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
+from nova_preempt import exceptions
 from nova_preempt import garbage
 from nova_preempt import metrics
 from nova_preempt import rpc
@@ -150,7 +150,7 @@ def main():
         objects.register_all()
         engine = make_engine(CONF, sight=sight.Sight(
             rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
-    except exception.InvalidConfiguration as exc:
+    except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-engine: {exc}', file=sys.stderr)
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -16,6 +16,7 @@ import nova.conf
 from nova.scheduler.client import report
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import servers as server_cache
@@ -44,7 +45,7 @@ def add_parser(groups):
 
 def _hand_back(args):
     if not nova_api.NovaAPI.is_configured(CONF):
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             '[preemption]auth_type is not set: Nova cannot be asked')
     database = db.Database(CONF)
     if args.apply and not set(pauses.ALL) <= set(pauses.get(database)):

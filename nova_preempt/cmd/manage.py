@@ -29,6 +29,7 @@ from oslo_db import exception as db_exc
 import sqlalchemy.exc
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import trusts
@@ -171,7 +172,7 @@ def main(argv=None):
             nova_rpc.init(CONF)
             objects.register_all()
         return args.run(args)
-    except (exception.InvalidConfiguration, schema.WrongTables) as exc:
+    except (exceptions.InvalidConfiguration, schema.WrongTables) as exc:
         print(f'nova-preempt-manage: {exc}', file=sys.stderr)
     except _AWAY as exc:
         print(f'nova-preempt-manage: cannot tell: {_line(exc)}',

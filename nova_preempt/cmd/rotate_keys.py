@@ -13,11 +13,11 @@
 
 import dataclasses
 
-from nova import exception
 import nova.conf
 from oslo_upgradecheck import upgradecheck
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt.backlog import sealing
 from nova_preempt.db import backlog_sealed
 from nova_preempt.db import schema
@@ -80,7 +80,7 @@ def _rotate(_args):
         keys.check()
         found = look(db.Database(CONF), keys, renews=True)
     except (sealing.NoKey, sealing.BadKeys) as exc:
-        raise exception.InvalidConfiguration(str(exc)) from exc
+        raise exceptions.InvalidConfiguration(str(exc)) from exc
     print(f'{found.older} requests were encrypted anew; {found.current} had '
           'the first key.')
     for uuid in found.lost:

@@ -28,10 +28,10 @@ except Exception as failure:
         raise
     sys.exit(f'nova-preempt-scheduler: {files.describe(failure)}')
 
-from nova import exception
 from nova import service
 import nova.conf
 
+from nova_preempt import exceptions
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
 from nova_preempt.conf import files
@@ -48,7 +48,7 @@ def main():
         files.read(CONF, sys.argv, configure_db=False, init_rpc=False)
         values.check(CONF, check_options.SCHEDULER)
         values.GoodValues(CONF)
-    except exception.InvalidConfiguration as exc:
+    except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-scheduler: {exc}', file=sys.stderr)
         return 1
     # Nova reads it again, with options for the command line.

@@ -13,9 +13,9 @@
 
 import functools
 
-from nova import exception
 from oslo_config import cfg
 
+from nova_preempt import exceptions
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import passes
 from nova_preempt.conf import backlog
@@ -73,7 +73,7 @@ def read_policy(path, workers):
         unknown = [] if path is None else _unknown(path)
         return _options(conf, workers), [*_left_out(conf), *unknown]
     except (cfg.Error, ValueError, choice.NotInstalled,
-            exception.InvalidConfiguration) as exc:
+            exceptions.InvalidConfiguration) as exc:
         raise PolicyError(f'{path or "options"}: {exc}') from None
 
 

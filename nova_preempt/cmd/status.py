@@ -32,6 +32,7 @@ from oslo_utils import importutils
 import sqlalchemy.exc
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt import rpc as our_rpc
 from nova_preempt.api import entry
 from nova_preempt.api import policy
@@ -143,7 +144,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def _check_classes(self):
         try:
             found = classes.load(self._conf)
-        except exception.InvalidConfiguration:
+        except exceptions.InvalidConfiguration:
             return _success(_SEE)
         if found is None:
             return _success('[classes]enabled is false: nothing is promised '
@@ -240,7 +241,7 @@ class Checks(upgradecheck.UpgradeCommands):
                             'enabled_filters: nothing is kept reserved.')
         try:
             leases.load_service(self._conf).fetch()
-        except exception.InvalidConfiguration:
+        except exceptions.InvalidConfiguration:
             return _success(_SEE)
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             return _warning('[reservation]lease_service does not answer: '

@@ -12,8 +12,9 @@
 """Reads nova.conf for a program, or says why not."""
 
 from nova import config
-from nova import exception
 from oslo_config import cfg
+
+from nova_preempt import exceptions
 
 MISSING = ('there is no nova.conf where Nova looks for it, such as in '
            '/etc/nova: name it with --config-file')
@@ -34,9 +35,9 @@ def read(conf, arguments, **kwargs):
     try:
         config.parse_args(arguments, **kwargs)
     except BAD as exc:
-        raise exception.InvalidConfiguration(describe(exc)) from None
+        raise exceptions.InvalidConfiguration(describe(exc)) from None
     if not is_there(conf):
-        raise exception.InvalidConfiguration(MISSING)
+        raise exceptions.InvalidConfiguration(MISSING)
 
 
 def describe(exc):

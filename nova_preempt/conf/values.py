@@ -17,10 +17,10 @@ stands where its option is used: each service checks the list of its rules
 before it starts.
 """
 
-from nova import exception
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt.conf import opts
 
 LOG = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def find_faults(conf, rules=()):
     for rule in rules:
         try:
             rule(conf)
-        except exception.InvalidConfiguration as exc:
+        except exceptions.InvalidConfiguration as exc:
             found.append(str(exc))
     return list(dict.fromkeys(found))
 
@@ -54,7 +54,7 @@ def check(conf, rules=()):
     """
     faults = find_faults(conf, rules)
     if faults:
-        raise exception.InvalidConfiguration('; '.join(faults))
+        raise exceptions.InvalidConfiguration('; '.join(faults))
 
 
 def _find_bad_values(conf):

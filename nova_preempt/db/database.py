@@ -20,10 +20,11 @@ is given the Database.
 import contextlib
 import os
 
-from nova import exception
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy as sa
+
+from nova_preempt import exceptions
 
 _FACADE_OPTIONS = (
     'connection', 'connection_debug', 'connection_parameters',
@@ -50,13 +51,13 @@ def check_url(conf):
     try:
         url = sa.engine.make_url(conf.preemption_database.connection)
     except sa.exc.ArgumentError:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'{option} is no URL of a database, such as '
             'mysql+pymysql://USER:PASSWORD@HOST/NAME') from None
     try:
         url.get_dialect().import_dbapi()
     except (sa.exc.NoSuchModuleError, ImportError) as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'{option} begins with {url.drivername}://, which cannot be '
             f'loaded: {exc}') from None
 

@@ -14,11 +14,11 @@
 import threading
 import time
 
-from nova import exception
 from oslo_log import log as logging
 from stevedore import driver
 from tooz import coordination
 
+from nova_preempt import exceptions
 from nova_preempt.core import masking
 from nova_preempt.db import pauses
 from nova_preempt.engine import cycles
@@ -54,7 +54,7 @@ def check_backend(conf):
     try:
         coordination.get_coordinator(url, _LOCK)
     except Exception as exc:  # noqa: BLE001 (whatever a library has)
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             '[preemption_engine]backend_url cannot be used: '
             f'{_reason(exc, url)}') from None
 

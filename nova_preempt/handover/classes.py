@@ -15,9 +15,9 @@ They are a plugin that may not be installed, and that is loaded only where
 [classes]enabled is true.
 """
 
-from nova import exception
 import stevedore
 
+from nova_preempt import exceptions
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.core import actions
 
@@ -35,17 +35,17 @@ def load(conf):
     if not conf[conf_classes.GROUP].enabled:
         return None
     if why := actions.why_no_classes(conf.preemption.actions):
-        raise exception.InvalidConfiguration(why)
+        raise exceptions.InvalidConfiguration(why)
     try:
         return stevedore.DriverManager(
             GROUP, NAME, on_load_failure_callback=_cannot_load,
             invoke_on_load=True, invoke_args=(conf,)).driver
     except (ImportError, stevedore.exception.NoMatches) as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[{conf_classes.GROUP}]enabled is true, but its package is not '
             f'installed: {exc}') from exc
     except ValueError as exc:
-        raise exception.InvalidConfiguration(str(exc)) from exc
+        raise exceptions.InvalidConfiguration(str(exc)) from exc
 
 
 def _cannot_load(_manager, _entry_point, exc):

@@ -11,9 +11,9 @@
 # under the License.
 """What the operator has settled of who ends, as the core wants it."""
 
-from nova import exception
 import stevedore
 
+from nova_preempt import exceptions
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import policy
 from nova_preempt.handover import eviction_policy
@@ -70,7 +70,7 @@ def load_cost(name):
     """
     manager = stevedore.ExtensionManager('nova_preempt.cost')
     if name not in manager.names():
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[preemption]cost is {name!r}; known are: '
             + ', '.join(sorted(manager.names())))
     return manager[name].plugin

@@ -13,10 +13,10 @@
 
 import os
 
-from nova import exception
 from oslo_concurrency import lockutils
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt import pauses
 from nova_preempt.db import schema
 from nova_preempt.handover import heartbeat
@@ -55,7 +55,7 @@ class Process:
             else:
                 schema.check(self.db)
         except schema.WrongTables as exc:
-            raise exception.InvalidConfiguration(str(exc)) from None
+            raise exceptions.InvalidConfiguration(str(exc)) from None
 
     def start(self):
         """Tell others that it is alive, from now on."""

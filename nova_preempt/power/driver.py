@@ -51,7 +51,7 @@ class Driver(Protocol):
 class Drivers:
     """The driver of each host: that of hosts_file, or [energy]driver.
 
-    :raises nova.exception.InvalidConfiguration: one that is named is unknown
+    :raises InvalidConfiguration: one that is named is unknown
     :raises HostsFileError: what hosts_file says cannot be used
     """
 

@@ -13,9 +13,9 @@
 
 import datetime
 
-from nova import exception
 import stevedore
 
+from nova_preempt import exceptions
 from nova_preempt.core.energy import forecast as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import reservation_rows as rows
@@ -45,7 +45,7 @@ def load(options):
     """
     manager = stevedore.ExtensionManager(NAMESPACE)
     if options.forecast not in manager.names():
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[energy]forecast is {options.forecast!r}; known are: '
             + ', '.join(sorted(manager.names())))
     return manager[options.forecast].plugin

@@ -17,11 +17,11 @@ import math
 import threading
 from typing import Protocol
 
-from nova import exception
 from oslo_log import log as logging
 from oslo_utils import timeutils
 import stevedore
 
+from nova_preempt import exceptions
 from nova_preempt.conf import energy
 from nova_preempt.power import errors
 
@@ -216,7 +216,7 @@ class _Bounded:
 def load(namespace, name, option):
     """The class of an entry point that [energy] names.
 
-    :raises nova.exception.InvalidConfiguration: there is none, or what it
+    :raises InvalidConfiguration: there is none, or what it
         needs is not installed
     """
     broken = []
@@ -227,9 +227,9 @@ def load(namespace, name, option):
         return manager[name].plugin
     for other, exc in broken:
         if other == name:
-            raise exception.InvalidConfiguration(
+            raise exceptions.InvalidConfiguration(
                 f'[{energy.GROUP}]{option} names {name!r}, which cannot be '
                 f'loaded: {exc}')
-    raise exception.InvalidConfiguration(
+    raise exceptions.InvalidConfiguration(
         f'[{energy.GROUP}]{option} names {name!r}; known are: '
         + ', '.join(sorted(manager.names())))

@@ -22,10 +22,10 @@ import os
 import threading
 import time
 
-from nova import exception
 from oslo_log import log as logging
 import stevedore
 
+from nova_preempt import exceptions
 from nova_preempt.core.reservation import leases as core
 
 LOG = logging.getLogger(__name__)
@@ -287,7 +287,7 @@ def load_service(conf):
     name = conf.reservation.lease_service
     manager = stevedore.ExtensionManager(NAMESPACE)
     if name not in manager.names():
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[reservation]lease_service is {name!r}; known are: '
             + ', '.join(sorted(manager.names())))
     return manager[name].plugin(conf)

@@ -19,7 +19,6 @@ import dataclasses
 import datetime
 import functools
 
-from nova import exception
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import stevedore
@@ -295,7 +294,7 @@ def load_ranking(name):
     """
     manager = stevedore.ExtensionManager('nova_preempt.reservation_ranking')
     if name not in manager.names():
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[reservation]ranking is {name!r}; known are: '
             + ', '.join(sorted(manager.names())))
     return manager[name].plugin

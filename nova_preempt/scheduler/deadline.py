@@ -13,9 +13,9 @@
 
 import time
 
-from nova import exception
 from oslo_messaging import opts
 
+from nova_preempt import exceptions
 from nova_preempt.core import deadline as core_deadline
 
 
@@ -56,7 +56,7 @@ def check(conf):
     options = conf.preemption
     limit_s = make_times(conf).notice_limit_s
     if options.maximum_notice_s > limit_s:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[preemption]maximum_notice_s is {options.maximum_notice_s} s; '
             f'with termination_timeout_s {options.termination_timeout_s} s '
             f'and [DEFAULT]long_rpc_timeout {conf.long_rpc_timeout} s no '

@@ -28,6 +28,7 @@ from oslo_limit import exception as limit_exc
 from oslo_limit import limit
 from oslo_log import log as logging
 
+from nova_preempt import exceptions
 from nova_preempt.core import quotas as core
 
 LOG = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ def check(options):
                     for name in ('normal_vcpus', 'normal_memory_mb')
                     if getattr(options, name) < 0]
     if missing:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             '[preemption_quota]allocation_project_id needs limits of normal '
             'servers, or whoever resizes preemptible servers to normal '
             "flavors has them beside Nova's quota; it also takes: "
@@ -83,7 +84,7 @@ class OptionLimits:
         except (KeyError, ValueError):
             limits = None
         if limits is None or not limits.keys() <= self._defaults.keys():
-            raise exception.InvalidConfiguration(
+            raise exceptions.InvalidConfiguration(
                 f'[preemption_quota]project_limits has {line!r}; it takes '
                 'project_id and whole numbers for '
                 + ', '.join(self._defaults))

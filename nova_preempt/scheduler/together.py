@@ -15,8 +15,8 @@ It is made where Nova sorts hosts for the first of them, and carried out as
 what the engine has chosen (carrying.py).
 """
 
-from nova import exception
 
+from nova_preempt import exceptions
 from nova_preempt.core import capacity
 from nova_preempt.core.batch import alike
 from nova_preempt.core.batch import choice
@@ -41,7 +41,7 @@ def load(options, get_weighed):
         # All are alike: one by one places as many as is possible.
         placer = choice.make(model.Options(mode=model.GREEDY, score=score))
     except choice.NotInstalled as exc:
-        raise exception.InvalidConfiguration(
+        raise exceptions.InvalidConfiguration(
             f'[preemption]multi_create_score is {score}: {exc}') from exc
     return Together(placer, get_weighed if score == model.WEIGHTS else None)
 

@@ -13,11 +13,11 @@
 
 from unittest import mock
 
-from nova import exception
 from nova import utils
 from nova.tests.functional.api import client as api_client
 from oslo_db import exception as db_exc
 
+from nova_preempt import exceptions
 from nova_preempt.db import hints
 from nova_preempt.embedded import cloud
 from tests.functional import base
@@ -281,7 +281,7 @@ class TestOptions(MarksTestCase):
 
     def test_unknown_cost(self):
         self.flags(group='preemption', cost='cheapest')
-        exc = self.assertRaises(exception.InvalidConfiguration,
+        exc = self.assertRaises(exceptions.InvalidConfiguration,
                                 self.restart_scheduler)
         for name in ('cheapest', 'count', 'oldest_first', 'partial_hour',
                      'youngest_first'):
@@ -289,7 +289,7 @@ class TestOptions(MarksTestCase):
 
     def test_a_headroom_that_cannot_be_understood(self):
         self.flags(group='preemption', headroom='VCPU')
-        self.assertRaisesRegex(exception.InvalidConfiguration,
+        self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                "'VCPU': headroom is CLASS",
                                self.restart_scheduler)
 

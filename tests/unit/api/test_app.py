@@ -17,10 +17,10 @@ from unittest import mock
 
 from keystoneauth1 import fixture as ks_fixture
 from keystonemiddleware import fixture as auth_fixture
-from nova import exception
 from oslo_db import exception as db_exc
 import webob
 
+from nova_preempt import exceptions
 from nova_preempt.api import app
 from nova_preempt.api import entry
 from nova_preempt.conf import energy
@@ -256,7 +256,7 @@ class TestKeystone(base.AnsweringTestCase):
 
     def test_nothing_about_tokens(self):
         self.conf.set_override('auth_type', None, 'keystone_authtoken')
-        with self.assertRaisesRegex(exception.InvalidConfiguration,
+        with self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                     r'\[keystone_authtoken\]auth_type'):
             app.make_app(self.conf, self.services)
 
@@ -308,7 +308,7 @@ class TestEntry(base.DatabaseTestCase):
                                         FILES='nova.conf; more.conf;'))
         for environ in ({'DIR': f'{here}/x'}, {'DIR': here, 'FILES': 'x'},
                         {'FILES': 'nova-preempt-no-such-file'}):
-            with self.assertRaisesRegex(exception.InvalidConfiguration,
+            with self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                         'cannot be read'):
                 self.arguments(**environ)
 

@@ -15,8 +15,7 @@ import sys
 import unittest
 from unittest import mock
 
-from nova import exception
-
+from nova_preempt import exceptions
 from nova_preempt.backlog import batch
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import passing
@@ -68,7 +67,7 @@ class TestBatch(test_orders.OrdersTestCase):
                  'ortools.graph.python.min_cost_flow', 'ortools')):
             with mock.patch.dict(sys.modules, {missing: None}), (
                     self.assertRaisesRegex(
-                        exception.InvalidConfiguration,
+                        exceptions.InvalidConfiguration,
                         rf'\[backlog\]batch_mode is {options["batch_mode"]}: '
                         rf'.*install nova-preempt\[{extra}\]')):
                 self.make(**options)

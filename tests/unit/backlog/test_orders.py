@@ -15,9 +15,9 @@ import sys
 import unittest
 from unittest import mock
 
-from nova import exception
 from oslo_config import cfg
 
+from nova_preempt import exceptions
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import passes
 from nova_preempt.classes import order as class_order
@@ -103,7 +103,7 @@ class TestLadders(OrdersTestCase):
                     create=True):
             del sys.modules['nova_preempt.core.backlog'].ladders
             with self.assertRaisesRegex(
-                    exception.InvalidConfiguration,
+                    exceptions.InvalidConfiguration,
                     r'\[backlog\]ladders is true, but '):
                 ladders.load(self.conf.backlog)
 

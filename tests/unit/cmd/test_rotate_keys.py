@@ -124,7 +124,7 @@ class TestRotate(RotateTestCase):
                            (('hunter2',), 'line 1 is no key')):
             self.write(*keys)
             with self.assertRaisesRegex(
-                    manage.exception.InvalidConfiguration, text):
+                    manage.exceptions.InvalidConfiguration, text):
                 self.rotate()
 
 

@@ -15,9 +15,9 @@ import tempfile
 import unittest
 from unittest import mock
 
-from nova import exception
 from oslo_config import cfg
 
+from nova_preempt import exceptions
 from nova_preempt.classes import plugin
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf import preemption
@@ -61,13 +61,13 @@ class TestLoad(unittest.TestCase):
                 ('qos_class = name:gold,importance:1,availability:2',
                  r'^\[classes\]qos_class: availability of class gold is 2')):
             with self.subTest(line), self.assertRaisesRegex(
-                    exception.InvalidConfiguration, text):
+                    exceptions.InvalidConfiguration, text):
                 self.load('enabled = true', line)
 
     def test_left_out(self):
         with mock.patch.dict(sys.modules,
                              {'nova_preempt.classes.plugin': None}), \
                 self.assertRaisesRegex(
-                    exception.InvalidConfiguration,
+                    exceptions.InvalidConfiguration,
                     'enabled is true, but its package is not installed'):
             self.load('enabled = true')

@@ -16,9 +16,9 @@ import select
 import socket
 from unittest import mock
 
-from nova import exception
 from oslo_utils import uuidutils
 
+from nova_preempt import exceptions
 from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power import polling
@@ -364,12 +364,12 @@ class TestDrivers(base.PowerTestCase):
 
     def test_unknown(self):
         self.set(driver='magic')
-        exc = self.assertRaises(exception.InvalidConfiguration,
+        exc = self.assertRaises(exceptions.InvalidConfiguration,
                                 driver.Drivers, self.conf)
         self.assertIn("driver names 'magic'; known are: command, ironic, "
                       'redfish, standby', str(exc))
         self.set(driver='command')
         self.set_hosts(a={'driver': 'majic'})
-        exc = self.assertRaises(exception.InvalidConfiguration,
+        exc = self.assertRaises(exceptions.InvalidConfiguration,
                                 driver.Drivers, self.conf)
         self.assertIn("hosts_file for a names 'majic'", str(exc))

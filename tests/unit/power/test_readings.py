@@ -20,8 +20,8 @@ from unittest import mock
 import fixtures
 import hypothesis
 from hypothesis import strategies
-from nova import exception
 
+from nova_preempt import exceptions
 from nova_preempt.power import errors
 from nova_preempt.power import readings
 from tests.unit.core import support
@@ -229,14 +229,14 @@ class TestConfigured(base.PowerTestCase):
         with mock.patch.dict(sys.modules, {'sushy': None}):
             sys.modules.pop(name, None)
             exc = self.assertRaises(
-                exception.InvalidConfiguration, readings.load,
+                exceptions.InvalidConfiguration, readings.load,
                 'nova_preempt.power_driver', 'redfish', 'driver')
         self.assertIn("[energy]driver names 'redfish', which cannot be "
                       'loaded: import of sushy', str(exc))
 
     def test_unknown_source(self):
         self.set(sources=['static', 'sundial'])
-        exc = self.assertRaises(exception.InvalidConfiguration,
+        exc = self.assertRaises(exceptions.InvalidConfiguration,
                                 readings.Readings, self.conf)
         self.assertIn("[energy]sources names 'sundial'; known are: gnocchi, "
                       'kwapi, prometheus, redfish, static', str(exc))

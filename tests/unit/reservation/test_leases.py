@@ -15,8 +15,7 @@ import threading
 import unittest
 from unittest import mock
 
-from nova import exception
-
+from nova_preempt import exceptions
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import leases
 from tests.unit.reservation import support
@@ -279,7 +278,7 @@ class TestCurrent(unittest.TestCase):
         self.assertIs(leases.current(conf), leases.current(conf))
 
     def test_an_unknown_service(self):
-        with self.assertRaisesRegex(exception.InvalidConfiguration,
+        with self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                     'known are: blazar, native'):
             leases.current(self.conf('none'))
 

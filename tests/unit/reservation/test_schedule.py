@@ -19,7 +19,6 @@ import random
 import threading
 import unittest
 
-from nova import exception
 from oslo_config import cfg
 
 from nova_preempt import exceptions
@@ -219,7 +218,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.schedule = self.make()
         self.assertEqual(('h1', 'h2'), self.preview(quantity=2).hosts)
         self.limit(ranking='x')
-        with self.assertRaisesRegex(exception.InvalidConfiguration,
+        with self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                     "'x'; known are: best_fit"):
             self.make()
 

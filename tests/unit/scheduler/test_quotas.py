@@ -23,6 +23,7 @@ from oslo_config import cfg
 from oslo_limit import fixture as limit_fixture
 from oslo_limit import limit
 
+from nova_preempt import exceptions
 from nova_preempt.conf import quota as quota_conf
 from nova_preempt.core import quotas as core
 from nova_preempt.scheduler import quotas
@@ -157,7 +158,7 @@ class TestOptions(QuotasTestCase):
         for line in ({'servers': '3'}, {'project_id': 'p', 'cores': '3'},
                      {'project_id': 'p', 'servers': 'many'}):
             self.assertRaisesRegex(
-                exception.InvalidConfiguration, 'project_limits has',
+                exceptions.InvalidConfiguration, 'project_limits has',
                 self.make, project_limits=[line])
 
     def test_cannot_count(self):
@@ -209,7 +210,7 @@ class TestAllocationProject(unittest.TestCase):
                 ({'normal_vcpus': -1}, 'normal_vcpus'),
                 ({'normal_memory_mb': -1}, 'normal_memory_mb')):
             with self.assertRaisesRegex(
-                    exception.InvalidConfiguration,
+                    exceptions.InvalidConfiguration,
                     f'allocation_project_id needs .* takes: .*{missing}'):
                 self.check(**values)
 

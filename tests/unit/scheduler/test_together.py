@@ -16,8 +16,7 @@ import types
 import unittest
 from unittest import mock
 
-from nova import exception
-
+from nova_preempt import exceptions
 from nova_preempt.scheduler import together
 
 
@@ -58,7 +57,7 @@ class TestTogether(unittest.TestCase):
     def test_not_installed(self):
         with mock.patch.dict(sys.modules, {'numpy': None}), (
                 self.assertRaisesRegex(
-                    exception.InvalidConfiguration,
+                    exceptions.InvalidConfiguration,
                     r'\[preemption\]multi_create_score is ml: .*'
                     r'nova-preempt\[batch\]')):
             self.hosts([])
