@@ -1,0 +1,315 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The engine and the simulator expire and return the same servers.
+
+Each scenario is played to both: to the engine's own objects, with a database
+and a Nova in memory, every ten seconds; and to a simulation of the same cloud.
+"""
+
+import datetime
+import types
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt.cloud import clients
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import capacity
+from nova_preempt.core import eligibility
+from nova_preempt.core import headroom as core_headroom
+from nova_preempt.core import model
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.db import decisions
+from nova_preempt.engine import expiry
+from nova_preempt.engine import headroom
+from nova_preempt.engine import restorer
+from nova_preempt.handover import stopped
+from nova_preempt.simulator import setting
+from tests import tables
+from tests.unit.db import test_decisions
+from tests.unit.engine import test_expiry
+from tests.unit.simulator import small
+
+START = test_expiry.NOW.replace(tzinfo=None)
+INTERVAL_S = 10
+UNSHELVE_S = 20
+
+
+class Engine:
+    """What the loops of the engine are given, by a clock that tests move.
+
+    :ivar events: 'T EVENT ID' of what the loops did
+    :ivar sizes: {uuid: vcpus} of those on the host
+    """
+
+    def __init__(self, test, vcpus=4, **options):
+        self.events, self.sizes, self.shown = [], {}, {}
+        self.now_s, self._vcpus = 0, vcpus
+        database = test_decisions.make_database('sqlite://')
+        tables.make(database)
+        self.decisions = db.Decisions(database)
+        self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.nova.get.side_effect = self._get
+        self.nova.unshelve.side_effect = self._unshelve
+        self.nova.force_delete.side_effect = lambda uuid: (
+            self._note('deleted', uuid), self.shown.pop(uuid))
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_room.side_effect = self._get_room
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {
+                'p': {'resources': {'VCPU': self.sizes[uuid]}}}
+                if uuid in self.sizes else {}))
+        self.clients = clients.Clients(self.nova, self.placement, None)
+        self.process = mock.Mock(
+            decisions=self.decisions, clock=lambda: self.now.replace(
+                tzinfo=datetime.timezone.utc),
+            options=types.SimpleNamespace(
+                actions=('delete', 'shelve', 'stop'), maximum_runtime_s=0,
+                stop_retention_s=0, **options))
+        self.process.pauses.why.return_value = ''
+        self._done = []
+        patch = mock.patch('oslo_utils.timeutils.utcnow',
+                           side_effect=lambda: self.now)
+        patch.start()
+        test.addCleanup(patch.stop)
+
+    @property
+    def now(self):
+        return START + datetime.timedelta(seconds=self.now_s)
+
+    def _note(self, event, uuid):
+        self.events.append(f'{self.now_s:g} {event} {uuid}')
+
+    def _get(self, uuid):
+        return self.shown.get(uuid)
+
+    def _unshelve(self, uuid):
+        victim = next(victim for _, victim in self.decisions.get_victims(
+            decisions.SHELVED) if victim.server_uuid == uuid)
+        self.sizes[uuid] = victim.allocations['p']['resources']['VCPU']
+        self.shown[uuid] = nova_api.ServerStatus(
+            'SHELVED_OFFLOADED', 'unshelving', None)
+        self._done.append((self.now_s + UNSHELVE_S, uuid))
+
+    def _get_room(self, resources):
+        free = {'VCPU': self._vcpus - sum(self.sizes.values())}
+        return {'p': free} if capacity.fits(resources, free) else {}
+
+    def add_victim(self, uuid, status, ended_s, vcpus=1, **values):
+        """Somebody has given way."""
+        self.decisions.create_decision(test_decisions.decision(
+            uuid=f'd{uuid}', server_uuid=f'n{uuid}', victims=(db.Victim(
+                uuid, status=status,
+                ended_at=START + datetime.timedelta(seconds=ended_s),
+                allocations={'p': {'resources': {'VCPU': vcpus}}},
+                **values),)))
+
+    def begin(self, server, operation, *_, **__):
+        """As engine.evictions has it."""
+        self._note('notice', server.uuid)
+        self.sizes.pop(server.uuid, None)
+
+    def run(self, work, until_s, *changes):
+        """Do the work every ten seconds.
+
+        :param changes: (when, what to call) of what happens meanwhile
+        """
+        for now_s in range(0, until_s + 1, INTERVAL_S):
+            for at_s, change in changes:
+                if now_s - INTERVAL_S < at_s <= now_s:
+                    change()
+            self.now_s = now_s
+            for at_s, uuid in self._done:
+                if at_s == now_s:
+                    self.shown[uuid] = nova_api.ServerStatus(
+                        'ACTIVE', None, 'h')
+                    self._note('back', uuid)
+            work()
+        return self.events
+
+
+def simulated(setup, options, *trace, until_s, only):
+    """What the simulator does of that."""
+    return [line for line in small.simulated(
+        setup, options, *trace, until_s=until_s)[0]
+        if line.split()[1] in only]
+
+
+class TestMaximumRunTime(unittest.TestCase):
+    """One has 50 s by its flavor, one as long as it likes, the rest 300 s."""
+
+    EVENTS = ['60 notice a', '310 notice c']
+    LIMITS = {'a': 50, 'b': 0, 'c': None}
+
+    def engine(self):
+        world = Engine(self)
+        world.process.options.maximum_runtime_s = 300
+        ended = set()
+        there = [test_expiry.server(
+            uuid, launched_at=test_expiry.NOW + datetime.timedelta(
+                seconds=10), maximum_runtime_s=limit_s)
+            for uuid, limit_s in self.LIMITS.items()]
+
+        def begin(server, *args, **values):
+            if server.uuid in ended:
+                raise decisions.AlreadyEnding([server.uuid])
+            ended.add(server.uuid)
+            world.begin(server, *args, **values)
+
+        loop = expiry.Expiry(
+            world.process, mock.Mock(**{'servers.return_value': there}),
+            world.clients, mock.Mock(begin=begin))
+        return world.run(loop.end_old_servers, 500)
+
+    def simulator(self):
+        classes = {uuid: setting.Terms(maximum_runtime_s=limit_s)
+                   for uuid, limit_s in self.LIMITS.items()}
+        return simulated(
+            small.cloud(classes=classes), small.options(
+                maximum_runtime_s=300),
+            *(model_boot(0, uuid, uuid) for uuid in classes), until_s=500,
+            only={'notice'})
+
+    def test_engine(self):
+        self.assertEqual(self.EVENTS, self.engine())
+
+    def test_simulator(self):
+        self.assertEqual(self.EVENTS, self.simulator())
+
+
+def model_boot(at_s, uuid, class_name, vcpus=1, for_s=None):
+    made = small.boot(at_s, uuid, vcpus, for_s=for_s)
+    return small.model.Boot(made.at_us, uuid, made.resources, '', class_name,
+                            made.duration_us)
+
+
+class TestRetention(unittest.TestCase):
+    """Somebody was stopped, and is kept for 500 s."""
+
+    EVENTS = ['630 deleted a']
+
+    def engine(self):
+        world = Engine(self)
+        world.process.options.stop_retention_s = 500
+        world.shown['a'] = nova_api.ServerStatus(
+            'SHUTOFF', None, 'h', 'stopped', stopped.LOCKED)
+        there = {'a': test_expiry.server('a', vm_state='stopped')}
+        loop = expiry.Expiry(
+            world.process, mock.Mock(get=there.get), world.clients, None)
+        return world.run(
+            loop.delete_stopped, 1000,
+            (130, lambda: world.add_victim('a', decisions.STOPPED, 130)))
+
+    def simulator(self):
+        return simulated(
+            small.cloud(terms=setting.Terms(action='stop')),
+            small.options(notice=NoticeRule(27), stop_retention_s=500),
+            small.boot(0, 'a', 4, spot=True), small.boot(100, 'n'),
+            until_s=1000, only={'deleted'})
+
+    def test_engine(self):
+        self.assertEqual(self.EVENTS, self.engine())
+
+    def test_simulator(self):
+        self.assertEqual(self.EVENTS, self.simulator())
+
+
+class TestHeadroom(unittest.TestCase):
+    """Of four cores two are to be free; a normal server takes one of them."""
+
+    EVENTS = ['20 notice p']
+
+    def engine(self):
+        world = Engine(self)
+        world.sizes.update(p=1, q=1)
+        known = mock.Mock()
+        known.headroom.look.side_effect = lambda: [core_headroom.Group(
+            'the cloud', core_headroom.parse('VCPU:2'), {
+                'h': model.Provider('p', 1, {'VCPU': model.Inventory(4)}, {
+                    uuid: {'VCPU': vcpus}
+                    for uuid, vcpus in world.sizes.items()})})]
+        known.servers.servers.return_value = [
+            test_expiry.server(uuid) for uuid in 'pq']
+        known.policy.return_value = policies.Policy(
+            eligibility.Rules(), ('delete',), lambda server, options: 0)
+        known.budgets.read.return_value = None
+        loop = headroom.HeadroomKeeper(
+            world.process, known, set,
+            mock.Mock(begin=world.begin, **{'ending.return_value': []}))
+        return world.run(loop.keep, 300,
+                         (15, lambda: world.sizes.update(n=1)))
+
+    def simulator(self):
+        return simulated(
+            small.cloud(), small.options(
+                headroom=core_headroom.parse('VCPU:2')),
+            small.boot(0, 'p', spot=True), small.boot(0, 'q', spot=True),
+            small.boot(15, 'n'), until_s=300, only={'notice'})
+
+    def test_engine(self):
+        self.assertEqual(self.EVENTS, self.engine())
+
+    def test_simulator(self):
+        self.assertEqual(self.EVENTS, self.simulator())
+
+
+class TestReturns(unittest.TestCase):
+    """Four were shelved; for the largest there is no room for 600 s."""
+
+    EVENTS = ['570 back a', '570 back b', '590 back c', '730 left d']
+    SIZES = {'d': 4, 'a': 1, 'b': 1, 'c': 2}
+    OPTIONS = {'restore_interval_s': 60, 'restore_at_once': 2,
+               'restore_timeout_s': 600}
+
+    def engine(self):
+        world = Engine(self)
+        world.sizes['n'] = 4
+        for uuid, vcpus in self.SIZES.items():
+            world.add_victim(uuid, decisions.SHELVED, 130, vcpus,
+                             restore=True, asked='shelve')
+            world.shown[uuid] = nova_api.ServerStatus(
+                'SHELVED_OFFLOADED', None, None)
+        loop = restorer.Restorer(
+            world.decisions, world.clients, mock.Mock(), mock.Mock(),
+            types.SimpleNamespace(**self.OPTIONS), lambda: world.now_s)
+        left = set()
+
+        def work():
+            loop.restore()
+            for _, victim in world.decisions.get_victims(decisions.LEFT):
+                if victim.server_uuid not in left:
+                    left.add(victim.server_uuid)
+                    world._note('left', victim.server_uuid)
+
+        return world.run(work, 1000, (545, lambda: world.sizes.pop('n')))
+
+    def simulator(self):
+        terms = setting.Terms(action='shelve', restore=True)
+        return simulated(
+            small.cloud(2, terms=terms),
+            small.options(notice=NoticeRule(25), **self.OPTIONS),
+            *(small.boot(0, uuid, vcpus, spot=True)
+              for uuid, vcpus in self.SIZES.items()),
+            small.boot(100, 'm', 4), small.boot(100, 'n', 4, for_s=405),
+            until_s=1000, only={'back', 'left'})
+
+    def test_engine(self):
+        self.assertEqual(self.EVENTS, self.engine())
+
+    def test_simulator(self):
+        self.assertEqual(self.EVENTS, self.simulator())
+
+
+if __name__ == '__main__':
+    unittest.main()
