@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Servers whose time is over: at a maximum run time, or after retention."""
+"""Ends servers at their maximum run time, and stopped victims later."""
 
 from oslo_log import log as logging
 from oslo_utils import timeutils
@@ -17,7 +17,9 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import eligibility
-from nova_preempt.core import expiry as core
+from nova_preempt.core import times
+from nova_preempt.core.eviction import expiry
+from nova_preempt.core.eviction import retention
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
@@ -28,10 +30,10 @@ LOG = logging.getLogger(__name__)
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
 _TOLD = {
-    core.Stopped.GIVE_BACK:
+    retention.Intent.GIVE_BACK:
         'Server %(uuid)s, which was stopped to give way, was started, and '
         'host %(host)s has no room for it: it runs without its allocation.',
-    core.Stopped.NOT_OURS:
+    retention.Intent.NOT_OURS:
         'Server %(uuid)s, which was stopped to give way, was unlocked, or '
         'locked for another reason: it is not deleted.',
 }
@@ -60,25 +62,19 @@ class Expiry:
         process = self._process
         if process.pauses.why(pauses.PREEMPTION):
             return
-        now = process.clock()
         actions = process.options.actions
-        of_all_s = process.options.maximum_runtime_s
-        for server in self._servers.servers():
-            limit_s = core.limit_s(server.maximum_runtime_s, of_all_s)
-            # Most servers have none, and the rest takes a while.
-            if not limit_s:
-                continue
-            action = eviction_policy.get_action(server, actions)
-            if core.is_over(server, limit_s, action, server.uptime_us(now)):
-                self._end(server, limit_s)
-
-    def _end(self, server, limit_s):
-        try:
-            self._ends.begin(
-                server, MAXIMUM_RUNTIME,
-                f'it has run for its {limit_s} s', restore=False)
-        except decisions.AlreadyEnding:
-            LOG.debug('Server %s ends already.', server.uuid)
+        step = expiry.step(
+            expiry.Observed(
+                self._servers.servers(), process.options.maximum_runtime_s,
+                lambda server: eviction_policy.get_action(server, actions)),
+            None, times.microseconds(process.clock()))
+        for end in step.intents:
+            try:
+                self._ends.begin(
+                    end.server, MAXIMUM_RUNTIME,
+                    f'it has run for its {end.limit_s} s', restore=False)
+            except decisions.AlreadyEnding:
+                LOG.debug('Server %s ends already.', end.server.uuid)
 
     def delete_stopped(self):
         """Delete victims that were stopped long enough ago.
@@ -92,12 +88,13 @@ class Expiry:
         uuids = {victim.server_uuid for _decision, victim in victims}
         self._told = {item for item in self._told if item[0] in uuids}
         for decision_uuid, victim in victims:
-            since = timeutils.utcnow() - victim.ended_at
-            kept = paused or core.is_kept(since.total_seconds(), retention_s)
+            kept = paused or retention.is_kept(
+                times.microseconds(victim.ended_at), retention_s, _now_us())
+            # Nova is not asked for each of those that are kept.
             if kept and not self._runs(victim.server_uuid):
                 continue
             try:
-                self._look_after(decision_uuid, victim, kept)
+                self._look_after(decision_uuid, victim, retention_s, paused)
             except (nova_api.NovaError, placement_api.PlacementError,
                     placement_api.Conflict) as exc:
                 LOG.warning('Server %(uuid)s, which was stopped to give way, '
@@ -113,15 +110,20 @@ class Expiry:
         server = self._servers.get(uuid)
         return server is not None and server.vm_state in eligibility.RUNNING
 
-    def _look_after(self, decision_uuid, victim, kept):
+    def _look_after(self, decision_uuid, victim, retention_s, paused):
+        server = self._clients.nova.get(victim.server_uuid)
+        step = retention.step(retention.Observed(
+            server and server.seen, times.microseconds(victim.ended_at),
+            retention_s, server is not None and stopped.is_ours(server),
+            paused), None, _now_us())
+        for found in step.intents:
+            self._carry_out(found, decision_uuid, victim, server)
+
+    def _carry_out(self, found, decision_uuid, victim, server):
         nova, uuid = self._clients.nova, victim.server_uuid
-        server = nova.get(uuid)
-        found = core.of_stopped(
-            server and server.seen, kept=kept,
-            ours=server is not None and stopped.is_ours(server))
-        if found is core.Stopped.GIVE_BACK:
+        if found is retention.Intent.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
-        elif found is core.Stopped.DELETE:
+        elif found is retention.Intent.DELETE:
             # Those before may have taken long.
             if (self._servers.get(uuid) is None or self._is_paused()
                     or not self._leads()):
@@ -129,12 +131,12 @@ class Expiry:
             LOG.info('Deleting server %s, which was stopped to give way.',
                      uuid)
             nova.force_delete(uuid)
-        elif found is core.Stopped.NOT_OURS:
+        elif found is retention.Intent.NOT_OURS:
             self._tell(found, uuid, server.host)
-        elif found is not core.Stopped.NOTHING:
+        else:
             self._process.decisions.update_victim(
                 decision_uuid, uuid, decisions.GONE
-                if found is core.Stopped.GONE else decisions.SHELVED)
+                if found is retention.Intent.GONE else decisions.SHELVED)
 
     def _tell(self, found, uuid, host):
         """Once: an administrator may leave it like that for long."""
@@ -149,10 +151,14 @@ class Expiry:
         except placement_api.Conflict as exc:
             if not exc.is_for_want_of_room:
                 raise
-            self._tell(core.Stopped.GIVE_BACK, uuid, server.host)
+            self._tell(retention.Intent.GIVE_BACK, uuid, server.host)
             return
         stopped.release(self._clients.nova, victim, server)
         self._process.decisions.update_victim(
             decision_uuid, uuid, decisions.KEPT, ended_at=timeutils.utcnow())
         LOG.info('Server %s, which was stopped to give way, was started: it '
                  'has its space back.', uuid)
+
+
+def _now_us():
+    return times.microseconds(timeutils.utcnow())

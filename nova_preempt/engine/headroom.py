@@ -17,8 +17,9 @@ has its notice meanwhile.
 
 from oslo_log import log as logging
 
+from nova_preempt.core import times
 from nova_preempt.core import wanted
-from nova_preempt.core.scheduling import ahead as core
+from nova_preempt.core.eviction import headroom as core
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 
@@ -56,34 +57,33 @@ class HeadroomKeeper:
 
         :param before: the db.Victims that were ending before it was read
         """
-        known = self._known
         held = {uuid for provider in group.nodes.values()
                 for uuid in provider.allocations}
         # Now, too: more may have begun to.
-        ending = {victim.server_uuid: victim
-                  for victim in (*before, *self._ends.ending())}
-        missing = group.missing(core.freeing(group, (
-            {uuid: item['resources']
-             for uuid, item in victim.allocations.items()}
-            for victim in ending.values()
+        ending = {victim.server_uuid: {
+            uuid: item['resources']
+            for uuid, item in victim.allocations.items()}
             # Else what it had is free already.
-            if victim.server_uuid in held)))
-        if not missing:
-            return
-        excluded = ending.keys() | self._stuck() | {
-            victim.server_uuid for decision
-            in self._process.decisions.get_decisions(statuses=decisions.OPEN)
-            for victim in decision.victims}
-        for server, cost_us in core.choose(
-                group, missing, known.servers.servers(),
-                known.policy(), self._process.clock(),
-                known.budgets.read(), excluded):
+            if victim.server_uuid in held else {}
+            for victim in (*before, *self._ends.ending())}
+        step = core.step(core.Observed(group, ending, self._candidates), None,
+                         times.microseconds(self._process.clock()))
+        for end in step.intents:
             LOG.info('%(group)s lacks %(missing)s of its headroom.',
-                     {'group': group.name, 'missing': missing})
+                     {'group': group.name, 'missing': end.missing})
             try:
                 self._ends.begin(
-                    server, HEADROOM,
+                    end.server, HEADROOM,
                     f'{group.name} has too little space free',
-                    cost_us=cost_us, within_budgets=True)
+                    cost_us=end.cost_us, within_budgets=True)
             except (decisions.AlreadyEnding, decisions.OverBudget):
                 continue
+
+    def _candidates(self):
+        known = self._known
+        return core.Candidates(
+            known.servers.servers(), known.policy(), known.budgets.read(),
+            self._stuck() | {
+                victim.server_uuid for decision in
+                self._process.decisions.get_decisions(statuses=decisions.OPEN)
+                for victim in decision.victims})

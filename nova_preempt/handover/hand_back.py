@@ -21,13 +21,13 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import expiry
+from nova_preempt.core.eviction import retention
 from nova_preempt.db import decisions
 from nova_preempt.handover import stopped
 
 # The status of a victim that was stopped and has nothing on its host any more.
-_NOT_THERE = {expiry.Stopped.GONE: decisions.GONE,
-              expiry.Stopped.SHELVED: decisions.SHELVED}
+_NOT_THERE = {retention.Intent.GONE: decisions.GONE,
+              retention.Intent.SHELVED: decisions.SHELVED}
 
 # How often a step is taken before it is left: Nova may be at work.
 _TRIES = 3
@@ -99,8 +99,7 @@ class HandBack:
     def _free_stopped(self, decision_uuid, victim):
         uuid = victim.server_uuid
         server = self._nova.get(uuid)
-        found = _NOT_THERE.get(expiry.of_stopped(
-            server and server.seen, kept=True, ours=True))
+        found = _NOT_THERE.get(retention.having_left(server and server.seen))
         if found:
             self._decisions.update_victim(decision_uuid, uuid, found)
             return

@@ -21,10 +21,10 @@ from typing import Any
 from nova_preempt.core import actions
 from nova_preempt.core import ending
 from nova_preempt.core import ending_times
-from nova_preempt.core import expiry
 from nova_preempt.core import terms as core_terms
 from nova_preempt.core import wanted as core_wanted
 from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.eviction import expiry
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.joining import Releasing
@@ -126,12 +126,15 @@ class Endings:
         if server.epoch != epoch or server.state is not State.RUNNING:
             return
         parts = self._parts
-        record = server.host.servers[server.boot.id]
-        limit_s = expiry.limit_s(record.maximum_runtime_s,
-                                 parts.options.maximum_runtime_s)
-        if expiry.is_over(record, limit_s,
-                          parts.options.policy.action(record),
-                          parts.events.now_us - server.since_us):
+        step = expiry.step(
+            expiry.Observed((server.host.servers[server.boot.id],),
+                            parts.options.maximum_runtime_s,
+                            parts.options.policy.action),
+            None, servers.clock_us(parts.events.now_us))
+        if step.wake_at_us is not None:
+            parts.events.add(step.wake_at_us - servers.clock_us(0), Turn.LOOK,
+                             self.expire, server, epoch)
+        for _ in step.intents:
             parts.report.note('expired', server)
             self.end(server, MAXIMUM_RUNTIME)
 

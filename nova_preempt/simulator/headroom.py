@@ -23,8 +23,8 @@ from typing import Any
 
 from nova_preempt.core import headroom
 from nova_preempt.core import wanted
+from nova_preempt.core.eviction import headroom as controller
 from nova_preempt.core.model import SECOND, Provider, Resources
-from nova_preempt.core.scheduling import ahead
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
@@ -89,7 +89,7 @@ class Headroom:
         self._endings = under_way
         self._ledger = headroom.Ledger()
         self._read_us: int | None = None
-        self._kept_at = -1
+        self._memory: int | None = None
         self._wanted = parts.options.headroom
         self._group = Cloud(_NAME, self._wanted, Nodes(parts.cloud))
         if self._wanted:
@@ -140,26 +140,24 @@ class Headroom:
 
     def _look(self) -> None:
         parts = self._parts
-        if parts.cloud.changes != self._kept_at:
-            self._keep()
+        step = controller.step(
+            controller.Observed(
+                self._group,
+                {victim.boot.id: {
+                    victim.host.uuid: victim.host.allocations[victim.boot.id]}
+                 for victim in self._endings.ending_for_none()},
+                self._candidates, parts.cloud.changes),
+            self._memory, servers.clock_us(parts.events.now_us))
+        self._memory = step.memory
+        for end in step.intents:
+            self._endings.end(parts.servers[end.server.uuid], wanted.HEADROOM)
         parts.events.add(parts.events.now_us
                          + parts.options.interval_s * SECOND, Turn.LOOK,
                          self._look)
 
-    def _keep(self) -> None:
-        """Give notice to as few and cheap servers as headroom needs."""
-        parts, ends = self._parts, self._endings
-        group = self._group
-        missing = group.missing(ahead.freeing(group, (
-            {victim.host.uuid: victim.host.allocations[victim.boot.id]}
-            for victim in ends.ending_for_none())))
-        if not missing:
-            self._kept_at = parts.cloud.changes
-            return
-        for record, _ in ahead.choose(
-                group, missing,
-                (record for host in parts.cloud.hosts.values()
-                 for record in host.servers.values()),
-                parts.options.policy, servers.at(parts.events.now_us),
-                ends.budgets(), ends.ending):
-            ends.end(parts.servers[record.uuid], wanted.HEADROOM)
+    def _candidates(self) -> controller.Candidates:
+        parts = self._parts
+        return controller.Candidates(
+            (record for host in parts.cloud.hosts.values()
+             for record in host.servers.values()), parts.options.policy,
+            self._endings.budgets(), self._endings.ending)

@@ -23,7 +23,6 @@ import functools
 import math
 from typing import Any
 
-from nova_preempt.core import expiry
 from nova_preempt.core import retrying
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND
@@ -382,11 +381,7 @@ class Simulation:
             record = server.record(clock.now_us, is_active=True)
             parts.cloud.put(server.host, server.boot.id,
                             server.kind.resources, record)
-            limit_s = expiry.limit_s(record.maximum_runtime_s,
-                                     parts.options.maximum_runtime_s)
-            if limit_s:
-                clock.add(clock.now_us + limit_s * SECOND, Turn.LOOK,
-                          self._endings.expire, server, server.epoch)
+            self._endings.expire(server, server.epoch)
         if server.left_us is not None:
             clock.add(clock.now_us + server.left_us, Turn.END,
                       self._finish, server, server.epoch)

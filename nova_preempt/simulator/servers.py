@@ -18,6 +18,7 @@ import dataclasses
 import datetime
 import enum
 
+from nova_preempt.core import times
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.model import Request
 from nova_preempt.core.model import Server as Record
@@ -27,6 +28,12 @@ from nova_preempt.simulator.traces.model import Boot
 
 #: When simulations begin. Any time would do.
 EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
+_EPOCH_US = times.microseconds(EPOCH)
+
+
+def clock_us(now_us: int) -> int:
+    """Return a time of a simulation in microseconds since the epoch."""
+    return _EPOCH_US + now_us
 
 
 def at(now_us: int) -> datetime.datetime:

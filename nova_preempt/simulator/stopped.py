@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Any
 
 from nova_preempt.core import actions
-from nova_preempt.core import expiry
+from nova_preempt.core import ending
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.eviction import retention
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
@@ -40,19 +40,25 @@ class Stopped:
         # It is on its host, even if it holds nothing there.
         parts.cloud.put(victim.host, victim.boot.id, actions.kept(
             victim.kind.resources, actions.STOP))
-        parts.events.add(
-            parts.events.now_us + parts.options.stop_retention_s * SECOND,
-            Turn.LOOK, self._retention_is_over, victim, victim.epoch)
+        victim.since_us = parts.events.now_us
+        self._look(victim, victim.epoch)
 
-    def _retention_is_over(self, victim: Server, epoch: int) -> None:
+    def _look(self, victim: Server, epoch: int) -> None:
         if victim.epoch != epoch or victim.state is not State.STOPPED:
             return
-        stopped_s = (self._parts.events.now_us - victim.since_us) / SECOND
-        if not expiry.is_kept(stopped_s,
-                              self._parts.options.stop_retention_s):
+        parts = self._parts
+        step = retention.step(
+            retention.Observed(
+                ending.Seen('stopped', None, victim.host.name),
+                victim.since_us, parts.options.stop_retention_s),
+            None, parts.events.now_us)
+        if step.wake_at_us is not None:
+            parts.events.add(step.wake_at_us, Turn.LOOK, self._look, victim,
+                             epoch)
+        if retention.Intent.DELETE in step.intents:
             self.forget(victim)
-            self._parts.report.note('deleted', victim)
-            self._parts.report.lost(victim, victim.ran_us)
+            parts.report.note('deleted', victim)
+            parts.report.lost(victim, victim.ran_us)
 
     def forget(self, victim: Server) -> None:
         """One is deleted; what it had kept is free."""

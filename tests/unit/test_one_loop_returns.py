@@ -25,9 +25,13 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
+from nova_preempt.core import controller
 from nova_preempt.core import eligibility
-from nova_preempt.core import headroom as core_headroom
+from nova_preempt.core import headroom as groups
 from nova_preempt.core import model
+from nova_preempt.core.eviction import expiry as core_expiry
+from nova_preempt.core.eviction import headroom as core_headroom
+from nova_preempt.core.eviction import retention
 from nova_preempt.core.notice import NoticeRule
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.db import decisions
@@ -139,6 +143,45 @@ class Engine:
         return self.events
 
 
+class Later:
+    """A controller that waits a minute longer than another one."""
+
+    def __init__(self, step):
+        self._step, self._since_us = step, {}
+
+    def __call__(self, observed, memory, now_us):
+        found = self._step(observed, memory, now_us)
+        due = tuple(intent for intent in found.intents
+                    if now_us - self._since_us.setdefault(
+                        getattr(intent, 'server', intent), now_us)
+                    >= 60 * model.SECOND)
+        if due == found.intents:
+            return found
+        return controller.Step(due, memory,
+                               now_us + INTERVAL_S * model.SECOND)
+
+
+class OneLoop:
+    """Tests of a scenario.
+
+    :cvar CONTROLLER: the module of the controller
+    :cvar EVENTS: what happens
+    :cvar LATER: what happens where the controller waits a minute longer
+    """
+
+    def test_engine(self):
+        self.assertEqual(self.EVENTS, self.engine())
+
+    def test_simulator(self):
+        self.assertEqual(self.EVENTS, self.simulator())
+
+    def test_another_rule_is_anothers_for_both(self):
+        for play in self.engine, self.simulator:
+            with mock.patch.object(self.CONTROLLER, 'step',
+                                   Later(self.CONTROLLER.step)):
+                self.assertEqual(self.LATER, play())
+
+
 def simulated(setup, options, *trace, until_s, only):
     """What the simulator does of that."""
     return [line for line in small.simulated(
@@ -146,10 +189,12 @@ def simulated(setup, options, *trace, until_s, only):
         if line.split()[1] in only]
 
 
-class TestMaximumRunTime(unittest.TestCase):
+class TestMaximumRunTime(OneLoop, unittest.TestCase):
     """One has 50 s by its flavor, one as long as it likes, the rest 300 s."""
 
+    CONTROLLER = core_expiry
     EVENTS = ['60 notice a', '310 notice c']
+    LATER = ['120 notice a', '370 notice c']
     LIMITS = {'a': 50, 'b': 0, 'c': None}
 
     def engine(self):
@@ -181,11 +226,6 @@ class TestMaximumRunTime(unittest.TestCase):
             *(model_boot(0, uuid, uuid) for uuid in classes), until_s=500,
             only={'notice'})
 
-    def test_engine(self):
-        self.assertEqual(self.EVENTS, self.engine())
-
-    def test_simulator(self):
-        self.assertEqual(self.EVENTS, self.simulator())
 
 
 def model_boot(at_s, uuid, class_name, vcpus=1, for_s=None):
@@ -194,10 +234,12 @@ def model_boot(at_s, uuid, class_name, vcpus=1, for_s=None):
                             made.duration_us)
 
 
-class TestRetention(unittest.TestCase):
+class TestRetention(OneLoop, unittest.TestCase):
     """Somebody was stopped, and is kept for 500 s."""
 
+    CONTROLLER = retention
     EVENTS = ['630 deleted a']
+    LATER = ['690 deleted a']
 
     def engine(self):
         world = Engine(self)
@@ -218,24 +260,21 @@ class TestRetention(unittest.TestCase):
             small.boot(0, 'a', 4, spot=True), small.boot(100, 'n'),
             until_s=1000, only={'deleted'})
 
-    def test_engine(self):
-        self.assertEqual(self.EVENTS, self.engine())
-
-    def test_simulator(self):
-        self.assertEqual(self.EVENTS, self.simulator())
 
 
-class TestHeadroom(unittest.TestCase):
+class TestHeadroom(OneLoop, unittest.TestCase):
     """Of four cores two are to be free; a normal server takes one of them."""
 
+    CONTROLLER = core_headroom
     EVENTS = ['20 notice p']
+    LATER = ['80 notice p']
 
     def engine(self):
         world = Engine(self)
         world.sizes.update(p=1, q=1)
         known = mock.Mock()
-        known.headroom.look.side_effect = lambda: [core_headroom.Group(
-            'the cloud', core_headroom.parse('VCPU:2'), {
+        known.headroom.look.side_effect = lambda: [groups.Group(
+            'the cloud', groups.parse('VCPU:2'), {
                 'h': model.Provider('p', 1, {'VCPU': model.Inventory(4)}, {
                     uuid: {'VCPU': vcpus}
                     for uuid, vcpus in world.sizes.items()})})]
@@ -253,15 +292,10 @@ class TestHeadroom(unittest.TestCase):
     def simulator(self):
         return simulated(
             small.cloud(), small.options(
-                headroom=core_headroom.parse('VCPU:2')),
+                headroom=groups.parse('VCPU:2')),
             small.boot(0, 'p', spot=True), small.boot(0, 'q', spot=True),
             small.boot(15, 'n'), until_s=300, only={'notice'})
 
-    def test_engine(self):
-        self.assertEqual(self.EVENTS, self.engine())
-
-    def test_simulator(self):
-        self.assertEqual(self.EVENTS, self.simulator())
 
 
 class TestReturns(unittest.TestCase):

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import dataclasses
 import math
 
-from nova_preempt.core import expiry
 from nova_preempt.core.backlog import model
+from nova_preempt.core.eviction import expiry
 from nova_preempt.core.model import Server
 from nova_preempt.core.notice import NoticeRule
 

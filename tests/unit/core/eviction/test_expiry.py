@@ -13,10 +13,11 @@
 """Whose time is over."""
 
 import dataclasses
+import datetime
 import unittest
 
-from nova_preempt.core import ending
-from nova_preempt.core import expiry
+from nova_preempt.core.eviction import expiry
+from nova_preempt.core.model import SECOND
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +30,18 @@ class Server:
     class_name: str = ''
     action: str = ''
     restore: bool = True
+    maximum_runtime_s: int | None = None
+    launched_at: datetime.datetime = datetime.datetime(1970, 1, 1)
 
 
-def is_over(server=None, limit_s=100, uptime_s=100, action='delete'):
-    return expiry.is_over(server or Server(), limit_s, action,
-                          uptime_s * 1_000_000)
+def step(server=None, limit_s=100, uptime_s=100, action='delete'):
+    return expiry.step(expiry.Observed((server or Server(),), limit_s,
+                                       lambda server: action),
+                       None, uptime_s * SECOND)
+
+
+def is_over(*args, **values):
+    return bool(step(*args, **values).intents)
 
 
 class TestExpiry(unittest.TestCase):
@@ -46,6 +54,12 @@ class TestExpiry(unittest.TestCase):
     def test_once_it_has_run_for_so_long(self):
         self.assertEqual([False, True, True], [
             is_over(uptime_s=seconds) for seconds in (99, 100, 101)])
+
+    def test_it_is_due_at_its_limit_and_not_before(self):
+        self.assertEqual(100 * SECOND, step(uptime_s=5).wake_at_us)
+        self.assertEqual(100 * SECOND, step(uptime_s=-5).wake_at_us)
+        self.assertIsNone(step(uptime_s=100).wake_at_us)
+        self.assertIsNone(step(Server('stopped'), uptime_s=5).wake_at_us)
 
     def test_how_long_it_may_run_on(self):
         for uptime_us, expected in ((0, 100), (1_500_000, 99), (10**9, 0)):
@@ -80,50 +94,3 @@ class TestExpiry(unittest.TestCase):
 
     def test_not_while_something_is_done_with_it(self):
         self.assertFalse(is_over(Server(task_state='rebooting')))
-
-    def test_stopped_victims_are_kept_for_a_while(self):
-        self.assertEqual([True, False, False], [
-            expiry.is_kept(seconds, 60) for seconds in (59, 60, 61)])
-
-
-class TestStopped(unittest.TestCase):
-    """Victims that were stopped to give way."""
-
-    def found(self, vm_state, task_state=None, kept=False, ours=True):
-        return expiry.of_stopped(
-            ending.Seen(vm_state, task_state, 'h'), kept=kept, ours=ours)
-
-    def test_one_that_runs_is_never_deleted(self):
-        for vm_state in ('active', 'paused', 'suspended', 'rescued',
-                         'resized'):
-            for kept in (False, True):
-                self.assertEqual(expiry.Stopped.GIVE_BACK,
-                                 self.found(vm_state, kept=kept))
-
-    def test_one_that_nova_works_on_is_left(self):
-        for vm_state in ('stopped', 'active', 'shelved_offloaded'):
-            self.assertEqual(expiry.Stopped.NOTHING,
-                             self.found(vm_state, 'migrating'))
-
-    def test_one_that_does_not_run_is_deleted_in_the_end(self):
-        for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
-            self.assertEqual(expiry.Stopped.DELETE, self.found(vm_state))
-            self.assertEqual(expiry.Stopped.NOTHING,
-                             self.found(vm_state, kept=True))
-
-    def test_one_whose_lock_is_not_ours_is_not_deleted(self):
-        for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
-            self.assertEqual(expiry.Stopped.NOT_OURS,
-                             self.found(vm_state, ours=False))
-            self.assertEqual(expiry.Stopped.NOTHING,
-                             self.found(vm_state, kept=True, ours=False))
-        self.assertEqual(expiry.Stopped.NOTHING,
-                         self.found('stopped', 'deleting', ours=False))
-        self.assertEqual(expiry.Stopped.GIVE_BACK,
-                         self.found('active', ours=False))
-
-    def test_one_that_has_nothing_any_more(self):
-        self.assertEqual(expiry.Stopped.GONE,
-                         expiry.of_stopped(None, kept=True, ours=False))
-        self.assertEqual(expiry.Stopped.SHELVED,
-                         self.found('shelved_offloaded'))

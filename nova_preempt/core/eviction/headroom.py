@@ -10,15 +10,18 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Who ends ahead of demand, for space that is to be kept free."""
+"""Controller of headroom: ends servers ahead of demand until it is free."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+import dataclasses
 import datetime
 import itertools
 
 from nova_preempt.core import capacity
+from nova_preempt.core import times
+from nova_preempt.core.controller import Step
 from nova_preempt.core.headroom import Group
 from nova_preempt.core.model import (
     Candidate,
@@ -33,6 +36,69 @@ from nova_preempt.core.victims import cheapest_victims
 #: No more servers than this are chosen from for what is missing of a class,
 #: the cheapest first.
 MOST = 200
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidates:
+    """The servers that may end for headroom, and by which rules.
+
+    :ivar servers: the preemptible ones, on whatever host
+    :ivar excluded: uuids of those that end already, or lately did not
+    """
+
+    servers: Iterable[Server]
+    policy: Policy
+    budgets: Budgets | None = None
+    excluded: Collection[str] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """A group of hosts whose headroom is to be kept.
+
+    :ivar ending: {uuid: {uuid of a provider: what it holds there}} of servers
+        that end for no server in their place
+    :ivar candidates: returns the Candidates; called if something is missing
+    :ivar changes: grows with each change of the group, None if nobody counts
+    """
+
+    group: Group
+    ending: Mapping[str, Mapping[str, Resources]]
+    candidates: Callable[[], Candidates]
+    changes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class End:
+    """Give notice to a server.
+
+    :ivar missing: what the group lacks of its headroom
+    """
+
+    server: Server
+    cost_us: int
+    missing: Resources
+
+
+def step(
+    observed: Observed, memory: int | None, now_us: int
+) -> Step[End, int | None]:
+    """Return as few and cheap servers to end as a group needs.
+
+    :param memory: the changes up to which nothing was missing
+    """
+    group, changes = observed.group, observed.changes
+    if changes is not None and changes == memory:
+        return Step((), memory)
+    missing = group.missing(_freeing(group, observed.ending.values()))
+    if not missing:
+        return Step((), changes)
+    found = observed.candidates()
+    chosen = choose(
+        group, missing, found.servers, found.policy, times.at(now_us),
+        found.budgets, {*observed.ending, *found.excluded})
+    return Step(tuple(End(server, cost_us, missing)
+                      for server, cost_us in chosen), None)
 
 
 def choose(
@@ -113,7 +179,7 @@ def _cheapest(
     return sorted(some.values(), key=lambda each: (each.cost, each.uuid))
 
 
-def freeing(
+def _freeing(
     group: Group, allocations: Iterable[Mapping[str, Resources]]
 ) -> dict[str, int]:
     """Return what those who end already, for no server, will free, by class.

@@ -15,8 +15,8 @@ import unittest
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import headroom
+from nova_preempt.core.eviction import headroom as controller
 from nova_preempt.core.model import Inventory, Provider
-from nova_preempt.core.scheduling import ahead
 from nova_preempt.core.scheduling import policy as policies
 from tests.unit.core.scheduling import world
 
@@ -35,7 +35,7 @@ class TestChoose(unittest.TestCase):
         policy = policies.Policy(
             eligibility.Rules(), ('delete',),
             lambda server, options: int(server.uuid.startswith('gpu')))
-        return [server.uuid for server, _ in ahead.choose(
+        return [server.uuid for server, _ in controller.choose(
             group, group.missing({}), [world.server(uuid) for uuid in held],
             policy, world.NOW)]
 
@@ -46,7 +46,7 @@ class TestChoose(unittest.TestCase):
 
     def test_many_that_are_cheaper_and_do_not_help(self):
         self.assertEqual(['gpu0'], self.chosen(
-            'CUSTOM_GPU:1', plain=ahead.MOST, gpus=3))
+            'CUSTOM_GPU:1', plain=controller.MOST, gpus=3))
 
     def test_not_all_where_some_is_nobodys_to_give(self):
         """A GPU that a normal server has: the rest ends for nothing."""
@@ -56,8 +56,46 @@ class TestChoose(unittest.TestCase):
 
     def test_of_each_class_the_cheapest_are_looked_at(self):
         self.assertEqual(['gpu0'], self.chosen(
-            'VCPU:1,CUSTOM_GPU:1', plain=ahead.MOST, gpus=3))
+            'VCPU:1,CUSTOM_GPU:1', plain=controller.MOST, gpus=3))
 
     def test_all_where_they_are_not_enough(self):
         self.assertEqual(['gpu0', 'gpu1', 'plain0'], self.chosen(
             'VCPU:9,CUSTOM_GPU:9', plain=1, gpus=2))
+
+
+class TestStep(unittest.TestCase):
+    """One of two cores is to be free; two servers have them."""
+
+    def setUp(self):
+        super().setUp()
+        self.held = {uuid: {'VCPU': 1} for uuid in 'ab'}
+        self.asked = 0
+
+    def candidates(self):
+        self.asked += 1
+        return controller.Candidates(
+            [world.server(uuid) for uuid in self.held],
+            policies.Policy(eligibility.Rules(), ('delete',),
+                            lambda server, options: 0))
+
+    def step(self, memory=None, ending=(), changes=None):
+        group = headroom.Group('all', headroom.parse('VCPU:1'), {
+            'host': Provider('uuid', 1, {'VCPU': Inventory(2)}, self.held)})
+        found = controller.step(
+            controller.Observed(
+                group, {uuid: {'uuid': {'VCPU': 1}} for uuid in ending},
+                self.candidates, changes), memory, 0)
+        return [end.server.uuid for end in found.intents], found.memory
+
+    def test_who_ends_already_is_counted(self):
+        self.assertEqual((['a'], None), self.step())
+        self.assertEqual(([], None), self.step(ending='a'))
+        self.assertEqual(1, self.asked)
+
+    def test_equal_input_gives_an_equal_step(self):
+        self.assertEqual(self.step(), self.step())
+
+    def test_nothing_is_looked_at_until_something_changes(self):
+        self.assertEqual(([], 5), self.step(ending='a', changes=5))
+        self.assertEqual(([], 5), self.step(memory=5, changes=5))
+        self.assertEqual((['a'], None), self.step(memory=5, changes=6))
