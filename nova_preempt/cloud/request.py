@@ -55,7 +55,7 @@ def is_preemptible(spec_obj):
 def rank(spec_obj, server_uuid, promised=None, get_operation=str):
     """The core's rank of the request: who has a lower one gives way.
 
-    :param promised: see nova_preempt.handover.policies
+    :param promised: see nova_preempt.handover.eviction_policy
     :param get_operation: returns what the request is, if that matters
     """
     if not is_preemptible(spec_obj):

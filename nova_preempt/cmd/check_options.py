@@ -26,7 +26,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.db import database
 from nova_preempt.engine import service as engine_service
 from nova_preempt.handover import classes
-from nova_preempt.handover import policies
+from nova_preempt.handover import eviction_policy
 from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power import forecasts
@@ -39,7 +39,7 @@ from nova_preempt.scheduler import together
 
 
 def _cost(conf):
-    policies.load_cost(conf.preemption.cost)
+    eviction_policy.load_costs(conf.preemption)
 
 
 def _headroom(conf):

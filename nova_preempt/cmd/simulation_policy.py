@@ -13,6 +13,7 @@
 
 import functools
 
+from nova.conf import rpc
 from oslo_config import cfg
 
 from nova_preempt import exceptions
@@ -29,14 +30,12 @@ from nova_preempt.conf import reservation
 from nova_preempt.core import actions
 from nova_preempt.core import headroom
 from nova_preempt.core.batch import choice
-from nova_preempt.core.model import CostOptions
 from nova_preempt.core.reservation import limits
-from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import policies as handover_policies
 from nova_preempt.power import forecasts
 from nova_preempt.power import policies as power_policies
 from nova_preempt.reservation import schedule
+from nova_preempt.scheduler import deadline
 from nova_preempt.simulator import classes as simulated_classes
 from nova_preempt.simulator import setting
 
@@ -56,6 +55,7 @@ def read_policy(path, workers):
     :raises PolicyError: something is wrong with it
     """
     conf = cfg.ConfigOpts()
+    conf.register_opts(rpc.rpc_opts)
     # Not the credentials, which would be asked for.
     conf.register_opts(preemption.OPTS + budgets.OPTS,
                        group=preemption.GROUP)
@@ -98,13 +98,10 @@ def _options(conf, workers):
     promised = _classes(conf[classes.GROUP], ours.actions)
     # Each value is read once: oslo.config is slow to read from.
     return setting.Options(
-        policies.Policy(
-            eviction_policy.get_rules(ours), tuple(ours.actions),
-            handover_policies.load_cost(ours.cost),
-            CostOptions(ours.billing_period_s, ours.repeat_cost_s),
-            eviction_policy.notice_rule(ours),
-            always=ours.consider == 'always',
-            shortlist=ours.shortlist_size),
+        eviction_policy.get_policy(
+            ours, deadline.make_times(conf).notice_limit_s,
+            **eviction_policy.load_costs(ours),
+            exact=promised is None or promised.exact),
         enabled=ours.enabled and 'create' in ours.preempting_operations,
         maximum_runtime_s=ours.maximum_runtime_s,
         max_waiting_requests=ours.max_waiting_requests * workers,

@@ -9,17 +9,92 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The operator's options of the end of servers, as the core wants them.
+"""Builds the core's eviction rules from [preemption] of the configuration.
 
 The rules are in core/: eligibility, actions, notice and terms.
 """
 
+import stevedore
+
+from nova_preempt import exceptions
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import model
 from nova_preempt.core import notice
 from nova_preempt.core import terms
 from nova_preempt.core.reservation import leases
+from nova_preempt.core.scheduling import policy
+
+
+class Policies:
+    """Builds the core's Policy for each decision.
+
+    :param options: [preemption] of the configuration
+    :param decisions: a nova_preempt.db.Decisions
+    :param notice_limit_s: the longest notice that anybody can wait for, None
+        for any
+    :param promised: a nova_preempt.classes.promised.Promised, None where
+        nothing is promised to anybody
+    """
+
+    def __init__(self, options, decisions, notice_limit_s=None,
+                 promised=None):
+        self._promised = promised
+        self._options = options
+        self._decisions = decisions
+        self._notice_limit_s = notice_limit_s
+        self._costs = load_costs(options)
+        self._preemptions = {}    # server uuid: how often it gave way before
+
+    def current(self):
+        """The core.scheduling.policy.Policy as it is now.
+
+        Ask once a decision, not once a server: options are slow to read.
+        """
+        promised = self._promised
+        return get_policy(
+            self._options, self._notice_limit_s, **self._costs,
+            preemptions=self._preemptions,
+            classes=None if promised is None else promised.promises(),
+            exact=promised is None or promised.exact)
+
+    def refresh(self):
+        """Learn who has given way before."""
+        if self._options.repeat_cost_s:
+            # Good enough from the background: nobody comes back so fast.
+            self._preemptions = self._decisions.count_preemptions()
+
+
+def get_policy(options, notice_limit_s=None, **more):
+    """Build the core's Policy, for the service and for simulations.
+
+    :param options: [preemption] of the configuration
+    :param notice_limit_s: see notice_rule()
+    :param more: its costs, see load_costs(), and what no option says
+    """
+    return policy.Policy(
+        get_rules(options), tuple(options.actions),
+        notice=notice_rule(options, notice_limit_s),
+        always=options.consider == 'always',
+        shortlist=options.shortlist_size, **more)
+
+
+def load_costs(options):
+    """Load the cost function, see nova_preempt.core.costs, and its options.
+
+    :param options: [preemption] of the configuration
+    :returns: fields of a Policy
+    :raises InvalidConfiguration: there is no such function
+    """
+    manager = stevedore.ExtensionManager('nova_preempt.cost')
+    if options.cost not in manager.names():
+        raise exceptions.InvalidConfiguration(
+            f'[preemption]cost is {options.cost!r}; known are: '
+            + ', '.join(sorted(manager.names())))
+    return {'cost': manager[options.cost].plugin,
+            'cost_options': model.CostOptions(options.billing_period_s,
+                                              options.repeat_cost_s)}
 
 
 def get_terms(server, options, notice_limit_s=None):

@@ -20,7 +20,7 @@ from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import hints
 from nova_preempt.handover import budgets
-from nova_preempt.handover import policies
+from nova_preempt.handover import eviction_policy
 
 # More uuids than this are not asked for one by one.
 _MANY = 500
@@ -31,8 +31,8 @@ class Knowledge:
 
     :param process: a nova_preempt.handover.process.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param notice_limit_s: see policies.Policies
-    :param promised: see policies.Policies
+    :param notice_limit_s: see eviction_policy.Policies
+    :param promised: see eviction_policy.Policies
     """
 
     def __init__(self, process, clients, notice_limit_s=None, promised=None):
@@ -49,7 +49,7 @@ class Knowledge:
             devices=one_time_devices.OneTimeDevices(clients.placement))
         self.budgets = budgets.Budgets(process.options, process.decisions,
                                        self.servers)
-        self._policies = policies.Policies(
+        self._policies = eviction_policy.Policies(
             process.options, process.decisions, notice_limit_s, promised)
 
     def policy(self):

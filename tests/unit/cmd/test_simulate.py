@@ -373,6 +373,12 @@ restore_at_once = 5
                          (found.group_budget, found.budget_window_s,
                           found.headroom))
 
+    def test_no_notice_is_longer_than_a_request_waits(self):
+        """As in schedulers: 300 s less what queueing and ends may take."""
+        path = self.write('nova.conf', '[DEFAULT]\nlong_rpc_timeout = 300\n')
+        found, _ = simulation_policy.read_policy(path, 1)
+        self.assertEqual(189, found.policy.notice.length_s(3600))
+
     def test_a_headroom_that_cannot_be(self):
         path = self.write('nova.conf', '[preemption]\nheadroom = VCPU\n')
         code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
