@@ -15,33 +15,24 @@ Against one by one where the score is best ("greedy") and where room is found
 first ("first fit"), in the same run. Hosts are of some sizes and half full on
 average, requests of twelve flavors. Times are of the processor, the least of
 some repetitions: a machine that does something else does not change them much.
-So solvers are not ended by the clock here, unless --limit says so: what they
-take is to be seen. With --load so many requests wait that they ask for that
+So the solver is not ended by the clock here, unless --limit says so: what it
+takes is to be seen. With --load so many requests wait that they ask for that
 share of what is free.
 
-With --victims: what it costs to look for victims after the batch instead of
-with it, in random cases small enough to try everything.
-
 Usage: python bench/batch.py [--hosts 5000] [--requests 300] [--load 1.05]
-           [--limit 3600] [--repetitions 3] [--solver ortools]
-       python bench/batch.py --victims [--cases 1000]
+           [--limit 3600] [--repetitions 3]
 """
 
 import argparse
-import itertools
 import random
 import time
 
-from nova_preempt.core import capacity
 from nova_preempt.core import model as core_model
-from nova_preempt.core import victims
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
-from nova_preempt.core.batch import preempting
 
 # Milliseconds of the processor that are aimed at: {(mode, requests, hosts)}.
 TARGETS = {
-    (model.ECSCHED, 300, 5_000): 25, (model.ECSCHED, 1_000, 10_000): 100,
     (model.EXACT, 300, 5_000): 500, (model.EXACT, 1_000, 5_000): 2_000,
 }
 
@@ -117,92 +108,8 @@ def compare(args):
         run(f'one by one, {score}', requests, hosts, args,
             mode=model.GREEDY, score=score)
     for score in (model.DP, model.ML):
-        run(f'ecsched, {score}', requests, hosts, args,
-            mode=model.ECSCHED, score=score, solver=args.solver)
-    for score in (model.DP, model.ML):
         run(f'exact, {score}', requests, hosts, args,
             mode=model.EXACT, score=score)
-
-
-def make_case(chance):
-    """Two or three hosts with preemptible servers, and who waits."""
-    hosts, serial = [], itertools.count()
-    for name in 'abc'[:chance.randint(2, 3)]:
-        servers = [(f's{next(serial)}', chance.randint(1, 3),
-                    chance.randint(1, 20))
-                   for _ in range(chance.randint(0, 3))]
-        total = max(8, sum(size for _uuid, size, _cost in servers))
-        provider = core_model.Provider(
-            name, 1, {'VCPU': core_model.Inventory(total)},
-            {'others': {'VCPU': chance.randint(0, total - sum(
-                size for _uuid, size, _cost in servers))},
-             **{uuid: {'VCPU': size} for uuid, size, _cost in servers}})
-        hosts.append(core_model.Host(name, (provider,), tuple(
-            core_model.Candidate(uuid, {(name, 'VCPU'): size}, cost)
-            for uuid, size, cost in servers)))
-    return hosts, [
-        model.Request(f'r{number}', number, core_model.Request.of(
-            {'VCPU': chance.randint(1, 4)})) for number in range(4)]
-
-
-def two_steps(placer, hosts, requests):
-    found = placer.place(
-        requests, [model.HostState.of(host) for host in hosts])
-    taken = {}
-    for request in requests:
-        for name in found.placed.get(request.uuid, ()):
-            taken[name] = capacity.total(
-                (taken.get(name, {}), request.server.groups[0].resources))
-    more, _refused = preempting.preempt(
-        [each for each in requests if each.uuid in found.unplaced], hosts,
-        taken, lambda request, candidate: True, lambda request, host: True)
-    placed = {*found.placed, *(each.uuid for each in more)}
-    return (tuple(each.uuid in placed for each in requests),
-            -sum(each.victims.cost for each in more))
-
-
-def at_once(hosts, requests):
-    known = {}
-
-    def cost(host, load):
-        if (host.name, load) not in known:
-            lack = capacity.missing(
-                core_model.Request.of({'VCPU': load}), host)
-            found = None if isinstance(lack, core_model.Refusal) else (
-                victims.cheapest_victims(host.candidates, lack))
-            known[host.name, load] = None if found is None else found.cost
-        return known[host.name, load]
-
-    best = None
-    for chosen in itertools.product([None, *hosts], repeat=len(requests)):
-        costs = [cost(host, sum(
-            request.server.groups[0].resources['VCPU']
-            for request, at in zip(requests, chosen, strict=True)
-            if at is host)) for host in hosts if host in chosen]
-        if None not in costs:
-            key = tuple(at is not None for at in chosen), -sum(costs)
-            best = max(best or key, key)
-    return best
-
-
-def lose(args):
-    chance, placer = random.Random(1), choice.make(
-        model.Options(score=args.score))
-    needed = fewer = dearer = ours_cost = best_cost = 0
-    for _ in range(args.cases):
-        hosts, requests = make_case(chance)
-        ours = two_steps(placer, hosts, requests)
-        best = at_once(hosts, requests)
-        needed += best[1] < 0
-        fewer += ours[0] != best[0]
-        if ours[0] == best[0]:
-            dearer += ours[1] != best[1]
-            ours_cost -= ours[1]
-            best_cost -= best[1]
-    print(f'{args.cases} cases, {needed} in which somebody has to end, '
-          f'score {args.score}: in {fewer} a request is left out that both '
-          f'at once would place; of the others {dearer} cost more, all '
-          f'together {ours_cost / max(1, best_cost):.3f} times as much')
 
 
 def main():
@@ -212,15 +119,7 @@ def main():
     parser.add_argument('--load', type=float)
     parser.add_argument('--limit', type=float, default=3600)
     parser.add_argument('--repetitions', type=int, default=3)
-    parser.add_argument('--solver', default='auto')
-    parser.add_argument('--victims', action='store_true')
-    parser.add_argument('--cases', type=int, default=1_000)
-    parser.add_argument('--score', default=model.ML)
-    args = parser.parse_args()
-    if args.victims:
-        lose(args)
-    else:
-        compare(args)
+    compare(parser.parse_args())
 
 
 if __name__ == '__main__':

@@ -30,6 +30,7 @@ import sys
 from nova_preempt.core import model as core_model
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
+from nova_preempt.simulator.papers import ecsched_flow
 
 MACHINES = {f'm{number:02}': slots for number, slots in enumerate(
     10 * [25] + 10 * [50] + 10 * [100])}
@@ -54,12 +55,11 @@ def read(path):
                 if line.strip()]
 
 
-def run(jobs, most, **options):
+def run(jobs, most, placer):
     """How long jobs take on average.
 
     :param most: so many are placed in a step of time
     """
-    placer = choice.make(model.Options(**options))
     free = {name: {'CUSTOM_FIRST': slots, 'CUSTOM_SECOND': slots}
             for name, slots in MACHINES.items()}
     ahead = sorted(jobs, key=lambda job: (job.submitted_at, job.number))
@@ -94,6 +94,10 @@ def place(placer, jobs, free):
             for name in found.placed.get(f'{job.number:09}', ())]
 
 
+def one_by_one(score):
+    return choice.make(model.Options(mode=model.GREEDY, score=score))
+
+
 def change(amounts, job, sign):
     for name, amount in job.amounts.items():
         amounts[name] += sign * amount
@@ -102,12 +106,11 @@ def change(amounts, job, sign):
 def main():
     jobs = read(sys.argv[1])
     print(f'{len(jobs)} jobs')
-    for title, most, mode in (('together, 5 rounds of 100', 100,
-                               model.ECSCHED),
-                              ('one by one, 50 in a step', 50,
-                               model.GREEDY)):
+    for title, most, make in (
+            ('together, 5 rounds of 100', 100, ecsched_flow.placer),
+            ('one by one, 50 in a step', 50, one_by_one)):
         for score in (model.DP, model.ML):
-            mean = run(jobs, most, mode=mode, score=score)
+            mean = run(jobs, most, make(score))
             print(f'  {title:26} {score}: {mean:8.3f}')
 
 

@@ -25,7 +25,6 @@ BENCH = pathlib.Path(__file__).parents[1] / 'bench'
 PLAIN = (
     'backlog --hosts 4 --requests 10 --starts 2',
     'batch --hosts 8 --requests 5 --repetitions 1',
-    'batch --victims --cases 3',
     'classes --servers 10',
     'decisions --hosts 10 --requests 10',
     'orders --requests 10',

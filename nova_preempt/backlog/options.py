@@ -49,7 +49,6 @@ def placing(options):
     return batch.Options(
         mode=options.batch_mode,
         score=options.batch_score,
-        solver=options.batch_solver,
         most_at_once=options.batch_size,
         time_limit_s=options.batch_time_limit_s)
 

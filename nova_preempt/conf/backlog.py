@@ -90,9 +90,7 @@ is off by default. Set it alike for the API and the engine.
             ('off', 'one by one, each on the host that Nova chooses'),
             ('greedy', 'one by one, each on the host with the best score'),
             ('exact', ('by an integer program; what it does not settle in '
-                       'time by rounds or one by one, whichever is better')),
-            ('ecsched', ('by minimum-cost flow in five rounds, in each of '
-                         'which a host takes one server, as published')),
+                       'time goes one by one')),
         ],
         help="""
 Whether the requests that start in a pass are placed together, so that the
@@ -118,18 +116,6 @@ where it likes.
              'default placed as many servers as the other on fewer hosts '
              'where we measured it. Nova\'s weighers are not among these: '
              'the engine has none.'),
-    cfg.StrOpt(
-        'batch_solver',
-        default='auto',
-        choices=[
-            ('auto', 'one of the next two'),
-            ('classes', ('shortest paths between classes of requests, the '
-                         'fastest where flavors are few')),
-            ('assignment', 'linear_sum_assignment of scipy'),
-            ('ortools', 'OR-tools; needs nova-preempt[ortools]'),
-        ],
-        help='What solves the rounds of ``ecsched``. All find the same best '
-             'sum; the default takes what is fast and installed anyway.'),
     cfg.FloatOpt(
         'batch_time_limit_s',
         default=2,

@@ -74,7 +74,6 @@ class TestBench(unittest.TestCase):
 
     def test_batch(self):
         self.assertIn('exact, dp', self.printed['batch'])
-        self.assertIn('both at once', self.printed['batch'])
 
     def test_ecsched(self):
         for line in ('together, 5 rounds of 100  dp:    9.000',

@@ -53,15 +53,11 @@ def make(
 
     :param monotonic: a clock in seconds, by which all solvers of a batch
         share its time limit. Without one each of them may take all of it.
-    :raises NotInstalled: numpy, scipy or OR-tools is missing
+    :raises NotInstalled: numpy or scipy is missing
     """
     needed = [("numpy", "batch", f"mode {options.mode}")]
     if options.mode != model.GREEDY:
         needed.append(("scipy.optimize", "batch", f"mode {options.mode}"))
-    if options.solver == model.ORTOOLS:
-        needed.append((
-            "ortools.graph.python.min_cost_flow", "ortools", "solver ortools"
-        ))
     for library, extra, needed_by in needed:
         try:
             importlib.import_module(library)

@@ -18,7 +18,6 @@
    as many each time; if it is not, nobody else who asks for that much or more
    will be.
 #. With that settled the program maximises the sum of scores.
-#. Where the time limit has ended one of these, place in rounds with slots.
 
 Of all placements the best is taken, so none is worse than the first.
 """
@@ -32,7 +31,6 @@ import numpy as np
 
 from nova_preempt.core.batch import greedy
 from nova_preempt.core.batch import model
-from nova_preempt.core.batch import rounds
 from nova_preempt.core.batch import units as batch_units
 from nova_preempt.core.batch.arrays import NO
 from nova_preempt.core.batch.program import Program
@@ -88,9 +86,6 @@ class _Search:
         if not proven:
             proven = self._add_in_order(program)
         proven = self._improve(program) and proven
-        if not proven:
-            self._keep(rounds.place(
-                self._table.copy(), self._units, self._options, slots=True))
         return dataclasses.replace(self._best, optimal=proven)
 
     def _is_plain(self) -> bool:

@@ -24,10 +24,9 @@ from nova_preempt.core import model
 from nova_preempt.core.model import Resources
 
 # Modes.
-ECSCHED = "ecsched"
 EXACT = "exact"
 GREEDY = "greedy"
-MODES = (ECSCHED, EXACT, GREEDY)
+MODES = (EXACT, GREEDY)
 
 # Scores.
 DP = "dp"
@@ -35,16 +34,8 @@ ML = "ml"
 WEIGHTS = "weights"
 SCORES = (DP, ML, WEIGHTS)
 
-# How the flow of a round is found.
-CLASSES = "classes"
-ASSIGNMENT = "assignment"
-ORTOOLS = "ortools"
-SOLVERS = ("auto", CLASSES, ASSIGNMENT, ORTOOLS)
-
 # Which method found what is answered.
 PROGRAM = "program"
-ROUNDS = "rounds"
-FLOW = "flow"
 
 # Why a request was not placed.
 GRANULAR = "granular"  # it is not for a batch
@@ -53,7 +44,6 @@ NO_HOST = "no_host"  # its constraints leave none
 NO_ROOM = "no_room"  # none has room, whatever else is placed
 TAKEN = "taken"  # others have got the room there was
 LEAST = "least"  # fewer fit than have to start together
-ROUND = "round"  # the rounds were over
 
 #: A batch is cut into parts of no more servers than this, whatever is set:
 #: sums of that many scores are exact in the numbers of each solver.
@@ -166,18 +156,10 @@ class HostState:
 class Options:
     """How a batch is placed.
 
-    :param mode: "exact": by an integer program, and if that takes too long
-        by rounds or one by one, whichever is better; "ecsched": at most one
-        server on a host in each of some rounds, as published; "greedy": one
-        by one in order, each where the score is best
+    :param mode: "exact": by an integer program, which is never worse than
+        one by one; "greedy": one by one in order, each where the score is
+        best
     :param score: "dp" or "ml" as published, or "weights" of hosts
-    :param unscheduled_free: ecsched: leaving a request out costs nothing, as
-        printed, so that few good places may be better than many. Otherwise
-        as many as possible are placed in each round.
-    :param solver: of a round: "classes" by classes of requests, the fastest
-        where they are few; "assignment" by scipy; "ortools" by OR-tools;
-        "auto" one of the first two
-    :param rounds: ecsched: so many
     :param most_at_once: servers; more are placed in parts, one after another
     :param time_limit_s: exact: of the solver, for all parts together
     :param gap: exact: the sum of scores may be lower by such a share
@@ -186,19 +168,12 @@ class Options:
 
     mode: str = EXACT
     score: str = DP
-    unscheduled_free: bool = False
-    solver: str = "auto"
-    rounds: int = 5
     most_at_once: int = 1000
     time_limit_s: float = 2.0
     gap: float = 2e-3
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("mode", MODES),
-            ("score", SCORES),
-            ("solver", SOLVERS),
-        ):
+        for name, known in (("mode", MODES), ("score", SCORES)):
             if getattr(self, name) not in known:
                 msg = (
                     f"{name} is {getattr(self, name)!r}, it must be one of "
@@ -206,7 +181,6 @@ class Options:
                 )
                 raise ValueError(msg)
         for name, low, high in (
-            ("rounds", 1, 1000),
             ("most_at_once", 1, MOST_AT_ONCE),
             ("time_limit_s", 0.001, 3600),
             ("gap", 0, 1),
@@ -232,7 +206,7 @@ class Part:
     """How one part of a batch was placed.
 
     :param servers: how many were asked for in it
-    :param method: "program", "flow", "rounds" or "greedy"
+    :param method: "program" or "greedy"
     :param optimal: whether nothing better exists, by what ``Options`` asks
         for and up to its gap
     """
@@ -249,7 +223,7 @@ class Result:
     :param placed: {uuid: {host: how many of its servers}}
     :param unplaced: by uuid
     :param score: the sum over all servers of their score when their part
-        (in mode "ecsched": their round) began
+        began
     """
 
     placed: Mapping[str, Mapping[str, int]]

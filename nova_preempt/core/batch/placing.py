@@ -21,6 +21,7 @@ from collections.abc import (
     Sequence,
 )
 import dataclasses
+from typing import TypeAlias
 
 from nova_preempt.core import capacity
 from nova_preempt.core.batch import exact
@@ -28,7 +29,6 @@ from nova_preempt.core.batch import greedy
 from nova_preempt.core.batch import grouping
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import reasons
-from nova_preempt.core.batch import rounds
 from nova_preempt.core.batch import units as batch_units
 from nova_preempt.core.batch.arrays import make_problem
 from nova_preempt.core.batch.grouping import Bundle
@@ -40,16 +40,28 @@ from nova_preempt.core.batch.table import Table
 _MOST_PAIRS = 4_000_000
 
 
+#: Places units of a table, given the options and how long is left in seconds,
+#: and takes them from the table.
+Search: TypeAlias = Callable[
+    [Table, Sequence[batch_units.Unit], model.Options, Callable[[], float]],
+    batch_units.Found]
+
+
 class Batch:
-    """Places batches by some options; made by ``choice.make()``."""
+    """Places batches by some options; made by ``choice.make()``.
+
+    :param search: in place of the one that is named by the mode
+    """
 
     def __init__(
         self,
         options: model.Options,
         monotonic: Callable[[], float] | None = None,
+        search: Search | None = None,
     ) -> None:
         self._options = options
         self._monotonic = monotonic
+        self._search = search or _search
 
     def place(
         self,
@@ -68,9 +80,8 @@ class Batch:
             or too large to be added up
         """
         bundles, refused = grouping.bundles(requests)
-        return _Run(bundles, tuple(hosts), self._options, members or {}).run(
-            self._budget(), refused
-        )
+        return _Run(bundles, tuple(hosts), self._options, members or {},
+                    self._search).run(self._budget(), refused)
 
     def _budget(self) -> Callable[[], float]:
         """Return what says how long solvers may still take."""
@@ -91,8 +102,10 @@ class _Run:
         hosts: tuple[model.HostState, ...],
         options: model.Options,
         members: Mapping[str, Mapping[str, int]],
+        search: Search,
     ) -> None:
         self._bundles = bundles
+        self._search = search
         self._options = options
         self._before = hosts
         self._left: dict[str, model.HostState] = {}
@@ -170,7 +183,7 @@ class _Run:
         }
         units = batch_units.make_units(self._bundles, part, kinds)
         before = table.copy()
-        found = self._search(table, units, left_s)
+        found = self._search(table, units, self._options, left_s)
         given = batch_units.hosts_of(units, found)
         taken = self._write_down(table, given)
         if not is_last:
@@ -185,9 +198,7 @@ class _Run:
             before = self._table(wanted, self._before, self._members)
         return {
             member.uuid: reasons.explain(
-                self._bundles[number], kinds[number], before, table,
-                self._options.mode,
-            )
+                self._bundles[number], kinds[number], before, table)
             for number in late
             for member in self._bundles[number].members
         }
@@ -208,20 +219,6 @@ class _Run:
             if name in number_of
         })
         return table
-
-    def _search(
-        self,
-        table: Table,
-        units: Sequence[batch_units.Unit],
-        left_s: Callable[[], float],
-    ) -> batch_units.Found:
-        mode = self._options.mode
-        servers = sum(unit.size for unit in units)
-        if mode == model.GREEDY or servers > model.MOST_AT_ONCE:
-            return greedy.place(table, units)
-        if mode == model.ECSCHED:
-            return rounds.place(table, units, self._options)
-        return exact.place(table, units, self._options, left_s)
 
     def _write_down(
         self, table: Table, given: dict[int, dict[int, int]]
@@ -251,6 +248,18 @@ class _Run:
             host = self._left[name]
             self._left[name] = dataclasses.replace(
                 host, free=capacity.less(host.free, amounts))
+
+
+def _search(
+    table: Table,
+    units: Sequence[batch_units.Unit],
+    options: model.Options,
+    left_s: Callable[[], float],
+) -> batch_units.Found:
+    servers = sum(unit.size for unit in units)
+    if options.mode == model.GREEDY or servers > model.MOST_AT_ONCE:
+        return greedy.place(table, units)
+    return exact.place(table, units, options, left_s)
 
 
 def _shared(

@@ -37,7 +37,6 @@ import scipy.optimize
 import scipy.sparse
 
 from nova_preempt.core.batch import cuts
-from nova_preempt.core.batch import flow
 from nova_preempt.core.batch import matrix
 from nova_preempt.core.batch.arrays import NO
 from nova_preempt.core.batch.table import Table
@@ -121,7 +120,7 @@ class Program:
             wanted[unit.f] += unit.size
         some = np.full_like(table.scores, NO)
         some[wanted > 0] = table.scores[wanted > 0]
-        columns = flow.worth_it(some, int(wanted.sum()))
+        columns = worth_it(some, int(wanted.sum()))
         # Pairs of the same host one after another.
         j, f = np.nonzero(some[:, columns].T > NO)
         self._f, self._j = f, columns[j]
@@ -336,6 +335,24 @@ class Program:
                     np.array([1, -len(row.units)]), -np.inf, 0,
                 )
         return rows.done()
+
+
+def worth_it(scores: Array, count: int) -> Array:
+    """Return the columns that are among the ``count`` best of some class.
+
+    An optimum uses no others: of its best columns a class finds one empty,
+    for the other servers take ``count - 1`` at most.
+    """
+    if count >= scores.shape[1]:
+        return np.flatnonzero((scores > NO).any(axis=0))
+    used = np.zeros(scores.shape[1], dtype=bool)
+    for row in scores:
+        # All that are better than the last, and of equal ones the first.
+        last = np.partition(row, -count)[-count]
+        used |= row > last
+        equal = np.flatnonzero(row == last)
+        used[equal[: count - np.count_nonzero(row > last)]] = True
+    return np.flatnonzero(used & (scores > NO).any(axis=0))
 
 
 def _rows(units: Sequence[Unit]) -> list[_Row]:

@@ -22,9 +22,6 @@ from nova_preempt.core.batch.grouping import Class
 from nova_preempt.core.batch.model import Reason
 from nova_preempt.core.batch.table import Table
 
-_ROUND = Reason(
-    model.ROUND, "There is room, but the rounds of this batch were over."
-)
 _FULL = Reason(
     model.NO_ROOM,
     "Each host that has room has as many servers of a group as it takes.",
@@ -32,7 +29,7 @@ _FULL = Reason(
 
 
 def explain(
-    bundle: Bundle, f: int, before: Table, after: Table, mode: str
+    bundle: Bundle, f: int, before: Table, after: Table
 ) -> Reason:
     """Return why none of a bundle was placed.
 
@@ -56,8 +53,6 @@ def explain(
             f"{bundle.least} servers start together, and there is room for "
             f"{fits}.",
         )
-    if mode == model.ECSCHED and (after.scores[f] > NO).any():
-        return _ROUND
     return Reason(
         model.TAKEN, "There was room, which others of the batch have got."
     )

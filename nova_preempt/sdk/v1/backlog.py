@@ -133,7 +133,7 @@ class BacklogPlan(_base.Single):
     _max_microversion = '1.6'
 
     at = resource.Body('at')
-    #: off, greedy, exact or ecsched; off is one by one.
+    #: off, greedy or exact; off is one by one.
     mode = resource.Body('mode')
     #: Why nothing is started, '' if it is.
     stopped = resource.Body('stopped')

@@ -29,6 +29,7 @@ from nova_preempt.core.batch import model
 from nova_preempt.core.classes import rounds
 from nova_preempt.core.model import Request
 from nova_preempt.simulator.papers import ecsched_figures
+from nova_preempt.simulator.papers import ecsched_flow
 from nova_preempt.simulator.papers import figures
 
 PAPER = ('Y. Hu, H. Zhou, C. de Laat, Z. Zhao: ECSched: Efficient Container '
@@ -89,7 +90,7 @@ def run(scale, seed, clock):
         machines, requests, repetitions, seed, clock)
         for machines in (1000, 5000) for requests in (100, 200, 300)}
     one_by_one = {machines: overhead(
-        machines, 300, repetitions, seed, clock, mode=model.GREEDY)
+        machines, 300, repetitions, seed, clock, one_by_one=True)
         for machines in (1000, 5000)}
     return figures.Evaluation(
         PAPER,
@@ -179,8 +180,7 @@ class _Batches:
     """ECSched: rounds of a flow, of at most so many at once."""
 
     def __init__(self, score):
-        self._placer = choice.make(model.Options(
-            mode=model.ECSCHED, score=score))
+        self._placer = ecsched_flow.placer(score)
 
     def place(self, waiting, cluster):
         """Yield (container, machine)."""
@@ -309,16 +309,17 @@ class _Runs:
 # -- how long a decision takes -----------------------------------------------
 
 def overhead(machines, requests, repetitions, seed, clock,
-             mode=model.ECSCHED):
+             one_by_one=False):
     """Return the mean processor seconds of one batch."""
     took = []
+    placer = (choice.make(model.Options(mode=model.GREEDY)) if one_by_one
+              else ecsched_flow.placer(model.DP, rounds=1))
     for number in range(repetitions):
         chance = random.Random(f'{seed} {number}')
         hosts = [_large(f'h{each:05}', chance) for each in range(machines)]
         kinds = [_flavor(chance) for _ in range(requests)]
         batch = [model.Request(f'r{each:04}', each, kind)
                  for each, kind in enumerate(kinds)]
-        placer = choice.make(model.Options(mode=mode, rounds=1))
         start = clock()
         placer.place(batch, hosts)
         took.append(clock() - start)

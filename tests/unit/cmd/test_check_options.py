@@ -39,7 +39,7 @@ VALUES = (
     ('[preemption]\nrefresh_interval_s = x',
      '[preemption]refresh_interval_s: invalid literal for int() with base'),
     ('[backlog]\nbatch_mode = oops',
-     ('[backlog]batch_mode: Valid values are [off, greedy, exact, ecsched], '
+     ('[backlog]batch_mode: Valid values are [off, greedy, exact], '
      "but found 'oops'")),
     ('[classes]\nqos_class = silver',
      '[classes]qos_class: Value should be NAME:VALUE pairs'),

@@ -75,7 +75,7 @@ class TestMain(unittest.TestCase):
 
     def test_without_what_places_batches(self):
         code, _, err = self.main(side_effect=choice.NotInstalled(
-            'scipy', 'batch', 'mode ecsched'))
+            'scipy', 'batch', 'mode exact'))
         self.assertEqual(1, code)
         self.assertIn('install nova-preempt[batch]', err)
 

@@ -20,7 +20,7 @@ import tempfile
 import unittest
 
 #: What the extras install that the services do not require.
-LIBRARIES = ('distributed', 'matplotlib', 'numpy', 'ortools', 'pyarrow',
+LIBRARIES = ('distributed', 'matplotlib', 'numpy', 'pyarrow',
              'scipy')
 #: The engine comes first: Nova wants to be imported before eventlet is.
 COMMANDS = ('engine', 'scheduler', 'manage', 'status', 'simulate',

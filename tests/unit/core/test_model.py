@@ -61,7 +61,7 @@ class TestImports(unittest.TestCase):
         """Nothing but itself, and of the standard library no clock, no
         randomness and no I/O. Who may use what else is in pyproject.toml."""
         allowed = {*sys.stdlib_module_names, "nova_preempt.core"}
-        allowed |= {"numpy", "ortools", "scipy"}
+        allowed |= {"numpy", "scipy"}
         impure = {"io", "os", "random", "secrets", "socket", "time"}
         [directory] = core.__path__
         for path in pathlib.Path(directory).rglob("*.py"):

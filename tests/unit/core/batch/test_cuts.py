@@ -17,6 +17,8 @@ import unittest
 import numpy as np
 
 from nova_preempt.core.batch import cuts
+from nova_preempt.core.batch import program
+from nova_preempt.core.batch.arrays import NO
 
 
 def found(demand, free, hosts, x):
@@ -63,6 +65,16 @@ class TestCuts(unittest.TestCase):
                     self.assertTrue((rows @ np.array(whole) <= right).all(),
                                     (demand, free, hosts, whole))
         self.assertLess(50, several)
+
+
+class TestWorthIt(unittest.TestCase):
+
+    def test_best_of_each_class(self):
+        scores = np.array([[5, 4, 3, 2, 4], [NO, 1, NO, 7, 7]])
+        self.assertEqual([0, 3], program.worth_it(scores, 1).tolist())
+        self.assertEqual([0, 1, 3, 4], program.worth_it(scores, 2).tolist())
+        self.assertEqual([0, 1, 2, 3, 4],
+                         program.worth_it(scores, 9).tolist())
 
 
 if __name__ == '__main__':

@@ -11,7 +11,6 @@
 # under the License.
 """What holds of any batch."""
 
-import random
 import unittest
 
 from hypothesis import given
@@ -79,7 +78,6 @@ def outcome(requests, found):
 options = st.fixed_dictionaries({
     'mode': st.sampled_from(model.MODES),
     'score': st.sampled_from(model.SCORES),
-    'unscheduled_free': st.booleans(),
     'most_at_once': st.sampled_from((2, 100))})
 
 
@@ -143,7 +141,6 @@ class TestLaws(unittest.TestCase):
     def test_nobody_is_left_out_for_who_comes_later(self, batch, chosen):
         """Without all who come later there is no room for it either."""
         requests, hosts = batch
-        chosen |= {'unscheduled_free': False, 'rounds': 20}
         found = base.place(requests, hosts, **chosen)
         for number, each in enumerate(requests):
             if each.uuid in found.placed:
@@ -167,21 +164,3 @@ class TestLaws(unittest.TestCase):
         self.assertLessEqual(
             (outcome(requests, greedy), greedy.score),
             (outcome(requests, found), found.score))
-
-
-class TestFlavors(unittest.TestCase):
-
-    def test_as_many_classes_as_requests(self):
-        """Nothing collapses where each has hosts of its own."""
-        chance = random.Random(5)
-        names = [f'h{number:02}' for number in range(40)]
-        hosts = [base.host(name, chance.randint(2, 9), 9) for name in names]
-        requests = [
-            base.request(number, chance.randint(1, 4), 1,
-                         hosts=chance.sample(names, 30))
-            for number in range(60)]
-        scores = {
-            base.place(requests, hosts, mode=model.ECSCHED, rounds=1,
-                       solver=solver).score
-            for solver in model.SOLVERS}
-        self.assertEqual(1, len(scores))

@@ -70,7 +70,7 @@ class TestConstraints(unittest.TestCase):
                 f'r{number}', number, core_model.Request.of({'VCPU': 1}),
                 apart=(model.Apart('g', 2 + number % 2),))
             for number in range(5)]
-        for mode in (model.EXACT, model.GREEDY):
+        for mode in model.MODES:
             found = base.place(
                 requests, [base.host('a', 9), base.host('b', 9)], mode=mode)
             hosts = list(base.where(found).values())
@@ -178,11 +178,7 @@ class TestCounts(unittest.TestCase):
             self.assertEqual({'r0': {'a': 2, 'b': 1}}, found.placed)
             found = base.place([base.request(0, 1, count=4, least=4),
                                 base.request(1, 1)], hosts, mode=mode)
-            codes = base.codes(found)
-            self.assertEqual('least', codes.pop('r0'))
-            # What it gave back in the last round is not given to others.
-            self.assertEqual(
-                {'r1': 'round'} if mode == model.ECSCHED else {}, codes)
+            self.assertEqual({'r0': 'least'}, base.codes(found))
             self.assertIn('4 servers start together',
                           found.unplaced['r0'].text)
 
@@ -235,10 +231,8 @@ class TestBadInput(unittest.TestCase):
 
     def test_options(self):
         for name, value, text in (
-                ('mode', 'best', "'best', it must be one of ecsched, exact"),
+                ('mode', 'best', "'best', it must be one of exact, greedy"),
                 ('score', 'x', 'one of dp, ml, weights'),
-                ('solver', 'lap', 'auto, classes, assignment, ortools'),
-                ('rounds', 0, 'from 1 to 1000'),
                 ('most_at_once', 9000, 'from 1 to 8192'),
                 ('time_limit_s', 0, 'time_limit_s is 0'),
                 ('gap', -1, 'gap is -1')):
@@ -287,16 +281,14 @@ class TestBadInput(unittest.TestCase):
         large = 2**53 + 1
         requests = [base.request(0, large), base.request(1, large + 2)]
         for free, placed in ((2 * large + 2, 2), (2 * large + 1, 1)):
-            for mode in (model.EXACT, model.GREEDY):
+            for mode in model.MODES:
                 found = base.place(requests, [base.host('a', free)],
                                    mode=mode)
                 self.assertEqual(placed, len(found.placed), (free, mode))
 
     def test_no_library(self):
         for library, options, extra in (
-                ('numpy', {}, 'batch'), ('scipy.optimize', {}, 'batch'),
-                ('ortools.graph.python.min_cost_flow',
-                 {'solver': model.ORTOOLS}, 'ortools')):
+                ('numpy', {}, 'batch'), ('scipy.optimize', {}, 'batch')):
             with (mock.patch.dict('sys.modules', {library: None}),
                   self.assertRaisesRegex(
                       choice.NotInstalled,

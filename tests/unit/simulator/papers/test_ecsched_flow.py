@@ -9,11 +9,18 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The cases of the paper, made exact."""
+"""Rounds of a flow, and the cases of the paper, made exact."""
 
+import functools
+import itertools
+import random
 import unittest
 
+import numpy as np
+
 from nova_preempt.core.batch import model
+from nova_preempt.core.batch.arrays import NO
+from nova_preempt.simulator.papers import ecsched_flow
 from tests.unit.core.batch import base
 
 DEMANDS = ((10, 10), (20, 10), (50, 60))
@@ -32,15 +39,9 @@ def machines(free=FREE):
 
 class TestPaper(unittest.TestCase):
 
-    def place(self, requests, hosts, **options):
-        """In one round, by each of the solvers."""
-        found = [base.place(requests, hosts, mode=model.ECSCHED, rounds=1,
-                            solver=solver, **options)
-                 for solver in (model.CLASSES, model.ASSIGNMENT,
-                                model.ORTOOLS)]
-        self.assertEqual(found[0], found[1])
-        self.assertEqual(found[0], found[2])
-        return found[0]
+    def place(self, requests, hosts, score=model.DP):
+        """In one round."""
+        return ecsched_flow.placer(score, rounds=1).place(requests, hosts)
 
     def test_001_a(self):
         """Dot product."""
@@ -66,13 +67,10 @@ class TestPaper(unittest.TestCase):
         self.assertEqual(2_700_000, found.score)
 
     def test_001_c(self):
-        """Whether it costs something to leave a container out."""
+        """As many as possible, though one alone would have a better place."""
         requests = [base.request(0, 50, 50),
                     base.request(1, 5, 5, hosts=['m0'])]
         hosts = machines(((100, 100), (50, 50)))
-        found = self.place(requests, hosts, unscheduled_free=True)
-        self.assertEqual(({'r0': 'm0'}, 1_000_000),
-                         (base.where(found), found.score))
         found = self.place(requests, hosts)
         self.assertEqual(({'r0': 'm1', 'r1': 'm0'}, 600_000),
                          (base.where(found), found.score))
@@ -91,13 +89,67 @@ class TestPaper(unittest.TestCase):
         """Those that have to be together are on one machine."""
         requests = [base.request(number, 40, together=('g',))
                     for number in (0, 1)]
-        for mode in model.MODES:
-            found = base.place(
-                requests, [base.host('a', 50), base.host('b', 90)], mode=mode)
+        placers = [ecsched_flow.placer(model.DP).place] + [
+            functools.partial(base.place, mode=mode) for mode in model.MODES]
+        for place in placers:
+            found = place(
+                requests, [base.host('a', 50), base.host('b', 90)])
             self.assertEqual({'r0': 'b', 'r1': 'b'}, base.where(found))
-            found = base.place(
-                requests, [base.host('a', 50), base.host('b', 70)], mode=mode)
+            found = place(
+                requests, [base.host('a', 50), base.host('b', 70)])
             self.assertEqual({'r0': 'no_room', 'r1': 'no_room'},
                              base.codes(found))
             self.assertIn('VCPU: 80 asked for, 70 free',
                           found.unplaced['r0'].text)
+
+    def test_rounds(self):
+        """One on a machine in each, and no more rounds than said."""
+        requests = [base.request(number, 10) for number in range(9)]
+        for rounds, placed in ((1, 2), (3, 5), (20, 7)):
+            found = ecsched_flow.placer(model.ML, rounds).place(
+                requests, [base.host('a', 50), base.host('b', 20)])
+            self.assertEqual([f'r{number}' for number in range(placed)],
+                             sorted(found.placed))
+            self.assertLessEqual(base.used(requests, found)['a', 'VCPU'], 50)
+            self.assertEqual({'taken'}, {*base.codes(found).values()})
+
+
+class TestAssign(unittest.TestCase):
+
+    def test_best_of_all(self):
+        """Who is placed goes by the order, then the sum is the largest."""
+        chance = random.Random(1)
+        for _ in range(300):
+            scores = np.array([
+                [NO if chance.random() < 0.4 else chance.randint(-5, 50)
+                 for _ in range(4)]
+                for _ in range(chance.randint(1, 3))])
+            order = [chance.randrange(len(scores))
+                     for _ in range(chance.randint(1, 5))]
+            found = ecsched_flow.assign(scores, order)
+            self.assertEqual(len(found), len({*found.values()}))
+            self.assertEqual(best(scores, order), key(scores, order, [
+                found.get(number) for number in range(len(order))]))
+
+    def test_nothing_to_assign(self):
+        for scores, order in ((np.zeros((1, 0), np.int64), [0]),
+                              (np.zeros((0, 3), np.int64), []),
+                              (np.full((1, 2), NO), [0, 0])):
+            self.assertEqual({}, ecsched_flow.assign(scores, order))
+
+
+def key(scores, order, chosen):
+    return (tuple(j is not None for j in chosen),
+            sum(int(scores[f, j]) for f, j in zip(order, chosen, strict=True)
+                if j is not None))
+
+
+def best(scores, order):
+    return max(
+        key(scores, order, chosen)
+        for chosen in itertools.product(
+            [None, *range(scores.shape[1])], repeat=len(order))
+        if all(j is None or scores[f, j] > NO
+               for f, j in zip(order, chosen, strict=True))
+        and len({j for j in chosen if j is not None})
+        == sum(j is not None for j in chosen))

@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The scheduler of ECSched: rounds of a minimum-cost flow.
+
+In each round a machine takes one container at most, so the flow of the paper
+(a node for each container and machine, capacity 1 on each arc) is an
+assignment problem, which scipy solves. After each round the scores are
+computed anew. Grouping, scores and the amounts that are left are those of
+``core.batch``; the rounds are the paper's alone, since they place fewer
+servers than one by one where there is little room.
+"""
+
+import functools
+
+import numpy as np
+import scipy.optimize
+
+from nova_preempt.core.batch import model
+from nova_preempt.core.batch import placing
+from nova_preempt.core.batch import units as batch_units
+from nova_preempt.core.batch.arrays import NO
+from nova_preempt.core.batch.program import worth_it
+
+ROUNDS = 5
+FLOW = 'flow'
+
+
+def placer(score, rounds=ROUNDS):
+    """Return a core.batch.placing.Batch that places containers in rounds."""
+    return placing.Batch(
+        model.Options(score=score),
+        search=functools.partial(_place_in_rounds, rounds))
+
+
+def _place_in_rounds(rounds, table, units, _options, _left_s):
+    """Place units of one container each, and take them from the table."""
+    at, score = {}, 0
+    for _ in range(rounds):
+        waiting = [n for n in range(len(units)) if n not in at]
+        found = assign(table.scores, [units[n].f for n in waiting])
+        placed = {waiting[i]: j for i, j in found.items()}
+        if not placed:
+            break
+        # The scores of a round are those at its begin.
+        score += sum(int(table.scores[units[n].f, j])
+                     for n, j in placed.items())
+        for n, j in placed.items():
+            table.take(units[n].f, j)
+        at.update(placed)
+    return batch_units.Found(
+        tuple(n in at for n in range(len(units))),
+        batch_units.add(*({(units[n].f, j): 1} for n, j in at.items())),
+        score, FLOW)
+
+
+def assign(scores, order):
+    """Return {number in the order: machine} with the largest sum of scores.
+
+    As many containers as possible get a machine, and none is left out for one
+    that comes later: sets of containers that can have a machine each are the
+    independent sets of a matroid, in which taking the next one that still
+    fits ends with a largest set.
+
+    :param scores: [class, machine], NO where it is not possible
+    :param order: the class of each container, in order
+    """
+    chosen = _placeable(scores > NO, order)
+    if not chosen:
+        return {}
+    columns = worth_it(scores, len(order))
+    costs = -scores[np.ix_([order[n] for n in chosen], columns)].astype(float)
+    costs[costs == -NO] = np.inf
+    _rows, found = scipy.optimize.linear_sum_assignment(costs)
+    # Containers of a class are alike: in order of the machines' names.
+    machines_of = {}
+    for n, machine in zip(
+            chosen, columns[found].tolist(), strict=True):
+        machines_of.setdefault(order[n], []).append(machine)
+    for some in machines_of.values():
+        some.sort(reverse=True)
+    return {n: machines_of[order[n]].pop() for n in chosen}
+
+
+def _placeable(possible, order):
+    """Return the numbers of those that get a machine.
+
+    By augmenting paths (H. W. Kuhn, 1955), one container after another.
+    """
+    owner = np.full(possible.shape[1], -1)
+    chosen, closed = [], set()
+    for number, f in enumerate(order):
+        if f not in closed:
+            reached = _augment(possible, owner, f, closed)
+            closed |= reached
+            if not reached:
+                chosen.append(number)
+    return chosen
+
+
+def _augment(possible, owner, start, closed):
+    """Give a class one more machine, or return the classes it could ask."""
+    came, queue = {start: None}, [start]
+    for f in queue:
+        machines = np.flatnonzero(possible[f])
+        owners = owner[machines]
+        empty = np.flatnonzero(owners < 0)
+        if len(empty):
+            machine = int(machines[empty[0]])
+            while f is not None:
+                owner[machine] = f
+                f, machine = came[f] or (None, None)
+            return set()
+        for g, first in zip(
+                *np.unique(owners, return_index=True), strict=True):
+            if int(g) not in came and int(g) not in closed:
+                came[int(g)] = (f, int(machines[first]))
+                queue.append(int(g))
+    return set(came)
