@@ -35,13 +35,13 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 from nova_preempt.backlog import choices
-from nova_preempt.backlog import following
 from nova_preempt.backlog import groups
+from nova_preempt.backlog import launcher
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
 from nova_preempt.backlog import rooms
-from nova_preempt.backlog import sight
-from nova_preempt.backlog import starting
+from nova_preempt.backlog import server_reader
+from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.cloud import tagged
 from nova_preempt.cloud import user_nova
@@ -131,15 +131,15 @@ class Bench:
         acting = users.Users(
             conf, types.SimpleNamespace(session=lambda trust_id: None),
             lambda *_arguments: self.nova)
-        self.following = following.Following(
-            options, self.database, sight.Eyes(
+        self.following = tracker.Tracker(
+            options, self.database, server_reader.ServerReader(
                 db.Decisions(self.database), self.find), acting, written)
         chosen = choices.Choices(options, self.database)
         self.passes = passes.Passes(
             options, self.database, rooms.Rooms(
                 conf.preemption, self.cloud, self.cloud, lambda: NOW,
                 types.SimpleNamespace(why=lambda what: '')),
-            starting.Starting(options, acting, written, lambda: NOW, chosen),
+            launcher.Launcher(options, acting, written, lambda: NOW, chosen),
             lambda: passes.load_order(options), chosen,
             groups.Groups(lambda uuid: None))
 

@@ -27,9 +27,9 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.backlog import intake
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import notifications
+from nova_preempt.backlog import submission
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 from nova_preempt.handover import classes
@@ -51,7 +51,7 @@ def make_services(conf):
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        classes=known_classes, intake=intake.Intake(
+        classes=known_classes, intake=submission.Submission(
             conf, database, trusts.Trusts(conf),
             user_reading.UserReading(conf),
             known_classes, ladders=ladders.load(conf.backlog),

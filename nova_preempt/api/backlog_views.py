@@ -15,8 +15,8 @@
 import dataclasses
 
 from nova_preempt.api import views
-from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import redaction
 
 # What a request waits for, in words. The rest is about hosts of the cloud.
 _PLAIN = ('code', 'text')
@@ -70,6 +70,7 @@ def request(item, history, details=False):
 
     :param history: [model.Change]
     """
-    return {**listed(item, details), 'body': bodies.without_secrets(item.body),
+    return {**listed(item, details),
+            'body': redaction.without_secrets(item.body),
             'history': [{'at': views.time(change.at), 'status': change.state,
                          'reason': change.reason} for change in history]}

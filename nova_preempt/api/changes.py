@@ -23,7 +23,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import requester
 from nova_preempt.api import errors
-from nova_preempt.core.backlog import bodies
+from nova_preempt.core.backlog import redaction
 
 LOG = logging.getLogger(__name__)
 
@@ -77,6 +77,6 @@ def _shown(body):
     request = body.get('request') if isinstance(body, dict) else None
     if isinstance(request, dict) and 'body' in request:
         body = {**body, 'request': {
-            **request, 'body': bodies.outline(request['body'])}}
+            **request, 'body': redaction.outline(request['body'])}}
     text = json.dumps(body)
     return body if len(text) <= _MAX_SHOWN else f'{text[:_MAX_SHOWN]}...'

@@ -38,7 +38,7 @@ class Services:
     engine: Any
     schedule: Any
     figures: Any      # a nova_preempt.power.figure_cache.FigureCache
-    intake: Any       # a nova_preempt.backlog.intake.Intake
+    intake: Any       # a nova_preempt.backlog.submission.Submission
     #: What nova_preempt.handover.classes.load() returned.
     classes: Any = None
 

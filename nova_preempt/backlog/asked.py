@@ -17,8 +17,8 @@ import copy
 import dataclasses
 
 from nova_preempt import exceptions
-from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import validation
 
 # Of Nova's body, what is ours to say: with each call it is something else.
 _OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
@@ -63,7 +63,7 @@ def require_open(request):
 
 def require_unstarted(request, what):
     """Refuse to change this of a request once Nova was asked for servers."""
-    if asking.is_started(request):
+    if validation.is_started(request):
         raise exceptions.WrongState(
             f'Servers of request {request.uuid} were started: {what} cannot '
             'be changed any more.')
@@ -76,8 +76,8 @@ def counts(request, values, max_count):
     # Who wanted all or nothing wants that of another number, too.
     least = values.get('least_count', count if (
         request.least_count == request.count) else request.least_count)
-    found = asking.counts(count, least, {}, max_count)
-    asking.check_server(request.body['server'], found.most)
+    found = validation.counts(count, least, {}, max_count)
+    validation.check_server(request.body['server'], found.most)
     return {**values, 'count': found.most, 'least_count': found.least}
 
 
@@ -92,7 +92,7 @@ def naming_fields():
     """Let complaints name fields as those about the schema do."""
     try:
         yield
-    except asking.Refused as exc:
+    except validation.Refused as exc:
         field = f'request.{exc.field}'
         raise exceptions.InvalidRequest(
             f'Invalid field {field!r}: {exc.text}.', field) from None

@@ -14,8 +14,8 @@
 import collections
 import datetime
 
-from nova_preempt.backlog import leftovers
 from nova_preempt.backlog import options as backlog_options
+from nova_preempt.backlog import orphan_trusts
 from nova_preempt.cloud import tagged
 from nova_preempt.core.backlog import audit as core
 from nova_preempt.core.backlog import model
@@ -40,7 +40,7 @@ class Audit:
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
-    :param eyes: a nova_preempt.backlog.sight.Eyes
+    :param eyes: a nova_preempt.backlog.server_reader.ServerReader
     :param trusts: a nova_preempt.cloud.trusts.Trusts
     :param clock: returns now, naive and in UTC
     """
@@ -127,7 +127,8 @@ class Audit:
     @staticmethod
     def _begun(begun, now):
         for item in begun:
-            if (now - item.begun_at).total_seconds() > 2 * leftovers.LATE_S:
+            age_s = (now - item.begun_at).total_seconds()
+            if age_s > 2 * orphan_trusts.LATE_S:
                 yield Problem(
                     BEGUN, item.uuid,
                     f'request {item.uuid} of user {item.user_id} was begun '

@@ -13,8 +13,8 @@
 
 import dataclasses
 
-from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import redaction
 from nova_preempt.db import backlog as db
 
 
@@ -26,7 +26,7 @@ class OpenRequests:
 
     def __init__(self, database):
         self._database = database
-        self._bodies = {}         # uuid: see bodies.of_pass()
+        self._bodies = {}         # uuid: see redaction.of_pass()
 
     def read(self):
         """Return the open core Requests; each body has what a pass needs."""
@@ -36,7 +36,7 @@ class OpenRequests:
                         if uuid in there}
         for uuid, body in db.bodies(self._database,
                                     there - self._bodies.keys()):
-            self._bodies[uuid] = bodies.of_pass(body)
+            self._bodies[uuid] = redaction.of_pass(body)
         # Without those that were forgotten between the two.
         return [dataclasses.replace(item, body=self._bodies[item.uuid])
                 for item in requests if item.uuid in self._bodies]

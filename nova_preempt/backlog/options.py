@@ -11,9 +11,9 @@
 # under the License.
 """The options of an operator as the rules take them."""
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import order as core_order
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.batch import model as batch
 
 OFF = 'off'
@@ -23,19 +23,19 @@ _PATIENCE = 3
 
 
 def lifecycle(options):
-    """A core.backlog.answers.Options.
+    """A core.backlog.boot_outcome.Options.
 
     :param options: [backlog] of the configuration
     """
-    return answers.Options(
+    return boot_outcome.Options(
         undecided_s=_PATIENCE * options.ask_timeout_s,
         building_s=options.build_timeout_s,
         retry_s=options.retry_interval_s)
 
 
 def passes(options):
-    """A core.backlog.passing.Options, of the same."""
-    return passing.Options(
+    """A core.backlog.dispatch.Options, of the same."""
+    return dispatch.Options(
         most_starts=options.starts_per_pass,
         most_of_project=options.starts_per_pass_and_project,
         hold_after_s=options.hold_after_s,

@@ -24,9 +24,9 @@ from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import rooms as backlog_rooms
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import faults
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import preview
 from nova_preempt.core.backlog import room as core_room
 from nova_preempt.core.backlog import servers
@@ -49,7 +49,7 @@ class Passes:
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
     :param rooms: a nova_preempt.backlog.rooms.Rooms
-    :param starting: a nova_preempt.backlog.starting.Starting
+    :param starting: a nova_preempt.backlog.launcher.Launcher
     :param ranking: returns the core.backlog.order.Order
     :param choices: a nova_preempt.backlog.choices.Choices
     :param ladders: a nova_preempt.backlog.ladders.Ladders, or None
@@ -135,7 +135,7 @@ class Passes:
         rooms = core_room.with_members(rooms, groups.values())
         ranked = self.ranking().rank(
             waiting, now, backlog_rooms.shares(requests, rooms))
-        return passing.decide(
+        return dispatch.decide(
             ranked, rooms, now, backlog_options.passes(self._options),
             self._pace(now),
             self._ladders and self._ladders.choosing(

@@ -16,7 +16,7 @@ import dataclasses
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
@@ -39,7 +39,7 @@ class Records:
     def record(self, request, verdict, now):
         """Write down what has become of a request.
 
-        :param verdict: a core.backlog.answers.Verdict
+        :param verdict: a core.backlog.boot_outcome.Verdict
         :returns: whether it was as it is known here, and is changed now
         """
         if not verdict.changes(request):
@@ -51,7 +51,7 @@ class Records:
             return False
         if verdict.state != request.state:
             self._told(dataclasses.replace(
-                answers.after(request, verdict), updated_at=now),
+                boot_outcome.after(request, verdict), updated_at=now),
                 request.state)
         return True
 

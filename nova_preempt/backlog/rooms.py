@@ -19,7 +19,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import room as core
-from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import leases
@@ -78,8 +78,8 @@ class Rooms:
         return found
 
     def stays(self):
-        """The core's Stays: who ends some time, as it is now."""
-        return Stays(
+        """The core's ExpectedDepartures: who ends some time, as it is now."""
+        return ExpectedDepartures(
             self._options.maximum_runtime_s,
             eviction_policy.notice_rule(self._options),
             not self._pauses.why(pauses.PREEMPTION))

@@ -21,7 +21,7 @@ import json
 from cryptography import fernet
 
 from nova_preempt import exceptions
-from nova_preempt.core.backlog import bodies
+from nova_preempt.core.backlog import redaction
 
 
 class NoKey(Exception):
@@ -86,7 +86,7 @@ class Sealing:
             seal() did, None where nothing is kept any more
         :raises CannotOpen:
         """
-        if not bodies.secrets(request.body):
+        if not redaction.secrets(request.body):
             return {}
         token = sealed(request.uuid)
         if not token:

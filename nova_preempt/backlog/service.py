@@ -20,17 +20,17 @@ from nova_preempt import metrics
 from nova_preempt.backlog import batch
 from nova_preempt.backlog import choices
 from nova_preempt.backlog import endpoint
-from nova_preempt.backlog import following
 from nova_preempt.backlog import groups
 from nova_preempt.backlog import ladders
-from nova_preempt.backlog import leftovers
+from nova_preempt.backlog import launcher
 from nova_preempt.backlog import limits
 from nova_preempt.backlog import notifications
+from nova_preempt.backlog import orphan_trusts
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
 from nova_preempt.backlog import rooms
-from nova_preempt.backlog import sight
-from nova_preempt.backlog import starting
+from nova_preempt.backlog import server_reader
+from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.cloud import trusts as cloud_trusts
 from nova_preempt.cloud import user_nova
@@ -71,16 +71,16 @@ class Backlog:
         written = records.Records(process.db, tell.changed)
         trusts = trusts or cloud_trusts.Trusts(conf)
         acting = users.Users(conf, trusts, make_nova, nova)
-        self._leftovers = leftovers.Leftovers(process.db, trusts)
-        self._following = following.Following(
-            options, process.db, sight.Eyes(process.decisions), acting,
-            written)
+        self._leftovers = orphan_trusts.OrphanTrusts(process.db, trusts)
+        self._following = tracker.Tracker(
+            options, process.db,
+            server_reader.ServerReader(process.decisions), acting, written)
         self._choices = choices.Choices(options, process.db)
         self._passes = passes.Passes(
             options, process.db,
             rooms.Rooms(process.options, inventory, known, process.clock,
                         process.pauses, lambda: conf.energy.demand_wakes),
-            starting.Starting(options, acting, written, self._now,
+            launcher.Launcher(options, acting, written, self._now,
                               self._choices),
             functools.cache(lambda: load_order(
                 options, classes and classes.claims(process.db))),

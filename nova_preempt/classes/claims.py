@@ -11,9 +11,9 @@
 # under the License.
 """What requests that wait may claim by their classes."""
 
-from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import history
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import validation
 from nova_preempt.db import backlog_history
 from nova_preempt.db import class_servers
 
@@ -52,4 +52,4 @@ class Claims:
 def _kind(request):
     """That of class_servers.ClassServer, of its first flavor."""
     return (request.alternatives[0].name,
-            asking.starts_from_volume(request.body.get('server', {})))
+            validation.starts_from_volume(request.body.get('server', {})))

@@ -23,7 +23,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import db
 from nova_preempt.backlog import audit as backlog_audit
-from nova_preempt.backlog import sight
+from nova_preempt.backlog import server_reader
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import servers
@@ -93,7 +93,7 @@ def look(wait_s):
             decisions, lambda: cells, CONF.preemption.intent_timeout_s,
             trees=True),
         backlog_audit.Audit(
-            CONF.backlog, database, sight.Eyes(decisions),
+            CONF.backlog, database, server_reader.ServerReader(decisions),
             trusts.Trusts(CONF), timeutils.utcnow)]
     first = {problem for item in auditors for problem in item.look()}
     if not first:

@@ -318,7 +318,7 @@ def record(database, uuid, of, now, verdict, decided=None):
     """Write down what has become of a request, all of it or nothing.
 
     :param of: the states that the request may be in
-    :param verdict: a core.backlog.answers.Verdict
+    :param verdict: a core.backlog.boot_outcome.Verdict
     :param decided: the Request that is judged; until when it goes on must
         be the same now if the verdict ends it
     :returns: False: the request is in another state, or was changed, or one
@@ -362,7 +362,7 @@ def _record(database, uuid, of, now, verdict, conditions):
 def note(database, notes):
     """Write down what a pass has found, of those that still wait.
 
-    :param notes: {uuid: a core.backlog.passing.Note}
+    :param notes: {uuid: a core.backlog.dispatch.Note}
     """
     if not notes:
         return

@@ -17,8 +17,8 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import redaction
 from nova_preempt.db import backlog_models
 from nova_preempt.db import reservation_rows
 
@@ -62,7 +62,7 @@ def shorten(session, uuid, state):
             _REQUEST.uuid == uuid)).scalar_one()
         session.execute(sa.update(_REQUEST).where(
             _REQUEST.uuid == uuid).values(
-            body=json.dumps(bodies.of_closed(json.loads(body)))))
+            body=json.dumps(redaction.of_closed(json.loads(body)))))
 
 
 def fetch(session, query, with_bodies=True):

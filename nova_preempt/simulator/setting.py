@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 import dataclasses
 from typing import Any
 
-from nova_preempt.core.backlog import answers as backlog_answers
+from nova_preempt.core.backlog import boot_outcome as backlog_answers
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import order as orders
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.classes.table import Table
 from nova_preempt.core.energy import forecast as forecasts
@@ -112,8 +112,8 @@ class Backlog:
     """
 
     order: orders.Order
-    passes: passing.Options = dataclasses.field(
-        default_factory=passing.Options)
+    passes: dispatch.Options = dataclasses.field(
+        default_factory=dispatch.Options)
     answers: backlog_answers.Options = dataclasses.field(
         default_factory=backlog_answers.Options)
     interval_s: int = 10

@@ -24,13 +24,13 @@ from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order as orders
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import turns as core_turns
-from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import hints
@@ -64,8 +64,8 @@ class Waiting:
         self._start = start
         self._places = places
         self._power = power
-        self._stays = Stays(parts.options.maximum_runtime_s,
-                            parts.options.policy.notice)
+        self._stays = ExpectedDepartures(parts.options.maximum_runtime_s,
+                                         parts.options.policy.notice)
         # In order of their requests.
         self._waiting: dict[str, tuple[Server, model.Request]] = {}
         self._started: dict[str, Server] = {}
@@ -122,7 +122,7 @@ class Waiting:
             **self._power(),
             frees=lambda record, resources: actions.freed(
                 resources, parts.options.policy.action(record)))
-        decided = passing.decide(
+        decided = dispatch.decide(
             ranked, rooms, now, self._backlog.passes,
             planner=self._backlog.planner, places=places,
             stays=self._stays, turns=self._turns)
@@ -151,7 +151,7 @@ class Waiting:
                 and parts.options.policy.may_give_way(
                     record, servers.at(parts.events.now_us)))
 
-    def _place(self, start: passing.Start, now: datetime.datetime) -> None:
+    def _place(self, start: dispatch.Start, now: datetime.datetime) -> None:
         server, request = self._waiting.pop(start.uuid)
         (host,) = start.hosts or ('',)
         self._asking = server
@@ -161,8 +161,9 @@ class Waiting:
             self._started[start.uuid] = server
             return
         self._waiting[start.uuid] = (server, dataclasses.replace(
-            request, **answers.in_vain(request, answers.NO_HOST, '', now,
-                                       self._backlog.answers)))
+            request, **boot_outcome.in_vain(
+                request, boot_outcome.NO_HOST, '', now,
+                self._backlog.answers)))
 
     def _shares(self) -> orders.Shares:
         """What servers of the backlog use, by project."""

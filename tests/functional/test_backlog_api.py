@@ -21,7 +21,7 @@ import fixtures
 import webob
 
 from nova_preempt.api import app
-from nova_preempt.backlog import intake
+from nova_preempt.backlog import submission
 from nova_preempt.cloud import user_reading
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.backlog import model
@@ -45,7 +45,7 @@ class TestApi(test_backlog.BacklogTestCase):
         conf = cmd_engine.CONF
         services = app.make_services(conf)
         self.app = app.make_app(conf, dataclasses.replace(
-            services, intake=intake.Intake(
+            services, intake=submission.Submission(
                 conf, services.database, self.trusts,
                 user_reading.UserReading(conf), clock=self.at)))
 

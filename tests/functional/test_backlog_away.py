@@ -20,8 +20,8 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from nova_preempt.db import backlog
 from nova_preempt.embedded import driver
 from tests.functional import test_backlog
@@ -123,7 +123,7 @@ class TestAway(test_backlog.BacklogTestCase):
             if found.state == model.WAITING:
                 self.assertEqual(((), []), (found.boots, self.servers()))
                 # So that the next step writes the same once more.
-                backlog.note(self.db, {uuid: passing.Note(None, {}, None)})
+                backlog.note(self.db, {uuid: dispatch.Note(None, {}, None)})
                 continue
             # Nova was asked, or was about to be.
             self.assertEqual((model.PLACING, [model.ASKING]) if (

@@ -20,8 +20,8 @@ import fixtures
 from oslo_utils import uuidutils
 
 from nova_preempt.cmd import manage
-from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import trust_marker
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
 from tests.functional import test_backlog
@@ -82,8 +82,9 @@ class TestVerify(test_backlog.BacklogTestCase):
 
     def check_begun(self):
         """Nothing is wrong while somebody is at it."""
-        begun = backlog_begun.Begun(uuidutils.generate_uuid(), PROJECT,
-                                    USER, self.at(), marks.expiry('any'))
+        begun = backlog_begun.Begun(
+            uuidutils.generate_uuid(), PROJECT, USER, self.at(),
+            trust_marker.expiry('any'))
         backlog_begun.begin(self.db, begun)
         self.trusts.create('', PROJECT, USER, ['member'], begun.expires_at)
         self.assertEqual(set(), self.verify())

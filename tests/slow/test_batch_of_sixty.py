@@ -19,9 +19,9 @@ import threading
 import nova.conf
 
 from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog import shortfalls
 
@@ -193,8 +193,8 @@ class TestSixty(test_backlog.BacklogTestCase):
                 rooms.append(room.Room(host, dict(free), dict(free),
                                        capacities[host]))
         requests = [self.fresh(self.get(uuid)) for uuid in uuids]
-        return sum(start.count for start in passing.decide(
-            requests, rooms, self.at(), passing.Options()).starts)
+        return sum(start.count for start in dispatch.decide(
+            requests, rooms, self.at(), dispatch.Options()).starts)
 
     @staticmethod
     def fresh(item):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 import datetime
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
@@ -33,14 +33,14 @@ def disagreement(
     sights: Iterable[Sight],
     victims: Mapping[str, str],
     now: datetime.datetime,
-    options: answers.Options,
+    options: boot_outcome.Options,
 ) -> str:
     """Say what whoever follows an open request would change, '' = nothing.
 
     It is what is wrong with one that nobody follows: placing for ever, active
     without servers, evicted by nobody.
     """
-    verdict = answers.expire(request, now) or lifecycle.judge(
+    verdict = boot_outcome.expire(request, now) or lifecycle.judge(
         request, sights, victims, now, options
     )
     if not verdict.changes(request):

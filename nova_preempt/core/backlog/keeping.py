@@ -47,7 +47,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import datetime
 from typing import Any, Protocol
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.turns import Turn
@@ -75,7 +75,7 @@ Most = Callable[[frozenset[str]], int]
 
 
 class Options(Protocol):
-    """The part of passing.Options that is used here."""
+    """The part of dispatch.Options that is used here."""
 
     @property
     def hold_after_s(self) -> int: ...
@@ -202,7 +202,7 @@ class Keeping:
                 held = None  # it pauses for no refusal
             if held is not None:
                 found[KEPT]["held_since"] = held.isoformat()
-        refused = answers.refused(request)
+        refused = boot_outcome.refused(request)
         if refused:
             found[REFUSED] = refused
         return found
@@ -284,8 +284,8 @@ class Keeping:
 
     def _has_waited(self, request: model.Request) -> bool:
         return self._waited_s(
-            request) >= self._options.hold_after_s and answers.refused(
-                request) in ("", answers.NO_HOST)
+            request) >= self._options.hold_after_s and boot_outcome.refused(
+                request) in ("", boot_outcome.NO_HOST)
 
     def _waited_s(self, request: model.Request) -> float:
         return _age_s(_begun(request), self._now)
@@ -332,7 +332,7 @@ def remembered(request: model.Request) -> dict[str, Any]:
     """Return the same where no pass can be made: as it was."""
     found = {name: request.waits_for[name] for name in (KEPT, REFUSED)
              if name in request.waits_for}
-    refused = answers.refused(request)
+    refused = boot_outcome.refused(request)
     return {**found, **({REFUSED: refused} if refused else {})}
 
 

@@ -60,7 +60,7 @@ class Ladders:
 
     :param rooms: of all hosts
     :param waiting: all requests that wait, those without a ladder, too
-    :param lead_s: see ledger.Ledger
+    :param lead_s: see ledger.CapacityTracker
     """
 
     def __init__(

@@ -19,12 +19,12 @@ import dataclasses
 import datetime
 from typing import Any
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import startable
-from nova_preempt.core.backlog.answers import Options
-from nova_preempt.core.backlog.answers import Verdict
+from nova_preempt.core.backlog.boot_outcome import Options
+from nova_preempt.core.backlog.boot_outcome import Verdict
 from nova_preempt.core.backlog.servers import Sight
 
 
@@ -276,7 +276,7 @@ class _Judgement:
     ) -> None:
         """Wait longer after a try in vain."""
         if state == model.LOST:
-            code, text = answers.NO_ANSWER, "Nova has not answered."
+            code, text = boot_outcome.NO_ANSWER, "Nova has not answered."
         elif model.UNPLACED in own:
             failed = [
                 sight.fault
@@ -285,7 +285,7 @@ class _Judgement:
                 and sight.vm_state == "error"
                 and servers.is_for_now(sight.fault)
             ]
-            code, text = answers.NO_HOST, (
+            code, text = boot_outcome.NO_HOST, (
                 next(filter(None, failed), _NO_FAULT)
                 if failed
                 else "Nova did not build it in time."
@@ -295,7 +295,7 @@ class _Judgement:
                 self._values.update(tries=0, next_try_at=None)
             return
         self._values.update(
-            answers.in_vain(
+            boot_outcome.in_vain(
                 self._request, code, text, self._now, self._options
             )
         )
@@ -335,7 +335,7 @@ class _Judgement:
                 request, state=state, servers=tuple(left.values())),
             self._now,
         ):
-            values.update(answers.NOT_WAITING)
+            values.update(boot_outcome.NOT_WAITING)
         return Verdict(
             state,
             values,

@@ -19,10 +19,10 @@ import datetime
 from typing import Any
 import zlib
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.estimate import to_s
-from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.backlog.shortfalls import Asking
 
 RETRY = "retry"  # Nova has refused; it is tried again later
@@ -48,7 +48,7 @@ class Pauses:
     """
 
     def __init__(
-        self, ledger: Ledger, asking: Asking, now: datetime.datetime
+        self, ledger: CapacityTracker, asking: Asking, now: datetime.datetime
     ) -> None:
         self._ledger = ledger
         self._asking = asking
@@ -67,14 +67,14 @@ class Pauses:
         :returns: the reason, and what waits_for remembers as SEEN
         """
         seen = None
-        if answers.refused(request) == answers.NO_HOST:
+        if boot_outcome.refused(request) == boot_outcome.NO_HOST:
             free, reclaimable = self._rooms(request)
             rooms = len(free) + len(reclaimable)
             hosts = self._bitmap(free) | self._bitmap(reclaimable) << _BITS
             seen, is_new = self._compare(request, rooms, hosts)
             if not rooms or is_new:
                 return None, seen
-        if request.waits_for.get("code") in answers.CODES:
+        if request.waits_for.get("code") in boot_outcome.CODES:
             return request.waits_for, seen
         return {
             "code": RETRY,

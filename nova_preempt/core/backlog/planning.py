@@ -18,8 +18,8 @@ import dataclasses
 from typing import Protocol
 
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.groups import Group
-from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
 
@@ -75,7 +75,7 @@ class Plans:
     def __init__(
         self,
         planner: Planner | None,
-        ledger: Ledger,
+        ledger: CapacityTracker,
         requests: Sequence[model.Request],
         window: int,
         group_of: Callable[[model.Request], Group | None] = lambda _: None,
@@ -93,11 +93,11 @@ class Plans:
         self._why: dict[str, str] = {}
         # Up to which request it is planned, and what is left beside that.
         self._planned = 0
-        self._behind: Ledger | None = None
+        self._behind: CapacityTracker | None = None
         self._plans = 0
 
     @property
-    def behind(self) -> Ledger | None:
+    def behind(self) -> CapacityTracker | None:
         """What is left beside all that is planned; None: nothing is."""
         return self._behind
 

@@ -18,7 +18,7 @@ import dataclasses
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog.passing import Start
+from nova_preempt.core.backlog.dispatch import Start
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.model import Resources
 

@@ -19,8 +19,8 @@ import math
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.room import Room
-from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.model import Resources
 
 
@@ -28,7 +28,7 @@ class Remaining:
     """The free capacity of each host, by the number of the host.
 
     :param rooms: those of all hosts
-    :param lead_s: see ledger.Ledger
+    :param lead_s: see ledger.CapacityTracker
     :param stays: for how long servers keep their places
     """
 
@@ -36,7 +36,7 @@ class Remaining:
         self,
         rooms: Sequence[Room],
         lead_s: Callable[[model.Alternative], float],
-        stays: Stays,
+        stays: ExpectedDepartures,
     ) -> None:
         self.lead_s = lead_s
         self.rooms = rooms

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import kind
@@ -59,7 +59,7 @@ class Trial:
     :param asking: the pass
     """
 
-    def __init__(self, ledger: Ledger, asking: Asking) -> None:
+    def __init__(self, ledger: CapacityTracker, asking: Asking) -> None:
         self._ledger = ledger.copy()
         self._asking = asking
         self._left = _MOST_TRIALS
@@ -124,7 +124,9 @@ class Shortfalls:
     :param keeper: says for whom
     """
 
-    def __init__(self, ledger: Ledger, keeper: keeping.Keeping) -> None:
+    def __init__(
+        self, ledger: CapacityTracker, keeper: keeping.Keeping
+    ) -> None:
         self._ledger = ledger
         self._keeping = keeper
         # Room only shrinks in a pass, so each is asked for once a kind.

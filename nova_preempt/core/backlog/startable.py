@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 import datetime
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 
 
@@ -38,4 +38,4 @@ def is_startable(request: model.Request, now: datetime.datetime) -> bool:
     ):
         return False
     # What has given way comes back whenever that is.
-    return model.ENDED in states or not answers.why_too_late(request, now)
+    return model.ENDED in states or not boot_outcome.why_too_late(request, now)

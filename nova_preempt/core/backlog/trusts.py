@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import datetime
 
-from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import trust_marker
 
 #: For so long after a start its trust is needed, to clear up.
 _CLEARING = datetime.timedelta(days=1)
@@ -48,7 +48,7 @@ def latest_start(request: model.Request) -> datetime.datetime | None:
         if request.back_until is None:
             return None
         latest = max(request.back_until, latest)
-    return latest if latest < marks.EARLIEST else None
+    return latest if latest < trust_marker.EARLIEST else None
 
 
 def renewed_until(

@@ -18,8 +18,8 @@ import datetime
 
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.dispatch import Note
 from nova_preempt.core.backlog.estimate import to_s
-from nova_preempt.core.backlog.passing import Note
 
 #: A code of what a request waits for.
 ROOM_UNKNOWN = "room_unknown"

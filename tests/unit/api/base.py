@@ -32,8 +32,8 @@ from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
-from nova_preempt.backlog import intake
 from nova_preempt.backlog import ladders
+from nova_preempt.backlog import submission
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 import nova_preempt.conf
@@ -393,11 +393,10 @@ class ApiTestCase(DatabaseTestCase):
             'classes')
         made = app.make_services(self.conf)
         self.services = services = dataclasses.replace(
-            made, intake=intake.Intake(self.conf, made.database, self.trusts,
-                                       self.reading, made.classes,
-                                       ladders=ladders.load(
-                                           self.conf.backlog),
-                                       tell=self.tell))
+            made, intake=submission.Submission(
+                self.conf, made.database, self.trusts, self.reading,
+                made.classes, ladders=ladders.load(self.conf.backlog),
+                tell=self.tell))
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
         self.app = app.make_app(self.conf, services)

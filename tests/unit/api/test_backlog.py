@@ -20,13 +20,13 @@ from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import intake
-from nova_preempt.backlog import leftovers
+from nova_preempt.backlog import orphan_trusts
 from nova_preempt.backlog import sealing
+from nova_preempt.backlog import submission
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
@@ -94,9 +94,9 @@ class BacklogTestCase(base.ApiTestCase):
             self.db, uuid, model.OPEN, model.Boot(
                 1, f'backlog:{uuid}:1', 'f1', 1, base.NOW)))
 
-    def clear_up(self, in_s=leftovers.LATE_S + 1):
+    def clear_up(self, in_s=orphan_trusts.LATE_S + 1):
         """What the engine does a while later."""
-        leftovers.Leftovers(self.db, self.trusts).clear(
+        orphan_trusts.OrphanTrusts(self.db, self.trusts).clear(
             timeutils.utcnow() + datetime.timedelta(seconds=in_s))
         return [item.uuid for item in backlog_begun.older(
             self.db, datetime.datetime.max, 99)]
@@ -223,7 +223,7 @@ class TestSecrets(BacklogTestCase):
             uuid = self.create(server=self.SECRETS)['id']
             self.assertTrue(backlog.record(
                 self.db, uuid, model.OPEN, base.NOW,
-                answers.Verdict(state, {'reason': 'x'})))
+                boot_outcome.Verdict(state, {'reason': 'x'})))
             self.assertIsNone(self.sealed(uuid), state)
         uuid = self.create(server=self.SECRETS)['id']
         self.delete(f'{PATH}/{uuid}')
@@ -338,7 +338,7 @@ class TestRefused(BacklogTestCase):
                      server={'flavorRef': 10 ** 255})
         self.reading.fails = nova_api.NovaError('x' * 100_000)
         logging.disable(logging.NOTSET)
-        with self.assertLogs(intake.__name__, 'WARNING') as logs:
+        with self.assertLogs(submission.__name__, 'WARNING') as logs:
             self.create(code=503)
         self.assertLess(len(logs.records[0].getMessage()), 400)
 
@@ -746,7 +746,7 @@ class TestSeen(BacklogTestCase):
             self.assertEqual(expected, item['waits_for'])
         self.boots(uuid)
         self.assertTrue(backlog.record(
-            self.db, uuid, model.OPEN, base.NOW, answers.Verdict(
+            self.db, uuid, model.OPEN, base.NOW, boot_outcome.Verdict(
                 model.PLACING, {}, (model.OwnServer(
                     UNKNOWN, 1, model.RUNNING, base.NOW),))))
         shown = self.show(uuid)
@@ -805,7 +805,7 @@ class TestChange(BacklogTestCase):
             self.assertEqual(until, kept.trust_until is not None)
             # An engine may have begun to use the old one.
             self.assertIn(old, self.trusts.made)
-            leftovers.Leftovers(self.db, self.trusts).clear(
+            orphan_trusts.OrphanTrusts(self.db, self.trusts).clear(
                 timeutils.utcnow() + datetime.timedelta(seconds=601))
             self.assertEqual([kept.trust_id], list(self.trusts.made))
             self.assertEqual([], backlog_begun.older(
@@ -846,7 +846,7 @@ class TestChange(BacklogTestCase):
         with mock.patch.object(self.trusts, 'create', end_meanwhile):
             self.change(uuid, code=409, not_after=None)
         self.assertEqual(old, self.trust(uuid))
-        leftovers.Leftovers(self.db, self.trusts).clear(
+        orphan_trusts.OrphanTrusts(self.db, self.trusts).clear(
             timeutils.utcnow() + datetime.timedelta(seconds=601))
         self.assertEqual([old], list(self.trusts.made))
 

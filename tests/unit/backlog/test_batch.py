@@ -18,7 +18,7 @@ from unittest import mock
 from nova_preempt import exceptions
 from nova_preempt.backlog import batch
 from nova_preempt.conf import backlog as conf_backlog
-from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import waiting
 from tests.unit.backlog import test_orders
@@ -39,8 +39,8 @@ class TestBatch(test_orders.OrdersTestCase):
         return batch.load(self.conf.backlog, lambda: self.now_s)
 
     def decide(self, requests, rooms, **options):
-        found = passing.decide(
-            requests, rooms, base.NOW, passing.Options(),
+        found = dispatch.decide(
+            requests, rooms, base.NOW, dispatch.Options(),
             planner=self.make(**options).planner())
         return {start.uuid: dict(start.hosts) for start in found.starts}
 

@@ -15,18 +15,18 @@ import unittest
 from unittest import mock
 
 from nova_preempt.backlog import passes
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import faults
-from nova_preempt.core.backlog import passing
 from tests.unit.core.backlog import base
 
 
 class TestFaults(unittest.TestCase):
 
     def test_are_logged_and_written_down(self):
-        note = passing.Note(None, faults.WAITS_FOR, None)
-        start = passing.Start('a', 'small', 1)
-        decided = passing.Pass((start,), {'bad': note},
-                               faults={'bad': TypeError('x\nFORGED')})
+        note = dispatch.Note(None, faults.WAITS_FOR, None)
+        start = dispatch.Start('a', 'small', 1)
+        decided = dispatch.Pass((start,), {'bad': note},
+                                faults={'bad': TypeError('x\nFORGED')})
         starting = mock.Mock()
         tested = passes.Passes(mock.Mock(), None, None, starting, None, None,
                                None)
@@ -51,7 +51,7 @@ class TestFaults(unittest.TestCase):
                                None, None)
 
         def logged(unseen=(), **found):
-            decided = passing.Pass((), {}, (), frozenset(unseen), found)
+            decided = dispatch.Pass((), {}, (), frozenset(unseen), found)
             with (mock.patch.object(tested, '_decide',
                                     return_value=(decided, [])),
                   mock.patch.object(passes.backlog_turns, 'get'),

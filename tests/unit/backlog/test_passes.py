@@ -17,7 +17,7 @@ from unittest import mock
 
 from nova_preempt.backlog import limits
 from nova_preempt.backlog import passes
-from nova_preempt.core.backlog import stays
+from nova_preempt.core.backlog import expected_departures
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_turns
 from tests.unit.core.backlog import base
@@ -59,7 +59,8 @@ class PassesTestCase(unittest.TestCase):
         self.passes = passes.Passes(
             self.options, None, types.SimpleNamespace(
                 all=lambda places: [host('h', 1)],
-                stays=lambda: stays.AS_FLAVORS_SAY), self.starting,
+                stays=lambda: expected_departures.AS_FLAVORS_SAY),
+            self.starting,
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
             types.SimpleNamespace(of_boots=dict), None,

@@ -15,13 +15,13 @@ import types
 import unittest
 from unittest import mock
 
-from nova_preempt.backlog import following
-from nova_preempt.backlog import leftovers
+from nova_preempt.backlog import orphan_trusts
+from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
-from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import trust_marker
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_begun
@@ -124,7 +124,7 @@ class TestClosing(UsersTestCase):
         self.useful = mock.Mock(**{'look.side_effect': lambda requests, now: {
             item.uuid: types.SimpleNamespace(sights=(), victims={})
             for item in requests}})
-        self.following = following.Following(
+        self.following = tracker.Tracker(
             types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
                                   retry_interval_s=30),
             None, self.useful, self.users, mock.Mock())
@@ -193,14 +193,14 @@ class TestLeftovers(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.begun = [backlog_begun.Begun(f'b{number:02}', 'p', 'u', base.NOW,
-                                          marks.expiry(f'b{number:02}'))
+                                          trust_marker.expiry(f'b{number:02}'))
                       for number in range(120)]
         self.keystone = Keystone()
         self.keystone.list = mock.Mock(side_effect=lambda: [
             {'id': item.uuid, 'trustor_user_id': item.user_id,
              'expires_at': f'{item.expires_at.isoformat()}.000000Z'}
             for item in self.begun])
-        self.leftovers = leftovers.Leftovers(None, self.keystone)
+        self.leftovers = orphan_trusts.OrphanTrusts(None, self.keystone)
         #: Trusts of requests that are there.
         self.used = set()
 

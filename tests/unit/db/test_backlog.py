@@ -24,11 +24,11 @@ from unittest import mock
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import history
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
@@ -187,7 +187,7 @@ class TestSQLite(DatabaseTestCase):
             self.assertEqual(short, backlog.get(self.db, state).body)
             backlog.create(self.db, request(f'{state}2', body=body))
             backlog.record(self.db, f'{state}2', model.OPEN, LATER,
-                           answers.Verdict(state, {'reason': 'x'}))
+                           boot_outcome.Verdict(state, {'reason': 'x'}))
             self.assertEqual(short, backlog.get(self.db, f'{state}2').body)
 
     def test_only_the_first_of_two_changes_is_made(self):
@@ -232,10 +232,11 @@ class TestSQLite(DatabaseTestCase):
                 backlog.change(self.db, uuid, model.OPEN, NOW, **changes)
                 record = functools.partial(
                     backlog.record, self.db, uuid, model.OPEN, NOW)
-                expired = answers.Verdict(model.EXPIRED, {'reason': 'late'})
+                expired = boot_outcome.Verdict(
+                    model.EXPIRED, {'reason': 'late'})
                 self.assertFalse(record(expired, decided=known))
                 self.assertTrue(record(
-                    answers.Verdict(model.WAITING, {'tries': 1}),
+                    boot_outcome.Verdict(model.WAITING, {'tries': 1}),
                     decided=known))
                 self.assertTrue(record(
                     expired, decided=backlog.get(self.db, uuid)))
@@ -349,7 +350,7 @@ class TestSQLite(DatabaseTestCase):
 
     def record(self, of=(model.PLACING,), state=model.PLACING, values=None,
                **parts):
-        return backlog.record(self.db, 'r1', of, LATER, answers.Verdict(
+        return backlog.record(self.db, 'r1', of, LATER, boot_outcome.Verdict(
             state, values or {}, **parts))
 
     def test_servers_on_their_way_as_a_request_is_closed(self):
@@ -405,7 +406,7 @@ class TestSQLite(DatabaseTestCase):
                 self.db, 'r1', model.OPEN, new,
                 forgotten=servers.forgotten_boots(found, at)))
             self.assertTrue(backlog.record(
-                self.db, 'r1', (model.PLACING,), at, answers.Verdict(
+                self.db, 'r1', (model.PLACING,), at, boot_outcome.Verdict(
                     model.WAITING, {}, boots=(dataclasses.replace(
                         new, state=model.REFUSED),))))
             kept = backlog.history(self.db, 'r1')
@@ -433,7 +434,7 @@ class TestSQLite(DatabaseTestCase):
             for state in (model.ACTIVE, model.EVICTED, model.WAITING):
                 at += datetime.timedelta(hours=1)
                 self.assertTrue(backlog.record(
-                    self.db, 'r1', (before,), at, answers.Verdict(
+                    self.db, 'r1', (before,), at, boot_outcome.Verdict(
                         state, {}, boots=(dataclasses.replace(
                             new, state=model.SETTLED),)
                         if state == model.ACTIVE else ())))
@@ -459,7 +460,7 @@ class TestSQLite(DatabaseTestCase):
             backlog.create(self.db, request(uuid, state=state))
         backlog.note(self.db, {})
         backlog.note(self.db, {
-            uuid: passing.Note(3, {'code': 'room'}, 60)
+            uuid: dispatch.Note(3, {'code': 'room'}, 60)
             for uuid in ('r1', 'r2')})
         self.assertEqual(
             [(3, {'code': 'room'}, 60), (None, {}, None)],

@@ -18,7 +18,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import calendar
 from nova_preempt.db import backlog
@@ -147,8 +147,9 @@ class TestPurge(test_decisions.TestSQLite):
         backlog.begin_boot(self.db, 'done', (model.DONE,),
                            test_backlog.boot(asked_at=old))
         backlog.change(self.db, 'done', model.OPEN, old, state=model.DONE)
-        backlog.record(self.db, 'done', model.CLOSED, old, answers.Verdict(
-            model.DONE, {}, (model.OwnServer('s1', 1, model.GONE, old),)))
+        backlog.record(
+            self.db, 'done', model.CLOSED, old, boot_outcome.Verdict(
+                model.DONE, {}, (model.OwnServer('s1', 1, model.GONE, old),)))
         rows, = purge.find_requests(self.db, BEFORE)
         self.assertEqual(['done', 'failed'], [row['uuid'] for row in rows])
         self.assertNotIn('secret', str(rows))

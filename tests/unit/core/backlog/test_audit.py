@@ -17,8 +17,8 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_preempt.core.backlog import answers
 from nova_preempt.core.backlog import audit
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
@@ -91,7 +91,7 @@ class TestDisagreement(unittest.TestCase):
             verdict = lifecycle.judge(request, sights, {}, base.NOW, OPTIONS)
             if not verdict.changes(request):
                 break
-            request = answers.after(request, verdict)
+            request = boot_outcome.after(request, verdict)
             sights = [item for item in sights
                       if item.uuid not in verdict.deletes]
         if request.state in model.OPEN:

@@ -14,12 +14,12 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import held
 from tests.unit.core.backlog.test_room import host
@@ -47,8 +47,8 @@ def with_group(place, **members):
 
 
 def decide(requests, rooms, *known, planner=None, options=None, **kwargs):
-    return passing.decide(
-        requests, rooms, base.NOW, options or passing.Options(),
+    return dispatch.decide(
+        requests, rooms, base.NOW, options or dispatch.Options(),
         planner=planner,
         known_groups={group.uuid: group for group in known or (NEAR, FAR)},
         **kwargs)
@@ -164,11 +164,11 @@ class TestAffinity(unittest.TestCase):
                         base.request('y')], rooms)
         self.assertEqual((('x',), {'x': 'group'}),
                          (found.held, waits(found)))
-        ledger = Ledger(rooms)
+        ledger = CapacityTracker(rooms)
         ledger.hold(vcpus(2), 1, NEAR)
         self.assertEqual({'b': 1}, ledger.take(vcpus(1), 1))
         # All of them on one host.
-        ledger = Ledger([host('a', 7), host('b', 3)])
+        ledger = CapacityTracker([host('a', 7), host('b', 3)])
         ledger.hold(vcpus(4), 2, NEAR)
         self.assertEqual([-1, 3], [
             each.free['VCPU'] for each in ledger.left([])])
@@ -185,7 +185,7 @@ class TestHolds(unittest.TestCase):
         found = decide(
             [near('x', vcpus(3), count=2, created_at=self.OLD),
              base.request('y', vcpus(8), created_at=self.OLD)], rooms,
-            options=passing.Options(most_holds=1),
+            options=dispatch.Options(most_holds=1),
             pace=estimate.Pace(3600, {'VCPU': 60}, 60))
         self.assertEqual({'x': 'too_large', 'y': 'room'}, waits(found))
         self.assertIsNone(found.notes['x'].estimate_s)
@@ -246,7 +246,7 @@ class TestHolds(unittest.TestCase):
             rooms)
         self.assertEqual((('x',), {'z': 1}), (found.held, started(found)))
         self.assertNotIn('kept', found.notes['y'].waits_for['text'])
-        ledger = Ledger(rooms)
+        ledger = CapacityTracker(rooms)
         self.assertEqual([1, 0, 1, 0], [
             held(ledger, vcpus(8), 1, group)[0] for group in (
                 NEAR, NEAR, dataclasses.replace(NEAR, uuid='other'), None)])
@@ -326,8 +326,8 @@ class TestUnknown(unittest.TestCase):
     def test_is_left_to_nova(self):
         """One of others, one that is gone, one with a soft policy."""
         rooms = [host('a', 9)]
-        self.assertEqual({'x': 1, 'y': 1}, started(passing.decide(
-            [far('x'), far('y')], rooms, base.NOW, passing.Options())))
+        self.assertEqual({'x': 1, 'y': 1}, started(dispatch.decide(
+            [far('x'), far('y')], rooms, base.NOW, dispatch.Options())))
 
 
 class TestLeft(unittest.TestCase):
@@ -337,12 +337,13 @@ class TestLeft(unittest.TestCase):
         rooms = [dataclasses.replace(host(name, 4), free_s=60,
                                      members=members)
                  for name, members in (('a', {'near': 1}), ('b', {}))]
-        left = Ledger([*rooms, host('c', 4)], lambda _: 600).left([vcpus(1)])
+        left = CapacityTracker(
+            [*rooms, host('c', 4)], lambda _: 600).left([vcpus(1)])
         self.assertEqual([('a', {}), ('c', {'VCPU': 4})],
                          [(each.host, each.free) for each in left])
 
     def test_copies_are_independent(self):
-        ledger = Ledger([host('a', 4)])
+        ledger = CapacityTracker([host('a', 4)])
         other = ledger.copy()
         other.take_at(vcpus(1), {'a': 1}, FAR)
         self.assertEqual((1, 0), (ledger.count(vcpus(1), 9, FAR),

@@ -19,11 +19,11 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import keeping
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import turns
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -41,13 +41,13 @@ class Cloud:
     def __init__(self, rooms, requests, **options):
         self.rooms = rooms
         self.requests = {request.uuid: request for request in requests}
-        self.options = passing.Options(**options)
+        self.options = dispatch.Options(**options)
         self.started = {}
         self.turns = {}
 
     def look(self, at_s, ranked=None, why_not=lambda request: ''):
         ranked = ranked or sorted(self.requests)
-        found = passing.decide(
+        found = dispatch.decide(
             [self.requests[uuid] for uuid in ranked
              if uuid in self.requests], self.rooms, later(at_s), self.options,
             why_not=why_not, turns=self.turns)
@@ -101,12 +101,12 @@ class TestBounds(unittest.TestCase):
         self.assertEqual(
             {'p0': 1, 'p1': 1, 'p2': 1, 'p3': 1,
              'q0': 1, 'q1': 1, 'q2': 1, 'q3': 1},
-            kept(passing.decide(requests, rooms, base.NOW,
-                                passing.Options())))
+            kept(dispatch.decide(requests, rooms, base.NOW,
+                                 dispatch.Options())))
         self.assertEqual(
             {'p0': 1, 'p1': 1, 'q0': 1},
-            kept(passing.decide(requests, rooms, base.NOW,
-                                passing.Options(most_holds=3))))
+            kept(dispatch.decide(requests, rooms, base.NOW,
+                                 dispatch.Options(most_holds=3))))
 
     def test_not_for_as_many_requests_as_there_are(self):
         """Each trial looks at all hosts."""
@@ -116,15 +116,15 @@ class TestBounds(unittest.TestCase):
                                  project_id=f'p{count % 9}',
                                  created_at=base.ago(HOUR))
                     for count in range(1, 101)]
-        asked, hold = [], Ledger.hold
+        asked, hold = [], CapacityTracker.hold
 
         def counted(*args):
             asked.append(args)
             return hold(*args)
 
-        with mock.patch.object(Ledger, 'hold', counted):
-            found = passing.decide(requests, rooms, base.NOW,
-                                   passing.Options(most_holds=100))
+        with mock.patch.object(CapacityTracker, 'hold', counted):
+            found = dispatch.decide(requests, rooms, base.NOW,
+                                    dispatch.Options(most_holds=100))
         self.assertEqual(4, sum(kept(found).values()))
         self.assertLess(len(asked), 120)
 
@@ -153,22 +153,22 @@ class TestBounds(unittest.TestCase):
         small = [base.request(f'b{number}', one, project_id='p2')
                  for number in range(10)]
         for count, hosts, started in ((10, {}, 10), (2, {'a': 2}, 8)):
-            found = passing.decide(
+            found = dispatch.decide(
                 [base.request('a', wanted, count=count,
                               created_at=base.ago(HOUR)), *small],
-                rooms, base.NOW, passing.Options())
+                rooms, base.NOW, dispatch.Options())
             self.assertEqual(hosts, kept(found))
             self.assertEqual(started, len(found.starts))
         # Three for all projects together.
-        found = passing.decide(
+        found = dispatch.decide(
             [base.request(project, wanted, count=2, project_id=project,
                           created_at=base.ago(HOUR)) for project in 'abc'],
-            rooms, base.NOW, passing.Options())
+            rooms, base.NOW, dispatch.Options())
         self.assertEqual({'a': 2}, kept(found))
-        found = passing.decide(
+        found = dispatch.decide(
             [base.request(project, wanted, project_id=project,
                           created_at=base.ago(HOUR)) for project in 'abcd'],
-            rooms, base.NOW, passing.Options())
+            rooms, base.NOW, dispatch.Options())
         self.assertEqual(3, len(kept(found)))
 
     def test_others_of_the_project_have_the_same_turn(self):
@@ -187,27 +187,27 @@ class TestBounds(unittest.TestCase):
         wanted = dataclasses.replace(vcpus(8), hosts=own, own_hosts=own)
         requests = [base.request('a', wanted, count=3,
                                  created_at=base.ago(HOUR))]
-        found = passing.decide(
+        found = dispatch.decide(
             requests, [host(name, 1) for name in 'hijk'], base.NOW,
-            passing.Options())
+            dispatch.Options())
         self.assertEqual({'a': 3}, kept(found))
 
 
 class TestWhoMay(unittest.TestCase):
 
     def look(self, why_not=lambda request: '', **values):
-        return passing.decide(
+        return dispatch.decide(
             [base.request('a', vcpus(8), created_at=base.ago(HOUR),
                           **values), base.request('b')],
-            [host('h', 1)], base.NOW, passing.Options(), why_not=why_not)
+            [host('h', 1)], base.NOW, dispatch.Options(), why_not=why_not)
 
     def test_not_who_was_refused_for_another_reason(self):
-        for code in answers.CODES:
+        for code in boot_outcome.CODES:
             found = self.look(tries=1, waits_for={'code': code})
-            self.assertEqual(('a',) if code == answers.NO_HOST else (),
+            self.assertEqual(('a',) if code == boot_outcome.NO_HOST else (),
                              found.held, code)
             # From pass to pass.
-            if code != answers.NO_HOST:
+            if code != boot_outcome.NO_HOST:
                 self.assertEqual(
                     code, found.notes['a'].waits_for['refused'])
             self.assertEqual(found.held, self.look(
@@ -217,16 +217,16 @@ class TestWhoMay(unittest.TestCase):
         """Placement has room for them, and so they do not need it."""
         refused = [base.request(
             name, created_at=base.ago(2 * HOUR), tries=4,
-            waits_for={'code': answers.NO_HOST, 'text': ''},
+            waits_for={'code': boot_outcome.NO_HOST, 'text': ''},
             next_try_at=later(60)) for name in 'abcdef']
         large = base.request('large', vcpus(8), created_at=base.ago(HOUR))
-        found = passing.decide([*refused, large], [host('h', 7)], base.NOW,
-                               passing.Options())
+        found = dispatch.decide([*refused, large], [host('h', 7)], base.NOW,
+                                dispatch.Options())
         self.assertEqual(('large',), found.held)
 
     def test_once_it_has_run_that_is_forgotten(self):
         self.assertEqual(('a',), self.look(
-            waits_for={'code': 'room', 'refused': answers.QUOTA}).held)
+            waits_for={'code': 'room', 'refused': boot_outcome.QUOTA}).held)
 
     def test_not_whose_quota_is_used_up(self):
         asked = []
@@ -254,9 +254,9 @@ class TestWhoMay(unittest.TestCase):
                          created_at=base.ago(HOUR))
             for name, size in (('a', 9), ('b', 8), ('c', 8))
             for number in range(3)]
-        found = passing.decide(
+        found = dispatch.decide(
             requests, [host(f'h{number}', 1) for number in range(4)],
-            base.NOW, passing.Options(), why_not=why_not)
+            base.NOW, dispatch.Options(), why_not=why_not)
         # None is large enough for a; b1 has the only one that may be kept,
         # which those that were refused before it did not use up.
         self.assertEqual(['b0', 'b1'], asked)
@@ -269,8 +269,8 @@ class TestWhoMay(unittest.TestCase):
                     for number in range(150)]
         requests.append(base.request('b', vcpus(8), project_id='p',
                                      created_at=base.ago(HOUR)))
-        found = passing.decide(
-            requests, [host('h', 1)], base.NOW, passing.Options(),
+        found = dispatch.decide(
+            requests, [host('h', 1)], base.NOW, dispatch.Options(),
             why_not=lambda request: '' if request.uuid == 'b' else 'None.')
         self.assertEqual(('b',), found.held)
 
@@ -284,8 +284,8 @@ class TestWhoMay(unittest.TestCase):
         requests = [base.request(f'a{number}', vcpus(8), project_id=number,
                                  created_at=base.ago(HOUR))
                     for number in range(9)]
-        found = passing.decide(
-            requests, [host('h', 1)], base.NOW, passing.Options(),
+        found = dispatch.decide(
+            requests, [host('h', 1)], base.NOW, dispatch.Options(),
             why_not=why_not, is_over=lambda: len(asked) >= 2)
         self.assertEqual(['a0', 'a1'], asked)
         self.assertEqual({f'a{number}' for number in range(1, 9)},

@@ -14,9 +14,9 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import ladders
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -37,8 +37,8 @@ def high(name, free, **kwargs):
 
 
 def decide(requests, rooms):
-    return passing.decide(requests, rooms, base.NOW, passing.Options(),
-                          ladders=ladders.Ladders(rooms, requests))
+    return dispatch.decide(requests, rooms, base.NOW, dispatch.Options(),
+                           ladders=ladders.Ladders(rooms, requests))
 
 
 class TestLadders(unittest.TestCase):
@@ -80,7 +80,7 @@ class TestLadders(unittest.TestCase):
         found = decide([one], [*rooms, high('3', 0, capacity=9)])
         self.assertEqual('room', found.notes['a'].waits_for['code'])
         found = decide([one], [*rooms, high('3', 9, capacity=9)])
-        self.assertEqual((passing.Start('a', '9', 3),), found.starts)
+        self.assertEqual((dispatch.Start('a', '9', 3),), found.starts)
 
     def test_who_has_none_gets_what_was_chosen(self):
         one = base.request('a', vcpus(2), vcpus(1))

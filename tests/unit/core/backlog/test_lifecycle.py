@@ -16,14 +16,14 @@ import datetime
 import unittest
 
 from nova_preempt.core import victim_status
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import startable
 from tests.unit.core.backlog import base
 
-OPTIONS = answers.Options(undecided_s=180, building_s=3600, retry_s=30)
+OPTIONS = boot_outcome.Options(undecided_s=180, building_s=3600, retry_s=30)
 NO_HOST = 'No valid host was found. There are not enough hosts available.'
 
 
@@ -83,7 +83,7 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual(model.PLACING, verdict.state)
         self.assertEqual({'s0': model.RUNNING, 'x': model.BUILDING}, {
             item.uuid: item.state for item in verdict.servers})
-        verdict = judge(answers.after(request, verdict), sight('s0'),
+        verdict = judge(boot_outcome.after(request, verdict), sight('s0'),
                         sight('x'))
         self.assertEqual(model.ACTIVE, verdict.state)
 
@@ -101,14 +101,14 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual([model.IN_VAIN], [
             item.state for item in verdict.boots])
         # Deleted until it is gone, and then forgotten.
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         self.assertEqual(('s0',), judge(request, fault).deletes)
         self.assertEqual((), judge(request, sight(
             's0', 'error', fault=NO_HOST, deleting=True)).deletes)
         verdict = judge(request)
         self.assertEqual((model.WAITING, ('s0',)),
                          (verdict.state, verdict.forgotten))
-        self.assertEqual((), answers.after(request, verdict).servers)
+        self.assertEqual((), boot_outcome.after(request, verdict).servers)
 
     def test_what_is_for_now(self):
         for fault in (
@@ -153,7 +153,7 @@ class TestPlacing(unittest.TestCase):
         verdict = judge(request, sight('s0'), broken)
         self.assertEqual((model.PARTLY_ACTIVE, 'broken'),
                          (verdict.state, verdict.values['reason']))
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         self.assertEqual(0, model.missing(request))
         # Once its owner has deleted that one all is as it can be.
         self.assertEqual(model.ACTIVE, judge(request, sight('s0')).state)
@@ -188,7 +188,8 @@ class TestWithoutAnAnswer(unittest.TestCase):
         self.assertEqual((model.WAITING, [model.LOST]), (
             verdict.state, [item.state for item in verdict.boots]))
         self.assertEqual('no_answer', verdict.values['waits_for']['code'])
-        self.assertEqual(2, model.missing(answers.after(request, verdict)))
+        self.assertEqual(
+            2, model.missing(boot_outcome.after(request, verdict)))
 
     def test_all_are_there(self):
         verdict = judge(self.request(1), sight('a'), sight('b', 'building'))
@@ -203,10 +204,11 @@ class TestWithoutAnAnswer(unittest.TestCase):
         self.assertEqual((model.PLACING, ()), (verdict.state, verdict.boots))
         # No more will come: what lacks is asked for again.
         later = base.NOW + datetime.timedelta(seconds=100)
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         verdict = judge(request, sight('a'), now=later)
         self.assertEqual(model.PARTLY_ACTIVE, verdict.state)
-        self.assertEqual(1, model.missing(answers.after(request, verdict)))
+        self.assertEqual(
+            1, model.missing(boot_outcome.after(request, verdict)))
 
     def test_nova_makes_some_and_withdraws_them(self):
         """As where there is no room in a server group for the others."""
@@ -216,7 +218,7 @@ class TestWithoutAnAnswer(unittest.TestCase):
             verdict = judge(request)
             self.assertEqual(('s0', 's1'), verdict.forgotten)
             self.assertEqual(
-                3, model.missing(answers.after(request, verdict)))
+                3, model.missing(boot_outcome.after(request, verdict)))
 
     def test_comes_after_it_was_given_up(self):
         request = base.request(boots=(
@@ -250,7 +252,7 @@ class TestRunning(unittest.TestCase):
         request = running(model.RUNNING, model.RUNNING)
         verdict = judge(request, sight('s0'))
         self.assertEqual(model.ACTIVE, verdict.state)
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         self.assertEqual(0, model.missing(request))
         for gone in ((), (sight('s0', 'soft-delete'),)):
             verdict = judge(request, *gone)
@@ -263,7 +265,8 @@ class TestRunning(unittest.TestCase):
             request, sight('s0')).state)
         verdict = judge(request)
         self.assertEqual(model.WAITING, verdict.state)
-        self.assertEqual(2, model.missing(answers.after(request, verdict)))
+        self.assertEqual(
+            2, model.missing(boot_outcome.after(request, verdict)))
 
 
 class TestGaveWay(unittest.TestCase):
@@ -281,7 +284,7 @@ class TestGaveWay(unittest.TestCase):
                 request, shelved, sight('s1', vm_state), s0=status,
                 s1=status)
             self.assertEqual(model.EVICTED, verdict.state)
-            request_then = answers.after(request, verdict)
+            request_then = boot_outcome.after(request, verdict)
             self.assertEqual([], startable.among(
                 [request_then], base.NOW))
             # It comes back by itself.
@@ -298,7 +301,7 @@ class TestGaveWay(unittest.TestCase):
         self.assertEqual((2, base.NOW, 0), tuple(
             verdict.values[name]
             for name in ('returns', 'waits_since', 'tries')))
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         self.assertEqual([request],
                          startable.among([request], base.NOW))
         # A look later nothing more has happened.
@@ -309,7 +312,7 @@ class TestGaveWay(unittest.TestCase):
         request = running(model.RUNNING, model.RUNNING, comes_back=True,
                           not_after=base.ago(60))
         verdict = judge(request, sight('s0'), s1=victim_status.GONE)
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         self.assertEqual((model.PARTLY_ACTIVE, 1),
                          (request.state, model.missing(request)))
         self.assertEqual([request],
@@ -331,7 +334,8 @@ class TestGaveWay(unittest.TestCase):
     def test_until_when_it_comes_back(self):
         until = base.NOW + datetime.timedelta(seconds=60)
         request = running(model.RUNNING, comes_back=True, back_until=until)
-        request = answers.after(request, judge(request, s0=victim_status.GONE))
+        request = boot_outcome.after(
+            request, judge(request, s0=victim_status.GONE))
         self.assertEqual(model.EVICTED, request.state)
         verdict = judge(request, now=until)
         self.assertEqual(
@@ -374,14 +378,14 @@ class TestGaveWay(unittest.TestCase):
             request = dataclasses.replace(request, **known)
             verdict = judge(request, *sights, s0=victim_status.SHELVED,
                             s1=victim_status.SHELVED)
-            after = answers.after(request, verdict)
+            after = boot_outcome.after(request, verdict)
             self.assertEqual((expected, None, None, {}), (
                 after.state, after.position, after.estimate_s,
                 after.waits_for))
 
     def test_who_waits_for_the_rest_is_in_the_order(self):
         request = running(model.RUNNING, count=2, position=3)
-        after = answers.after(request, judge(request, sight('s0')))
+        after = boot_outcome.after(request, judge(request, sight('s0')))
         self.assertEqual((model.PARTLY_ACTIVE, 3),
                          (after.state, after.position))
 
@@ -398,13 +402,13 @@ class TestClosing(unittest.TestCase):
         verdict, is_clear = self.closing(request, sight('s1', 'building'))
         self.assertEqual((('s1',), False, model.CANCELLED),
                          (verdict.deletes, is_clear, verdict.state))
-        request = answers.after(request, verdict)
+        request = boot_outcome.after(request, verdict)
         verdict, is_clear = self.closing(request)
         self.assertEqual(((), True), (verdict.deletes, is_clear))
         # What runs stays as it was.
         self.assertEqual([('s0', model.RUNNING)], [
             (item.uuid, item.state)
-            for item in answers.after(request, verdict).servers])
+            for item in boot_outcome.after(request, verdict).servers])
 
     def test_all_is_deleted_if_that_is_wanted(self):
         request = dataclasses.replace(
@@ -415,7 +419,7 @@ class TestClosing(unittest.TestCase):
         self.assertEqual((('s0', 's1'), False), (verdict.deletes, is_clear))
         verdict, is_clear = self.closing(request, sight('s0', deleting=True))
         self.assertEqual(((), False), (verdict.deletes, is_clear))
-        verdict, is_clear = self.closing(answers.after(request, verdict))
+        verdict, is_clear = self.closing(boot_outcome.after(request, verdict))
         self.assertTrue(is_clear)
         self.assertEqual([model.GONE], [
             item.state for item in verdict.servers])

@@ -17,12 +17,12 @@ import itertools
 import json
 import unittest
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_passing import LATER
-from tests.unit.core.backlog.test_passing import decide
+from tests.unit.core.backlog.test_dispatch import LATER
+from tests.unit.core.backlog.test_dispatch import decide
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
 
@@ -96,7 +96,7 @@ class TestNewRoom(unittest.TestCase):
 
     def test_of_an_affinity_group_all_on_one_host(self):
         group = groups.Group('g', groups.AFFINITY)
-        ledger = Ledger([host('a', 2), host('b', 1), host('c', 3)])
+        ledger = CapacityTracker([host('a', 2), host('b', 1), host('c', 3)])
         self.assertEqual({'a', 'c'}, ledger.hosts(vcpus(1), group, 2))
         self.assertEqual({'a', 'b', 'c'}, ledger.hosts(vcpus(1)))
         ledger.take_at(vcpus(1), {'c': 2})
@@ -115,9 +115,9 @@ class TestNewRoom(unittest.TestCase):
                            now)
             if found.starts:
                 tries.append(at_s)
-                request = dataclasses.replace(request, **answers.in_vain(
-                    request, answers.NO_HOST, 'No host.', now,
-                    answers.Options()))
+                request = dataclasses.replace(request, **boot_outcome.in_vain(
+                    request, boot_outcome.NO_HOST, 'No host.', now,
+                    boot_outcome.Options()))
             else:
                 request = dataclasses.replace(
                     request, waits_for=found.notes['r1'].waits_for)

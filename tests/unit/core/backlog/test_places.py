@@ -16,15 +16,15 @@ import unittest
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import ladders
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import places
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.reservation import leases
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_passing import codes
-from tests.unit.core.backlog.test_passing import starts
+from tests.unit.core.backlog.test_dispatch import codes
+from tests.unit.core.backlog.test_dispatch import starts
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
 from tests.unit.reservation import support
@@ -39,10 +39,10 @@ def known(*found, now_s=0, fresh=True):
 
 
 def decide(requests, rooms, of, **values):
-    return passing.decide(
+    return dispatch.decide(
         requests, [dataclasses.replace(item, free_s=of.free_s(item.host))
                    for item in rooms],
-        base.NOW, passing.Options(), places=of, **values)
+        base.NOW, dispatch.Options(), places=of, **values)
 
 
 def hinted(uuid, *ids, name='os:scheduler_hints', wanted=None, **values):
@@ -184,9 +184,9 @@ class TestNamed(unittest.TestCase):
                 found.notes[uuid].waits_for['text'])
 
     def test_without_the_filter_it_is_a_hint_for_others(self):
-        self.assertEqual(1, len(passing.decide(
+        self.assertEqual(1, len(dispatch.decide(
             [hinted('a', 'r1')], self.ROOMS, base.NOW,
-            passing.Options()).starts))
+            dispatch.Options()).starts))
 
 
 class TestPlanned(unittest.TestCase):
@@ -195,7 +195,7 @@ class TestPlanned(unittest.TestCase):
         """The others are looked for one by one."""
         normal, spot = vcpus(1), vcpus(1, preemptible=True)
         of = known(support.lease('r1', 100, 1000, 'A'))
-        ledger = Ledger(
+        ledger = CapacityTracker(
             [dataclasses.replace(item, free_s=of.free_s(item.host))
              for item in (host('A', 1), host('B', 1))], of.lead_s)
         self.assertEqual(['A', 'B'], [

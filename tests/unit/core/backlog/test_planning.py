@@ -17,9 +17,9 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import planning
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -62,8 +62,8 @@ class Careless:
 
 
 def decide(requests, rooms, planner, **options):
-    return passing.decide(requests, rooms, base.NOW,
-                          passing.Options(**options), planner=planner)
+    return dispatch.decide(requests, rooms, base.NOW,
+                           dispatch.Options(**options), planner=planner)
 
 
 def starts(found):
@@ -75,7 +75,7 @@ class TestPlans(unittest.TestCase):
     def test_as_planned(self):
         rooms = [host('a', 4), host('b', 2)]
         requests = [base.request('x', vcpus(2)), base.request('y', vcpus(4))]
-        alone = passing.decide(requests, rooms, base.NOW, passing.Options())
+        alone = dispatch.decide(requests, rooms, base.NOW, dispatch.Options())
         self.assertEqual({'x': {}}, starts(alone))
         found = decide(requests, rooms, Fixed({'x': {'b': 1},
                                                'y': {'a': 1}}))
@@ -163,7 +163,7 @@ class TestPlans(unittest.TestCase):
         rooms = [host(f'h{number}', amount, amount + more)
                  for number, (amount, more) in enumerate(free)]
         found = decide(requests, rooms, Careless(chance))
-        ledger = Ledger(rooms)
+        ledger = CapacityTracker(rooms)
         started = starts(found)
         # Where those are that were looked for is not said: with room for the
         # planned ones beside them, all of them fit one after another.
@@ -179,5 +179,5 @@ class TestPlans(unittest.TestCase):
         for each in ledger.left(()):
             self.assertGreaterEqual(each.free['VCPU'], 0)
         if requests and requests[0].uuid not in started:
-            self.assertEqual(0, Ledger(rooms).count(
+            self.assertEqual(0, CapacityTracker(rooms).count(
                 requests[0].alternatives[0], 1))

@@ -13,7 +13,7 @@
 
 import unittest
 
-from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import preview
 from nova_preempt.core.backlog import room
 from tests.unit.core.backlog import base
@@ -30,10 +30,10 @@ class TestUses(unittest.TestCase):
     def test_what_is_added(self):
         requests = {uuid: base.request(uuid, vcpus(4), vcpus(2))
                     for uuid in 'xyz'}
-        starts = [passing.Start('x', '2', 3, {'a': 2, 'b': 1}),
-                  passing.Start('y', '4', 1, {'a': 1}),
+        starts = [dispatch.Start('x', '2', 3, {'a': 2, 'b': 1}),
+                  dispatch.Start('y', '4', 1, {'a': 1}),
                   # Nova chooses.
-                  passing.Start('z', '2', 1)]
+                  dispatch.Start('z', '2', 1)]
         self.assertEqual(
             [('a', 0, 8), ('b', 3, 2), ('c', 9, 0)],
             [(use.host, use.used['VCPU'], use.added.get('VCPU', 0))

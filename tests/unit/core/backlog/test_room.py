@@ -17,8 +17,8 @@ import unittest
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import room
-from nova_preempt.core.backlog.ledger import Ledger
-from nova_preempt.core.backlog.stays import Stays
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.notice import NoticeRule
 from tests.unit.core.backlog import base
 
@@ -47,7 +47,7 @@ def held(ledger, *args):
 class TestTake(unittest.TestCase):
 
     def test_several_on_several_hosts(self):
-        ledger = Ledger([host('b', 3), host('a', 4)])
+        ledger = CapacityTracker([host('b', 3), host('a', 4)])
         self.assertEqual(3, ledger.count(vcpus(2), 9))
         self.assertEqual(2, ledger.count(vcpus(2), 2))
         ledger.take(vcpus(2), 2)      # on a
@@ -67,7 +67,7 @@ class TestTake(unittest.TestCase):
                 ('b', {'VCPU': 8, 'VGPU': 1}, 'T', math.inf),
                 ('c', {'VCPU': 8, 'VGPU': 0}, '', math.inf),
                 ('d', {'VCPU': 8, 'VGPU': 1}, 'T', 0))]
-        ledger = Ledger(rooms)
+        ledger = CapacityTracker(rooms)
         for wanted, expected in (
                 (vcpus(4), 'abc'),
                 (dataclasses.replace(vcpus(4), required=('T',)), 'ab'),
@@ -76,7 +76,7 @@ class TestTake(unittest.TestCase):
             self.assertEqual({*expected}, ledger.copy().emptied.suited(wanted))
 
     def test_who_may_preempt_sees_more(self):
-        ledger = Ledger([host('a', 1, reclaimable=4)])
+        ledger = CapacityTracker([host('a', 1, reclaimable=4)])
         spot, normal = vcpus(1, preemptible=True), vcpus(3)
         self.assertEqual((1, 1), (ledger.count(spot, 9),
                                   ledger.count(normal, 9)))
@@ -85,17 +85,18 @@ class TestTake(unittest.TestCase):
                                   ledger.count(vcpus(1), 9)))
 
     def test_what_preemptible_servers_take_can_be_reclaimed(self):
-        ledger = Ledger([host('a', 2)])
+        ledger = CapacityTracker([host('a', 2)])
         ledger.take(vcpus(1, preemptible=True), 2)
         self.assertEqual(2, ledger.count(vcpus(1), 9))
 
     def test_a_host_that_is_used_beyond_its_capacity(self):
-        self.assertEqual(0, Ledger([host('a', -1)]).count(vcpus(1), 1))
+        self.assertEqual(
+            0, CapacityTracker([host('a', -1)]).count(vcpus(1), 1))
 
     def test_nothing_is_asked_for(self):
         """A flavor whose resources are all 0 fits anywhere."""
         nothing = base.alternative('none', VCPU=0)
-        ledger = Ledger([host('a', 0)])
+        ledger = CapacityTracker([host('a', 0)])
         self.assertEqual(5, ledger.count(nothing, 5))
         ledger.take(nothing, 5)
 
@@ -103,19 +104,19 @@ class TestTake(unittest.TestCase):
 class TestLack(unittest.TestCase):
 
     def test_nearest_host(self):
-        ledger = Ledger([host('a', 1), host('b', 2), host('c', 3),
-                              host('d', 3, capacity=3)])
+        ledger = CapacityTracker([host('a', 1), host('b', 2), host('c', 3),
+                                       host('d', 3, capacity=3)])
         found = ledger.lack(vcpus(4))
         self.assertEqual(room.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
 
     def test_no_host_is_large_enough(self):
-        found = Ledger([host('a', 1)]).lack(vcpus(9))
+        found = CapacityTracker([host('a', 1)]).lack(vcpus(9))
         self.assertEqual(room.Lack({}, {'VCPU': 1}, False, 1), found)
         self.assertEqual(room.Lack({}, {'VCPU': 0}, False, 0),
-                         Ledger([]).lack(vcpus(1)))
+                         CapacityTracker([]).lack(vcpus(1)))
 
     def test_a_class_that_no_host_has(self):
-        found = Ledger([host('a', 1)]).lack(
+        found = CapacityTracker([host('a', 1)]).lack(
             base.alternative(VCPU=1, VGPU=1))
         self.assertEqual(
             room.Lack({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
@@ -135,11 +136,11 @@ class TestTraits(unittest.TestCase):
         for wanted, expected in ((('XY',), 4), (('X',), 8), (('X', 'Y'), 4),
                                  (('', 'X'), 8), (('Z',), 0)):
             with self.subTest(wanted):
-                self.assertEqual(expected, Ledger(self.ROOMS).count(
+                self.assertEqual(expected, CapacityTracker(self.ROOMS).count(
                     self.alternative(*wanted), 99))
 
     def test_lack_and_hold(self):
-        ledger = Ledger(self.ROOMS)
+        ledger = CapacityTracker(self.ROOMS)
         large = dataclasses.replace(vcpus(8), required=('X',))
         self.assertEqual(room.Lack({'VCPU': 4}, {'VCPU': 2}, True, 2),
                          ledger.lack(large))
@@ -152,7 +153,7 @@ class TestTraits(unittest.TestCase):
 class TestApart(unittest.TestCase):
 
     def test_one_a_host(self):
-        ledger = Ledger([host('a', 4), host('b', 4), host('c', 0)])
+        ledger = CapacityTracker([host('a', 4), host('b', 4), host('c', 0)])
         self.assertEqual(2, ledger.count(vcpus(2), 9, APART))
         ledger.take(vcpus(3), 2, APART)
         self.assertEqual(2, ledger.count(vcpus(1), 9))
@@ -163,7 +164,7 @@ class TestApart(unittest.TestCase):
 class TestHold(unittest.TestCase):
 
     def test_others_keep_off(self):
-        ledger = Ledger([host('a', 4), host('b', 7)])
+        ledger = CapacityTracker([host('a', 4), host('b', 7)])
         self.assertEqual((1, None), held(ledger, vcpus(8), 1))   # on b
         self.assertEqual(4, ledger.count(vcpus(1), 99))
         self.assertEqual((1, None), held(ledger, vcpus(8), 1))   # on a
@@ -171,7 +172,7 @@ class TestHold(unittest.TestCase):
         self.assertEqual((0, None), held(ledger, vcpus(8), 1))
 
     def test_who_ends_in_time_may_start_there(self):
-        ledger = Ledger([host('a', 2, ends=[(600, 4), (60, 2)])])
+        ledger = CapacityTracker([host('a', 2, ends=[(600, 4), (60, 2)])])
         self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
         spot = vcpus(1, preemptible=True, run_s=600)
         self.assertEqual(2, ledger.count(spot, 99))
@@ -181,19 +182,21 @@ class TestHold(unittest.TestCase):
             self.assertEqual(0, ledger.count(other, 99))
 
     def test_who_has_no_limit_ends_at_no_time(self):
-        ledger = Ledger([host('a', 2, ends=[(600, 6)])])
+        ledger = CapacityTracker([host('a', 2, ends=[(600, 6)])])
         self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
         self.assertEqual(0, ledger.count(
             vcpus(1, preemptible=True, run_s=0), 99))
 
     def test_what_the_operator_says_of_all_counts(self):
         for stays, expected in (
-                (Stays(570, NoticeRule(30)), (2, 2, 0)),
-                (Stays(571, NoticeRule(30)), (0, 2, 0)),
-                (Stays(100, NoticeRule(30), are_ended=False), (0, 0, 0)),
-                (Stays(0, NoticeRule(0)), (0, 2, 0)),
-                (Stays(0, NoticeRule(31)), (0, 0, 0))):
-            ledger = Ledger([host('a', 2, ends=[(600, 6)])], stays=stays)
+                (ExpectedDepartures(570, NoticeRule(30)), (2, 2, 0)),
+                (ExpectedDepartures(571, NoticeRule(30)), (0, 2, 0)),
+                (ExpectedDepartures(100, NoticeRule(30), are_ended=False),
+                 (0, 0, 0)),
+                (ExpectedDepartures(0, NoticeRule(0)), (0, 2, 0)),
+                (ExpectedDepartures(0, NoticeRule(31)), (0, 0, 0))):
+            ledger = CapacityTracker(
+                [host('a', 2, ends=[(600, 6)])], stays=stays)
             self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
             self.assertEqual(expected, tuple(
                 ledger.copy().count(
@@ -206,15 +209,16 @@ class TestHold(unittest.TestCase):
             rooms = [dataclasses.replace(
                 host('a', 0, reclaimable=4),
                 ends=(room.End(60, {'VCPU': 4}, reclaimable),))]
-            self.assertEqual((1, in_s), held(Ledger(rooms), vcpus(8), 1))
+            self.assertEqual(
+                (1, in_s), held(CapacityTracker(rooms), vcpus(8), 1))
             spot = dataclasses.replace(vcpus(4), preemptible=True)
-            self.assertEqual((1, 60), held(Ledger(rooms), spot, 1))
+            self.assertEqual((1, 60), held(CapacityTracker(rooms), spot, 1))
 
     def test_what_is_left_over_is_for_others(self):
-        ledger = Ledger([host('a', 4, ends=[(60, 2)])])
+        ledger = CapacityTracker([host('a', 4, ends=[(60, 2)])])
         self.assertEqual((1, 60), held(ledger, vcpus(6), 1))
         self.assertEqual(0, ledger.count(vcpus(1), 99))
-        ledger = Ledger([host('a', 4)])
+        ledger = CapacityTracker([host('a', 4)])
         self.assertEqual((1, 0), held(ledger, vcpus(3), 1))
         self.assertEqual(1, ledger.count(vcpus(1), 99))
 
@@ -222,11 +226,11 @@ class TestHold(unittest.TestCase):
         """Each is kept for as many as an empty one would have room for."""
         rooms = [host('a', 6, ends=[(60, 2)]), host('b', 2, capacity=2)]
         for count, expected, left in ((2, (1, 60), 2), (3, (0, None), 8)):
-            ledger = Ledger(rooms)
+            ledger = CapacityTracker(rooms)
             self.assertEqual(expected, held(ledger, vcpus(4), count))
             self.assertEqual(left, ledger.count(vcpus(1), 99))
         # Those that are nearest get the most.
-        ledger = Ledger([host('a', 0), host('b', 8)])
+        ledger = CapacityTracker([host('a', 0), host('b', 8)])
         self.assertEqual((2, None), held(ledger, vcpus(2), 3))
         self.assertEqual([-2, 4], [
             each.free['VCPU'] for each in ledger.left([])])
@@ -235,17 +239,17 @@ class TestHold(unittest.TestCase):
         group = dataclasses.replace(APART, most=2)
         rooms = [dataclasses.replace(host('a', 8), members={'g': 1}),
                  host('b', 8)]
-        ledger = Ledger(rooms)
+        ledger = CapacityTracker(rooms)
         self.assertEqual((2, 0), held(ledger, vcpus(3), 3, group))
         self.assertEqual([5, 2], [
             each.free['VCPU'] for each in ledger.left([])])
         for wanted, count in ((vcpus(3), 4), (vcpus(5), 3)):
-            self.assertEqual((0, None),
-                             held(Ledger(rooms), wanted, count, group))
+            self.assertEqual((0, None), held(
+                CapacityTracker(rooms), wanted, count, group))
 
     def test_a_host_that_was_found_full_is_not_forgotten(self):
         """What was known before the hold is looked at anew."""
-        ledger = Ledger([host('a', 2), host('b', 2)])
+        ledger = CapacityTracker([host('a', 2), host('b', 2)])
         self.assertEqual(1, ledger.count(vcpus(2), 1))
         ledger.hold(vcpus(3), 1)                         # on a
         self.assertEqual(1, ledger.count(vcpus(2), 2))

@@ -18,12 +18,12 @@ import math
 import unittest
 from unittest import mock
 
-from nova_preempt.core.backlog import passing
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_passing import codes
-from tests.unit.core.backlog.test_passing import decide
-from tests.unit.core.backlog.test_passing import starts
+from tests.unit.core.backlog.test_dispatch import codes
+from tests.unit.core.backlog.test_dispatch import decide
+from tests.unit.core.backlog.test_dispatch import starts
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
 
@@ -37,7 +37,7 @@ class TestShortfalls(unittest.TestCase):
         """However a request orders its flavors."""
         looked = []
 
-        class Counting(Ledger):
+        class Counting(CapacityTracker):
 
             def lack(self, alternative):
                 looked.append(alternative.name)
@@ -46,7 +46,7 @@ class TestShortfalls(unittest.TestCase):
         flavors = [vcpus(number) for number in range(2, 7)]
         requests = [base.request(str(number), *order) for number, order
                     in enumerate(itertools.permutations(flavors))]
-        with mock.patch.object(passing, 'Ledger', Counting):
+        with mock.patch.object(dispatch, 'CapacityTracker', Counting):
             decide(requests, [host('h', 1)])
         self.assertEqual(['2', '3', '4', '5', '6'], sorted(looked))
 

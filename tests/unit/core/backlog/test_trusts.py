@@ -15,7 +15,7 @@ import dataclasses
 import datetime
 import unittest
 
-from nova_preempt.core.backlog import marks
+from nova_preempt.core.backlog import trust_marker
 from nova_preempt.core.backlog import trusts
 from tests.unit.core.backlog import base
 
@@ -45,8 +45,8 @@ class TestTrust(unittest.TestCase):
                 (None, {'not_after': datetime.datetime(9990, 1, 1)}),
                 (None, {'not_after': datetime.datetime(
                     9999, 12, 31, 23, 59, 59)}),
-                (marks.EARLIEST - SECOND,
-                 {'not_after': marks.EARLIEST - SECOND})):
+                (trust_marker.EARLIEST - SECOND,
+                 {'not_after': trust_marker.EARLIEST - SECOND})):
             self.assertEqual(expected, trusts.latest_start(base.request(
                 'a', **{'created_at': NOW, **values})), values)
 
@@ -66,7 +66,7 @@ class TestTrust(unittest.TestCase):
     def test_small_moves_need_few(self):
         """Ten days at a time, for years."""
         made, request = 0, base.request('a', not_after=NOW + DAY)
-        request = dataclasses.replace(request, trust_until=marks.expiry(
+        request = dataclasses.replace(request, trust_until=trust_marker.expiry(
             'a', trusts.latest_start(request)))
         for number in range(1, 200):
             request = dataclasses.replace(
@@ -74,7 +74,7 @@ class TestTrust(unittest.TestCase):
             if trusts.outlasts_trust(request):
                 made += 1
                 request = dataclasses.replace(
-                    request, trust_until=marks.expiry(
+                    request, trust_until=trust_marker.expiry(
                         str(made), trusts.renewed_until(request, NOW)))
                 self.assertFalse(trusts.outlasts_trust(request))
         self.assertLess(made, 10)

@@ -13,7 +13,7 @@
 
 import unittest
 
-from nova_preempt.core.backlog import passing
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import turns
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_keeping import HOUR
@@ -98,8 +98,8 @@ class TestTurns(unittest.TestCase):
                     for uuid in 'ab']
         before = {'p1': turns.Turn(later(-HOUR), later(-HOUR),
                                    frozenset({'h'}), {'b': 5})}
-        found = passing.decide(
-            requests, [host('h', 1)], base.NOW, passing.Options(
+        found = dispatch.decide(
+            requests, [host('h', 1)], base.NOW, dispatch.Options(
                 most_holds=0), turns=before,
             is_over=lambda: True)
         self.assertEqual({'b'}, found.unseen)
@@ -182,13 +182,13 @@ class TestFirst(unittest.TestCase):
     def test_not_at_once(self):
         rooms = [host('h', 1)]
         for held_s, expected in ((0, ['a']), (HOUR - 1, ['a']), (HOUR, [])):
-            found = passing.decide(
+            found = dispatch.decide(
                 [base.request('a'), base.request(
                     'large', vcpus(8), created_at=base.ago(5 * HOUR),
                     waits_for={'code': 'room', 'kept': {
                         'since': base.ago(held_s).isoformat(), 'hosts': 1,
                         'held_since': base.ago(held_s).isoformat()}})],
-                rooms, base.NOW, passing.Options())
+                rooms, base.NOW, dispatch.Options())
             self.assertEqual(expected, [item.uuid for item in found.starts])
 
     def test_a_full_cloud_keeps_its_order(self):

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model as backlog_model
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import joint
@@ -213,7 +213,7 @@ class TestMany(unittest.TestCase):
             requests = [one(f'r{number:04}') for number in range(1000)]
             placer = choice.make(model.Options(time_limit_s=60))
             found = decide(
-                requests, rooms, options=passing.Options(1000, 1000),
+                requests, rooms, options=dispatch.Options(1000, 1000),
                 planner=waiting.Planner(
                     lambda placer=placer: placer, {'near': NEAR, 'far': FAR}))
             if one is near:
@@ -236,7 +236,7 @@ class TestMany(unittest.TestCase):
         for one, found in ((near, 2), (far, 200)):
             requests = [one(f'r{number:05}') for number in range(20_000)]
             self.assertEqual(found, len(decide(
-                requests, rooms, options=passing.Options(1000, 1000),
+                requests, rooms, options=dispatch.Options(1000, 1000),
                 planner=waiting.Planner(
                     lambda: choice.make(model.Options(time_limit_s=60)),
                     {'near': NEAR, 'far': FAR})).starts))

@@ -14,8 +14,8 @@
 import random
 import unittest
 
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model as backlog_model
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import room
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
@@ -31,8 +31,8 @@ def planner(**options):
 
 
 def starts(requests, rooms, **options):
-    return passing.decide(requests, rooms, base.NOW, passing.Options(),
-                          planner=planner(**options)).starts
+    return dispatch.decide(requests, rooms, base.NOW, dispatch.Options(),
+                           planner=planner(**options)).starts
 
 
 def decide(requests, rooms, **options):
@@ -104,9 +104,9 @@ class TestPlanner(unittest.TestCase):
             {'x': {}, 'y': {'a': 1}},
             decide([base.request('x', device), base.request('y')], rooms))
         # No host has so many.
-        found = passing.decide(
+        found = dispatch.decide(
             [base.request('x', backlog_model.Alternative(
-                'd', 'd', {'VGPU': 3}))], rooms, base.NOW, passing.Options(),
+                'd', 'd', {'VGPU': 3}))], rooms, base.NOW, dispatch.Options(),
             planner=planner())
         self.assertEqual('too_large', found.notes['x'].waits_for['code'])
 
@@ -139,8 +139,8 @@ class TestPlanner(unittest.TestCase):
                     base.request('y')], [host('a', 4)]))
 
     def test_no_time_left(self):
-        found = passing.decide(
-            [base.request('x')], [host('a', 4)], base.NOW, passing.Options(),
+        found = dispatch.decide(
+            [base.request('x')], [host('a', 4)], base.NOW, dispatch.Options(),
             planner=waiting.Planner(lambda: None))
         self.assertEqual([{}], [start.hosts for start in found.starts])
 
@@ -166,8 +166,8 @@ class TestPlanner(unittest.TestCase):
             rooms = [host(f'h{number}', chance.randint(0, 8))
                      for number in range(3)]
             together = decide(requests, rooms)
-            alone = {start.uuid for start in passing.decide(
-                requests, rooms, base.NOW, passing.Options()).starts}
+            alone = {start.uuid for start in dispatch.decide(
+                requests, rooms, base.NOW, dispatch.Options()).starts}
             self.assertGreaterEqual(
                 [request.uuid in together for request in requests],
                 [request.uuid in alone for request in requests])

@@ -20,14 +20,14 @@ from unittest import mock
 from cryptography import fernet
 from oslo_db import exception as db_exc
 
+from nova_preempt.backlog import launcher
 from nova_preempt.backlog import sealing
-from nova_preempt.backlog import starting
 from nova_preempt.backlog import users
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import trusts
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from tests.unit.core.backlog import base
 
 
@@ -39,14 +39,14 @@ class TestAway(unittest.TestCase):
         self.options = types.SimpleNamespace(
             ask_timeout_s=60, build_timeout_s=3600, retry_interval_s=30,
             secret_key_file='')
-        self.starting = starting.Starting(
+        self.starting = launcher.Launcher(
             self.options,
             self.users, self.records, lambda: base.NOW,
             mock.Mock(**{'hints.return_value': {}}))
         self.requests = {str(number): base.request(str(number))
                          for number in range(100)}
         self.records.body.side_effect = lambda uuid: self.requests[uuid].body
-        self.starts = [passing.Start(uuid, 'small', 1)
+        self.starts = [dispatch.Start(uuid, 'small', 1)
                        for uuid in self.requests]
 
     def start(self):
@@ -85,7 +85,7 @@ class TestAway(unittest.TestCase):
                       in self.records.record.call_args_list
                       if call.args[0].uuid == '0']
         self.assertEqual(
-            (model.WAITING, answers.NO_ANSWER, 1,
+            (model.WAITING, boot_outcome.NO_ANSWER, 1,
              base.NOW + datetime.timedelta(seconds=30)),
             (verdict.state, verdict.values['waits_for']['code'],
              verdict.values['tries'], verdict.values['next_try_at']))
@@ -101,14 +101,14 @@ class TestAway(unittest.TestCase):
             return nova
 
         self.users.nova.side_effect = ask
-        with self.assertLogs(starting.__name__, 'ERROR') as logs:
+        with self.assertLogs(launcher.__name__, 'ERROR') as logs:
             self.start()
         self.assertIn('Request 0 could not be started', logs.output[0])
         self.assertEqual(99, nova.create.call_count)
         (verdict,) = [call.args[1] for call
                       in self.records.record.call_args_list
                       if call.args[0].uuid == '0']
-        self.assertEqual(answers.NO_ANSWER,
+        self.assertEqual(boot_outcome.NO_ANSWER,
                          verdict.values['waits_for']['code'])
 
     def test_it_starts_with_all_of_its_body(self):
@@ -119,8 +119,8 @@ class TestAway(unittest.TestCase):
         nova = self.users.nova.return_value
         nova.create.return_value = mock.Mock(
             status=202, kind='', text='', server_uuid='s')
-        self.starting.start([passing.Start('1', 'small', 1),
-                             passing.Start('0', 'small', 1)], self.requests)
+        self.starting.start([dispatch.Start('1', 'small', 1),
+                             dispatch.Start('0', 'small', 1)], self.requests)
         (call,) = nova.create.call_args_list
         self.assertEqual('a', call.args[0]['server']['name'])
 
@@ -142,7 +142,7 @@ class TestAway(unittest.TestCase):
         nova.create.return_value = mock.Mock(
             status=400, kind='badRequest', server_uuid='',
             text='Invalid input for user_data. Value: hunter2\n. No base64.')
-        self.starting.start([passing.Start('0', 'small', 1)],
+        self.starting.start([dispatch.Start('0', 'small', 1)],
                             self.requests)
         self.assertEqual('hunter2\n', nova.create.call_args.args[0][
             'server']['user_data'])
@@ -156,8 +156,8 @@ class TestAway(unittest.TestCase):
         self.requests['0'] = base.request(
             '0', body={'server': {'user_data': '***'}})
         self.records.sealed.return_value = 'other'
-        with self.assertLogs('nova_preempt.backlog.starting') as logs:
-            self.starting.start([passing.Start('0', 'small', 1)],
+        with self.assertLogs('nova_preempt.backlog.launcher') as logs:
+            self.starting.start([dispatch.Start('0', 'small', 1)],
                                 self.requests)
         self.users.nova.assert_not_called()
         self.records.begin.assert_not_called()

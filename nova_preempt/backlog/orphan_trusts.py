@@ -33,11 +33,11 @@ LATE_S = 600
 _AT_ONCE = 50
 
 
-class Leftovers:
+class OrphanTrusts:
     """Deletes them.
 
     No other trust is touched: what is looked for has the mark of a request
-    that was begun here, see nova_preempt.core.backlog.marks.
+    that was begun here, see nova_preempt.core.backlog.trust_marker.
 
     :param database: a nova_preempt.db.Database
     :param acting: a nova_preempt.cloud.trusts.Trusts

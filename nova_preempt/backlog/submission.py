@@ -31,11 +31,11 @@ from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
-from nova_preempt.core.backlog import asking
-from nova_preempt.core.backlog import bodies
-from nova_preempt.core.backlog import marks
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import redaction
+from nova_preempt.core.backlog import trust_marker
 from nova_preempt.core.backlog import trusts as trust_times
+from nova_preempt.core.backlog import validation
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_begun
 
@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 _TRIES = 3
 
 
-class Intake:
+class Submission:
     """Takes requests. One serves many threads.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
@@ -115,14 +115,14 @@ class Intake:
         """
         asked.require_open(request)
         with asked.naming_fields():
-            asking.check_wishes(
+            validation.check_wishes(
                 {**{field.name: getattr(request, field.name)
                     for field in dataclasses.fields(request)}, **values},
                 self._now(), self._classes_for(any_class), values)
             if 'class_name' in values:
                 values = {**values, 'class_name': self._class_of(
                     values['class_name'], request.alternatives)}
-            asking.check_change(request, values)
+            validation.check_change(request, values)
             of = model.OPEN
             if values.keys() & {'count', 'least_count'}:
                 values = asked.counts(request, values,
@@ -170,7 +170,7 @@ class Intake:
 
     def _end_trust(self, request):
         """Delete the trust, unless the engine may need it to clear up."""
-        if asking.is_started(request):
+        if validation.is_started(request):
             return
         try:
             self._trusts.delete(request.trust_id)
@@ -201,8 +201,8 @@ class Intake:
         used['max_created_per_day'] = backlog.count(
             self._db, project_id, model.STATES, day) - own + (
                 backlog_begun.count(self._db, project_id))
-        why = asking.check_limits({name: (number, self._options[name])
-                                   for name, number in used.items()})
+        why = validation.check_limits({name: (number, self._options[name])
+                                       for name, number in used.items()})
         if why:
             raise exceptions.RequestLimit(why)
 
@@ -211,20 +211,20 @@ class Intake:
         now = self._now()
         server = wanted.body['server']
         with asked.naming_fields():
-            asking.check_wishes(wanted.wishes, now, classes)
+            validation.check_wishes(wanted.wishes, now, classes)
             find = self._rungs if wanted.ladder else self._flavors
             alternatives, counts = find(token, wanted, server)
             alternatives = user_reading.as_hinted(
                 self._preemption, wanted.body, alternatives)
             class_name = self._class_of(
                 wanted.wishes.get('class_name', ''), alternatives)
-            asking.check_server(server, counts.most)
-            asking.check_reservations(wanted.body)
+            validation.check_server(server, counts.most)
+            validation.check_reservations(wanted.body)
             self._look_up_others(token, server)
         return model.Request(
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,
             user_id=context.user_id, trust_id='',
-            body=bodies.without_secrets(asked.without_ours(wanted.body)),
+            body=redaction.without_secrets(asked.without_ours(wanted.body)),
             compute_version=wanted.compute_version, count=counts.most,
             least_count=counts.least, alternatives=alternatives,
             ladder=wanted.ladder, apart=bool(wanted.ladder),
@@ -234,14 +234,14 @@ class Intake:
 
     def _sealed(self, uuid, body):
         """The secrets of a body, encrypted; None if it has none."""
-        secrets = bodies.secrets(body)
+        secrets = redaction.secrets(body)
         if not secrets:
             return None
         try:
             return self._sealing.seal(uuid, secrets)
         except sealing.NoKey:
             with asked.naming_fields():
-                raise asking.Refused(
+                raise validation.Refused(
                     f'body.server.{next(iter(secrets))}',
                     'it would have to be kept until servers start, and the '
                     'operator has set no key to encrypt it with '
@@ -260,16 +260,16 @@ class Intake:
                      if any_class or name in table.open)
 
     def _class_of(self, name, alternatives):
-        return asking.class_of(name, alternatives, (
+        return validation.class_of(name, alternatives, (
             self._classes.table.names if self._classes else ()))
 
     def _flavors(self, token, wanted, server):
-        """(Alternatives, asking.Counts) of what a user has chosen."""
-        counts = asking.counts(wanted.count, wanted.least_count, server,
-                               self._options.max_count)
-        flavors = asking.flavors(wanted.flavors, server)
+        """(Alternatives, validation.Counts) of what a user has chosen."""
+        counts = validation.counts(wanted.count, wanted.least_count, server,
+                                   self._options.max_count)
+        flavors = validation.flavors(wanted.flavors, server)
         self._check_body(wanted, flavors[0])
-        from_volume = asking.starts_from_volume(server)
+        from_volume = validation.starts_from_volume(server)
         with self._reading_as('flavors'):
             return tuple(self._reading.flavor(token, flavor_id, from_volume)
                          for flavor_id in flavors), counts
@@ -277,42 +277,42 @@ class Intake:
     def _rungs(self, token, wanted, server):
         """The same of a ladder, where priorities say what is chosen."""
         if self._ladders is None:
-            raise asking.Refused(
+            raise validation.Refused(
                 'ladder', 'there are none: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
-        asking.check_ladder(wanted.ladder, priorities, {
+        validation.check_ladder(wanted.ladder, priorities, {
             'flavors': wanted.flavors, 'count': wanted.count,
             'least_count': wanted.least_count}, server)
-        asking.check_group(wanted.ladder, wanted.body)
+        validation.check_group(wanted.ladder, wanted.body)
         with self._reading_as('ladder'):
             found = self._ladders.rungs(self._reading.ladder(
-                token, wanted.ladder, asking.starts_from_volume(server)),
+                token, wanted.ladder, validation.starts_from_volume(server)),
                 priorities)
         if not found:
-            raise asking.Refused(
+            raise validation.Refused(
                 'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
                 'the reputation that is asked for')
         self._check_body(wanted, found[0].flavor_id)
         copies = self._ladders.copies(priorities)
-        return found, asking.Counts(copies, copies)
+        return found, validation.Counts(copies, copies)
 
     @staticmethod
     def _check_body(wanted, flavor_id):
         """Let Nova's own schema say what it has against the body."""
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
-            raise asking.Refused('compute_version', wrong)
+            raise validation.Refused('compute_version', wrong)
         body = asked.without_ours(wanted.body)
         body['server']['flavorRef'] = flavor_id
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
-            raise asking.Refused(
+            raise validation.Refused(
                 'body.server.tags',
                 f'{len(tags)} are more than {boot_schema.MAX_TAGS}, the most')
         try:
             boot_schema.check(body, wanted.compute_version)
         except boot_schema.InvalidBody as exc:
-            raise asking.Refused(f'body{exc.path}', exc.text) from None
+            raise validation.Refused(f'body{exc.path}', exc.text) from None
 
     def _look_up_others(self, token, server):
         """Refuse an image or a key pair that is not there."""
@@ -329,7 +329,7 @@ class Intake:
         try:
             yield
         except (user_reading.NotFound, user_reading.Refused) as exc:
-            raise asking.Refused(field, str(exc)) from None
+            raise validation.Refused(field, str(exc)) from None
         except nova_api.NovaError as exc:
             LOG.warning('Nova cannot be asked about a request: %.300s', exc)
             raise exceptions.NoAnswer('Nova cannot be asked.') from None
@@ -345,7 +345,7 @@ class Intake:
         """
         begun = backlog_begun.Begun(
             uuid, context.project_id, context.user_id, self._now(),
-            marks.expiry(uuid, latest))
+            trust_marker.expiry(uuid, latest))
         backlog_begun.begin(self._db, begun)
         try:
             trust_id = self._trusts.create(

@@ -14,13 +14,13 @@
 import datetime
 import unittest
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from tests.unit.core.backlog import base
 
-OPTIONS = answers.Options(retry_s=30)
-Taken = answers.Taken
+OPTIONS = boot_outcome.Options(retry_s=30)
+Taken = boot_outcome.Taken
 
 
 class TestTaken(unittest.TestCase):
@@ -47,12 +47,12 @@ class TestTaken(unittest.TestCase):
                 (429, '', '429 Too Many Requests', Taken.LATER),
                 (409, 'conflictingRequest', 'Port p is still in use',
                  Taken.LATER)):
-            self.assertIs(expected, answers.taken(status, kind, text),
+            self.assertIs(expected, boot_outcome.taken(status, kind, text),
                           (status, text))
 
     def test_conflicts_that_do_not_end(self):
         for tries, expected in ((4, Taken.LATER), (5, Taken.NO)):
-            self.assertIs(expected, answers.taken(
+            self.assertIs(expected, boot_outcome.taken(
                 409, 'conflictingRequest', 'Multiple possible networks',
                 tries))
 
@@ -62,8 +62,8 @@ class TestAnswered(unittest.TestCase):
     def answered(self, how, request=None, text='', server=''):
         request = request or base.request()
         boot = servers.next_boot(request, 'small', 1, base.NOW)
-        return answers.answered(request, boot, how, text, server, base.NOW,
-                                OPTIONS)
+        return boot_outcome.answered(
+            request, boot, how, text, server, base.NOW, OPTIONS)
 
     def test_accepted(self):
         verdict = self.answered(Taken.ACCEPTED, server='s1')
@@ -108,7 +108,7 @@ class TestTime(unittest.TestCase):
     def test_pauses_grow(self):
         self.assertEqual(
             [30, 60, 120, 240, 480, 600, 600],
-            [answers.pause_s(tries, OPTIONS) for tries in range(7)])
+            [boot_outcome.pause_s(tries, OPTIONS) for tries in range(7)])
 
     def test_the_last_moment(self):
         for values, age_s, reason in (
@@ -119,7 +119,7 @@ class TestTime(unittest.TestCase):
                  'It had to start until 2026-01-01 12:00:00Z.'),
                 ({}, 10 ** 8, None)):
             request = base.request(created_at=base.ago(age_s), **values)
-            verdict = answers.expire(request, base.NOW)
+            verdict = boot_outcome.expire(request, base.NOW)
             self.assertEqual(
                 reason and (model.EXPIRED, reason),
                 verdict and (verdict.state, verdict.values['reason']),
@@ -128,7 +128,7 @@ class TestTime(unittest.TestCase):
     def test_who_has_started_does_not_expire(self):
         for state in model.STATES:
             if state != model.WAITING:
-                self.assertIsNone(answers.expire(
+                self.assertIsNone(boot_outcome.expire(
                     base.request(state=state, longest_wait_s=0), base.NOW))
 
 
@@ -137,10 +137,10 @@ class TestWithoutFlavor(unittest.TestCase):
     def test_it_goes_on_with_the_others(self):
         small, large = (base.alternative(name) for name in ('s', 'l'))
         boot = model.Boot(1, 'tag', 's', 1, base.NOW)
-        verdict = answers.without_flavor(
+        verdict = boot_outcome.without_flavor(
             base.request('r1', small, large), boot)
         self.assertEqual(
             (model.WAITING, {'alternatives': (large,)}, model.REFUSED),
             (verdict.state, verdict.values, verdict.boots[0].state))
-        self.assertIsNone(answers.without_flavor(
+        self.assertIsNone(boot_outcome.without_flavor(
             base.request('r1', small), boot))

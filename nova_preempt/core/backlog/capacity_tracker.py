@@ -21,6 +21,8 @@ from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.emptied import Emptied
+from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.remaining import Remaining
 from nova_preempt.core.backlog.remaining import several
@@ -29,13 +31,11 @@ from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
-from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
-from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
 
-class Ledger:
+class CapacityTracker:
     """What is left of the rooms; each start takes its part.
 
     Room only shrinks while a pass lasts, so a host that has none for one kind
@@ -52,7 +52,7 @@ class Ledger:
         self,
         rooms: Iterable[Room],
         lead_s: Callable[[model.Alternative], float] = lambda _: 0,
-        stays: Stays = AS_FLAVORS_SAY,
+        stays: ExpectedDepartures = AS_FLAVORS_SAY,
     ) -> None:
         self._rooms = sorted(rooms, key=lambda room: room.host)
         self._number = {
@@ -70,9 +70,9 @@ class Ledger:
         self._seats = groups.Seats([room.members for room in self._rooms])
         self.emptied = Emptied(self._rooms, self._seats, self._left.is_open)
 
-    def copy(self) -> Ledger:
+    def copy(self) -> CapacityTracker:
         """Return another that has the same left."""
-        other = Ledger(self._rooms)
+        other = CapacityTracker(self._rooms)
         other._left = self._left.copy()
         other._kept = set(self._kept)
         other._bounds = dict(self._bounds)

@@ -23,26 +23,26 @@ import dataclasses
 import datetime
 from typing import Any
 
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import faults
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import pauses
 from nova_preempt.core.backlog import shortfalls
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.estimate import Pace
 from nova_preempt.core.backlog.estimate import estimate_s
 from nova_preempt.core.backlog.estimate import to_s
+from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.flavors import AsAsked
 from nova_preempt.core.backlog.flavors import Ladders
-from nova_preempt.core.backlog.ledger import Ledger
 from nova_preempt.core.backlog.places import Places
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.backlog.planning import Plans
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.servers import OnTheirWay
-from nova_preempt.core.backlog.stays import AS_FLAVORS_SAY
-from nova_preempt.core.backlog.stays import Stays
 from nova_preempt.core.backlog.turns import Turn
 
 # Why a request waits, beside what shortfalls.py and pauses.py say.
@@ -131,7 +131,7 @@ def decide(
     on_their_way: Iterable[OnTheirWay] = (),
     places: Places | None = None,
     known_groups: Mapping[str, groups.Group] | None = None,
-    stays: Stays = AS_FLAVORS_SAY,
+    stays: ExpectedDepartures = AS_FLAVORS_SAY,
     why_not: Callable[[model.Request], str] = lambda _: "",
     unseen: Collection[str] = (),
     is_over: Callable[[], bool] = lambda: False,
@@ -160,7 +160,7 @@ def decide(
     :param turns: those that the last pass has left
     """
     rooms = list(rooms)
-    ledger = Ledger(
+    ledger = CapacityTracker(
         rooms, places.lead_s if places else lambda _: 0, stays)
     known = known_groups or {}
     for alternative, count, hosts, key in on_their_way:
@@ -212,7 +212,7 @@ class _Pass:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: CapacityTracker,
         ladders: Ladders,
         now: datetime.datetime,
         options: Options,
@@ -291,7 +291,7 @@ class _Pass:
                  **self.keeping.remembered(request)}
         if seen is not None:
             found[pauses.SEEN] = seen
-        if found["code"] in answers.CODES:
+        if found["code"] in boot_outcome.CODES:
             found.pop(keeping.REFUSED, None)
         return found
 

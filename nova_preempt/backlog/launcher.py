@@ -26,10 +26,10 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import trusts as api
 from nova_preempt.cloud import user_nova
-from nova_preempt.core.backlog import answers
-from nova_preempt.core.backlog import bodies
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import places
+from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import servers
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _FAULT = ('An error occurred as it was started; the log of '
           'nova-preempt-engine has it.')
 
 
-class Starting:
+class Launcher:
     """Boots what a pass has decided.
 
     :param options: [backlog] of the configuration
@@ -59,7 +59,7 @@ class Starting:
     def start(self, starts, requests):
         """Carry starts out, several at a time.
 
-        :param starts: core.backlog.passing.Start, the next one first
+        :param starts: core.backlog.dispatch.Start, the next one first
         :param requests: {uuid: core Request}
         """
         # Where one finds nobody to ask the others would, too.
@@ -77,7 +77,7 @@ class Starting:
                 raise
             except Exception:
                 LOG.exception('Request %s could not be started', request.uuid)
-                self._wait(request, answers.NO_ANSWER, _FAULT)
+                self._wait(request, boot_outcome.NO_ANSWER, _FAULT)
                 return
             if not found:
                 away.set()
@@ -96,7 +96,7 @@ class Starting:
         except sealing.CannotOpen as exc:
             LOG.error('Request %(uuid)s cannot be started: %(exc)s',
                       {'uuid': request.uuid, 'exc': exc.detail})
-            self._wait(request, answers.REFUSED, str(exc))
+            self._wait(request, boot_outcome.REFUSED, str(exc))
             return True
         try:
             nova = self._users.nova(request)
@@ -109,7 +109,7 @@ class Starting:
             if isinstance(exc, api.KeystoneError):
                 return False
             self._wait(
-                request, answers.NO_ANSWER,
+                request, boot_outcome.NO_ANSWER,
                 'Nova cannot be asked in the name of the user yet.')
             return True
         boot = servers.next_boot(request, start.flavor_id, start.count,
@@ -122,15 +122,15 @@ class Starting:
 
     def _give_up(self, request, text):
         now = self._clock()
-        self._records.record(request, answers.refuse(
+        self._records.record(request, boot_outcome.refuse(
             request, text, now, backlog_options.lifecycle(self._options)),
             now)
 
     def _wait(self, request, code, text):
         """Let others come first for a while; nothing is lost."""
         now = self._clock()
-        self._records.record(request, answers.Verdict(
-            request.state, answers.in_vain(
+        self._records.record(request, boot_outcome.Verdict(
+            request.state, boot_outcome.in_vain(
                 request, code, text, now,
                 backlog_options.lifecycle(self._options))), now)
 
@@ -144,35 +144,35 @@ class Starting:
         except user_nova.NoGroup as exc:
             reply = exc.reply
         # Nova's complaint goes into records, notifications and the log.
-        text = bodies.redacted(reply.text, secrets)
-        how = answers.taken(reply.status, reply.kind, text,
-                            request.tries)
+        text = redaction.redacted(reply.text, secrets)
+        how = boot_outcome.taken(reply.status, reply.kind, text,
+                                 request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
-        if how is answers.Taken.UNKNOWN:
+        if how is boot_outcome.Taken.UNKNOWN:
             LOG.warning('Whether Nova makes the servers of request %(uuid)s '
                         'will be seen: %(text)s',
                         {'uuid': request.uuid, 'text': text})
         verdict = None
-        if how is answers.Taken.NO:
+        if how is boot_outcome.Taken.NO:
             how, verdict = self._without_flavor(nova, request, boot)
         now = self._clock()
-        self._records.record(begun, verdict or answers.answered(
+        self._records.record(begun, verdict or boot_outcome.answered(
             request, boot, how, text, reply.server_uuid, now,
             backlog_options.lifecycle(self._options)), now)
 
     @staticmethod
     def _without_flavor(nova, request, boot):
         """(how Nova's refusal is taken, the Verdict if a flavor is gone)."""
-        verdict = answers.without_flavor(request, boot)
+        verdict = boot_outcome.without_flavor(request, boot)
         try:
             if verdict is None or nova.has_flavor(boot.flavor_id):
-                return answers.Taken.NO, None
+                return boot_outcome.Taken.NO, None
         except nova_api.NovaError:
-            return answers.Taken.LATER, None
+            return boot_outcome.Taken.LATER, None
         LOG.info('Flavor %(flavor)s of request %(uuid)s is gone: it goes on '
                  'with its others.',
                  {'flavor': boot.flavor_id, 'uuid': request.uuid})
-        return answers.Taken.NO, verdict
+        return boot_outcome.Taken.NO, verdict
 
 
 def body_of(request, boot, secrets, hints=None):

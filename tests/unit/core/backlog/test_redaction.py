@@ -13,10 +13,10 @@
 import json
 import unittest
 
-from nova_preempt.core.backlog import asking
-from nova_preempt.core.backlog import bodies
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import places
+from nova_preempt.core.backlog import redaction
+from nova_preempt.core.backlog import validation
 from nova_preempt.core.batch import waiting
 from tests.unit.core.backlog import base
 
@@ -30,7 +30,7 @@ class TestOutline(unittest.TestCase):
                         'user_data': '***', 'metadata': '***',
                         'key_name': '***', 'typo_of_adminPass': '***'},
              'os:scheduler_hints': '***'},
-            bodies.outline({
+            redaction.outline({
                 'server': {'name': 'a', 'max_count': 2, 'min_count': 'x',
                            'adminPass': 'x',
                            'user_data': 'x', 'metadata': {'password': 'x'},
@@ -39,9 +39,9 @@ class TestOutline(unittest.TestCase):
 
     def test_malformed(self):
         for body in ('x', ['x'], 1, None):
-            self.assertEqual('***', bodies.outline(body))
+            self.assertEqual('***', redaction.outline(body))
         self.assertEqual({'server': '***'},
-                         bodies.outline({'server': ['adminPass']}))
+                         redaction.outline({'server': ['adminPass']}))
 
 
 class TestRedacted(unittest.TestCase):
@@ -53,22 +53,22 @@ class TestRedacted(unittest.TestCase):
             'personality': [{'path': '/etc/x', 'contents': 'aHVu'}]}}
         for value in (secret, repr(secret), json.dumps(secret),
                       repr(body['server'])):
-            text = bodies.redacted(f'Invalid input. Value: {value}. No.',
-                                   bodies.secrets(body))
+            text = redaction.redacted(f'Invalid input. Value: {value}. No.',
+                                      redaction.secrets(body))
             self.assertNotIn('ter', text)
             self.assertNotIn('aHVu', text)
-        self.assertEqual('The value *** is bad.', bodies.redacted(
-            'The value 7 is bad.', bodies.secrets(body)))
+        self.assertEqual('The value *** is bad.', redaction.redacted(
+            'The value 7 is bad.', redaction.secrets(body)))
 
     def test_stays_on_a_line(self):
-        self.assertEqual('a b c', bodies.redacted(
+        self.assertEqual('a b c', redaction.redacted(
             'a\nb\r\n\u2028 c', {}))
 
     def test_is_not_long(self):
         """No secret is cut in two before it is found."""
         for text in (1990 * 'x' + 30 * 'secret' + 99999 * 'x',
                      3000 * 'secret'):
-            found = bodies.redacted(text, {'adminPass': 'secret'})
+            found = redaction.redacted(text, {'adminPass': 'secret'})
             self.assertLess(len(found), 2010)
             self.assertNotIn('secret', found)
             self.assertEqual('...', found[-3:])
@@ -80,7 +80,7 @@ class TestParts(unittest.TestCase):
     def test_what_is_kept_once_nothing_starts_any_more(self):
         self.assertEqual(
             {'server': {'name': 'a', 'imageRef': 'i', 'adminPass': '***'}},
-            bodies.of_closed({
+            redaction.of_closed({
                 'server': {'name': 'a', 'imageRef': 'i', 'host': 7,
                            'adminPass': '***', 'metadata': {'a': 'b'},
                            'networks': 'auto'},
@@ -100,9 +100,9 @@ class TestParts(unittest.TestCase):
                     self.assert_same({'server': server, name: hints})
 
     def assert_same(self, body):
-        part = bodies.of_pass(body)
+        part = redaction.of_pass(body)
         for look in (
-                lambda body: asking.starts_from_volume(body['server']),
+                lambda body: validation.starts_from_volume(body['server']),
                 lambda body: groups.named(base.request(body=body)),
                 places.reservations,
                 lambda body: waiting.Planner(None)._why_alone(
@@ -111,7 +111,7 @@ class TestParts(unittest.TestCase):
         self.assertNotIn('name', part['server'])
 
     def test_it_is_small(self):
-        self.assertLess(len(str(bodies.of_pass({
+        self.assertLess(len(str(redaction.of_pass({
             'server': {'metadata': {'a': 'b' * 9999}, 'tags': ['t'] * 99,
                        'block_device_mapping_v2': [
                            {'boot_index': 0, 'destination_type': 'volume'}

@@ -32,7 +32,7 @@ class Seen:
     victims: dict = dataclasses.field(default_factory=dict)
 
 
-class Eyes:
+class ServerReader:
     """Looks at the servers of many requests at once.
 
     :param decisions: a nova_preempt.db.Decisions

@@ -26,7 +26,7 @@ from nova_preempt.core.backlog import model
 #: The longest pause between two tries, in seconds. Room may come any time.
 LONGEST_PAUSE_S = 600
 
-# Why a request waits after a try; see passing.py for what a pass says.
+# Why a request waits after a try; see dispatch.py for what a pass says.
 NO_HOST = "no_valid_host"
 NO_ANSWER = "no_answer"
 QUOTA = "quota"

@@ -20,9 +20,9 @@ from unittest import mock
 import fixtures
 import sqlalchemy as sa
 
-from nova_preempt.backlog import following
 from nova_preempt.backlog import records
-from nova_preempt.backlog import sight
+from nova_preempt.backlog import server_reader
+from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
@@ -35,7 +35,7 @@ class TestBodies(base.DatabaseTestCase):
 
     def setUp(self):
         super().setUp()
-        self.following = following.Following(
+        self.following = tracker.Tracker(
             types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
                                   retry_interval_s=30),
             self.db, mock.Mock(**{'look.return_value': {}}), mock.Mock(),
@@ -91,11 +91,11 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         backlog.create(self.db, test_backlog.request('r1'))
         self.sights = (servers.Sight('late', 1, 'active'),)
         self.users = mock.Mock()
-        self.following = following.Following(
+        self.following = tracker.Tracker(
             types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
                                   retry_interval_s=30),
             self.db, mock.Mock(look=lambda requests, now: {
-                'r1': sight.Seen(self.sights)}), self.users,
+                'r1': server_reader.Seen(self.sights)}), self.users,
             records.Records(self.db, lambda *_args: None))
         backlog.begin_boot(self.db, 'r1', (model.WAITING,), model.Boot(
             1, 'tag', 'f', 1, test_backlog.NOW, model.LOST))

@@ -18,9 +18,9 @@ tests.unit.api.test_backlog has what users see of it.
 import datetime
 import unittest
 
-from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import places
+from nova_preempt.core.backlog import validation
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 DAY = datetime.timedelta(days=1)
@@ -40,7 +40,7 @@ class TestCounts(unittest.TestCase):
                 (None, None, {'min_count': '2', 'max_count': '5'}, (5, 2)),
                 (4, None, {'min_count': 2, 'max_count': 5}, (4, 2)),
                 (4, 1, {'min_count': 2, 'max_count': 5}, (4, 1))):
-            found = asking.counts(count, least, server, 5)
+            found = validation.counts(count, least, server, 5)
             self.assertEqual(expected, (found.most, found.least))
 
     def test_refused(self):
@@ -55,26 +55,26 @@ class TestCounts(unittest.TestCase):
                                 '+2', '1_0', '\u0662', '9' * 5000, {})),
                 ('least_count', 2, 3, {}),
                 ('body.server.min_count', 2, None, {'min_count': 3})):
-            with self.assertRaises(asking.Refused) as caught:
-                asking.counts(count, least, server, 5)
+            with self.assertRaises(validation.Refused) as caught:
+                validation.counts(count, least, server, 5)
             self.assertEqual(field, caught.exception.field)
 
 
 class TestFlavors(unittest.TestCase):
 
     def test_in_order_of_preference(self):
-        self.assertEqual(('b', 'a'), asking.flavors(['b', 'a'], {}))
-        self.assertEqual(('7',), asking.flavors(None, {'flavorRef': 7}))
+        self.assertEqual(('b', 'a'), validation.flavors(['b', 'a'], {}))
+        self.assertEqual(('7',), validation.flavors(None, {'flavorRef': 7}))
         self.assertEqual(('b', 'a'),
-                         asking.flavors(['b', 'a'], {'flavorRef': 'a'}))
-        asking.flavors(None, {'flavorRef': 'a' * 255})
+                         validation.flavors(['b', 'a'], {'flavorRef': 'a'}))
+        validation.flavors(None, {'flavorRef': 'a' * 255})
 
     def test_refused(self):
         for wanted, server in ((None, {}), ([], {}), (['a', 'a'], {}),
                                (['a'], {'flavorRef': 'b'}),
                                (None, {'flavorRef': 'a' * 256})):
-            with self.assertRaises(asking.Refused):
-                asking.flavors(wanted, server)
+            with self.assertRaises(validation.Refused):
+                validation.flavors(wanted, server)
 
 
 class TestServer(unittest.TestCase):
@@ -82,12 +82,12 @@ class TestServer(unittest.TestCase):
     def test_what_several_cannot_share(self):
         for server in ({'hostname': 'a'}, {'networks': [{'port': 'a'}]},
                        {'networks': [{'uuid': 'n'}, {'fixed_ip': 'a'}]}):
-            asking.check_server(server, 1)
-            with self.assertRaises(asking.Refused):
-                asking.check_server(server, 2)
+            validation.check_server(server, 1)
+            with self.assertRaises(validation.Refused):
+                validation.check_server(server, 2)
         for server in ({}, {'networks': 'auto'}, {'networks': ['nonsense']},
                        {'networks': [{'uuid': 'n'}]}):
-            asking.check_server(server, 2)
+            validation.check_server(server, 2)
 
     def test_where_it_starts_from(self):
         for expected, server in (
@@ -98,19 +98,19 @@ class TestServer(unittest.TestCase):
                 (False, {'imageRef': 'i', 'block_device_mapping_v2': [
                     {'boot_index': 0, 'destination_type': 'local'},
                     {'boot_index': 1, 'destination_type': 'volume'}]})):
-            self.assertEqual(expected, asking.starts_from_volume(server))
+            self.assertEqual(expected, validation.starts_from_volume(server))
 
 
 class TestReservations(unittest.TestCase):
 
     def test_a_hint_that_names_none(self):
         for name in places.HINTS:
-            with self.assertRaises(asking.Refused) as caught:
-                asking.check_reservations({
+            with self.assertRaises(validation.Refused) as caught:
+                validation.check_reservations({
                     'server': {}, name: {'reservation': [5]}})
             self.assertEqual(f'body.{name}.reservation',
                              caught.exception.field)
-        asking.check_reservations({'server': {}, name: {
+        validation.check_reservations({'server': {}, name: {
             'reservation': ['r1', 'r2'], 'group': 'g'}})
 
 
@@ -118,8 +118,8 @@ class TestWishes(unittest.TestCase):
 
     def refused(self, values, changed=None):
         try:
-            asking.check_wishes(values, NOW, ('gold',), changed)
-        except asking.Refused as exc:
+            validation.check_wishes(values, NOW, ('gold',), changed)
+        except validation.Refused as exc:
             return exc.field
         return None
 
@@ -172,7 +172,7 @@ class TestWishes(unittest.TestCase):
                 ('gold', (flavor('bronze'),), 'gold'),
                 ('', (flavor(preemptible=False),), '')):
             self.assertEqual(expected,
-                             asking.class_of(name, flavors, known))
+                             validation.class_of(name, flavors, known))
         for name, flavors, text in (
                 ('gold', (flavor(), flavor(preemptible=False)),
                  ("class: servers of 'gold' are preemptible, and those of "
@@ -184,13 +184,13 @@ class TestWishes(unittest.TestCase):
                 ('', (flavor('gold'), flavor('silver')),
                  'flavors: they are of several classes: gold, silver')):
             with self.subTest(text), self.assertRaises(
-                    asking.Refused) as caught:
-                asking.class_of(name, flavors, known)
+                    validation.Refused) as caught:
+                validation.class_of(name, flavors, known)
             self.assertEqual(text, str(caught.exception))
 
     def test_no_class_at_all(self):
-        with self.assertRaises(asking.Refused) as caught:
-            asking.check_wishes({'class_name': 'gold'}, NOW, ())
+        with self.assertRaises(validation.Refused) as caught:
+            validation.check_wishes({'class_name': 'gold'}, NOW, ())
         self.assertIn('nor any other', str(caught.exception))
 
 
@@ -200,7 +200,7 @@ class TestLimit(unittest.TestCase):
         for refused, used, allowed in ((False, 1, 2), (True, 2, 2),
                                        (True, 3, 2), (False, 9, -1),
                                        (True, 0, 0)):
-            why = asking.check_limits(
+            why = validation.check_limits(
                 {'open': (0, -1), 'a_day': (used, allowed)})
             self.assertEqual(refused, 'limit a_day' in why)
             self.assertEqual(refused, bool(why))

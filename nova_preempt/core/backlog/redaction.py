@@ -19,8 +19,8 @@ import json
 from typing import Any
 
 from nova_preempt.core import masking
-from nova_preempt.core.backlog import asking
 from nova_preempt.core.backlog import places
+from nova_preempt.core.backlog import validation
 from nova_preempt.core.reservation import hints as reservation_hints
 
 #: Members of "server" that may hold secrets: Nova shows them to the server
@@ -85,7 +85,7 @@ def of_pass(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     server = body["server"]
     found = {name: server[name] for name in _PLACED if name in server}
-    if asking.starts_from_volume(server):
+    if validation.starts_from_volume(server):
         found["block_device_mapping_v2"] = list(_BOOT_VOLUME)
     hints = {}
     for name in places.HINTS:

@@ -24,7 +24,7 @@ from nova_preempt.core.notice import NoticeRule
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stays:
+class ExpectedDepartures:
     """What an operator says about it.
 
     :param maximum_runtime_s: of all preemptible servers, 0 for any time
@@ -73,4 +73,4 @@ class Stays:
 
 
 #: Where the operator says nothing, and ends come without a notice.
-AS_FLAVORS_SAY = Stays()
+AS_FLAVORS_SAY = ExpectedDepartures()

@@ -17,7 +17,7 @@ from nova_preempt import metrics
 from nova_preempt.backlog import open_requests
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import users
-from nova_preempt.core.backlog import answers
+from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
@@ -26,12 +26,12 @@ from nova_preempt.db import backlog as db
 LOG = logging.getLogger(__name__)
 
 
-class Following:
+class Tracker:
     """Looks at requests and writes down what is seen.
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
-    :param eyes: a nova_preempt.backlog.sight.Eyes
+    :param eyes: a nova_preempt.backlog.server_reader.ServerReader
     :param acting: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
     :ivar coming_back: the uuids of servers that gave way, are kept, and that
@@ -60,7 +60,7 @@ class Following:
                       if item.uuid in self._left}
         followed, deletes, returning = [], {}, []
         for request in requests:
-            verdict = answers.expire(request, now)
+            verdict = boot_outcome.expire(request, now)
             if verdict is None and request.uuid in seen:
                 verdict = lifecycle.judge(
                     request, seen[request.uuid].sights,
@@ -68,7 +68,7 @@ class Following:
             if verdict is not None:
                 if not self._records.record(request, verdict, now):
                     continue
-                request = answers.after(request, verdict)
+                request = boot_outcome.after(request, verdict)
                 deletes[request.uuid] = request, [
                     uuid for uuid in verdict.deletes
                     if uuid not in self._left.get(request.uuid, ())]

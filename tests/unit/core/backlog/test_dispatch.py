@@ -19,12 +19,12 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passing
 from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import room
-from nova_preempt.core.backlog.ledger import Ledger
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_room import host
 from tests.unit.core.backlog.test_room import vcpus
@@ -33,8 +33,8 @@ LATER = base.NOW + datetime.timedelta(seconds=90)
 
 
 def decide(requests, rooms, now=base.NOW, pace=None, **options):
-    return passing.decide(requests, rooms, now, passing.Options(**options),
-                          pace)
+    return dispatch.decide(requests, rooms, now, dispatch.Options(**options),
+                           pace)
 
 
 def starts(found):
@@ -65,12 +65,12 @@ class TestDecide(unittest.TestCase):
         found = decide([base.request('a', position=7, waits_for=waits_for,
                                      estimate_s=9), base.request('b')],
                        [host('h', 1)])
-        self.assertEqual({'a': passing.Note(1, waits_for, 9)}, found.chosen)
+        self.assertEqual({'a': dispatch.Note(1, waits_for, 9)}, found.chosen)
         self.assertEqual(2, found.notes['b'].position)
 
     def test_a_fault_of_one_stops_nobody(self):
         for method in ('check', 'look'):
-            real = getattr(passing._Pass, method)
+            real = getattr(dispatch._Pass, method)
 
             def fail(one, request, real=real):
                 if request.uuid == 'bad':
@@ -78,7 +78,7 @@ class TestDecide(unittest.TestCase):
                 return real(one, request)
 
             with self.subTest(method), mock.patch.object(
-                    passing._Pass, method, fail):
+                    dispatch._Pass, method, fail):
                 found = decide([base.request('a'), base.request('bad'),
                                 base.request('c')], [host('h', 1)])
                 self.assertEqual([('a', 'small', 1)], starts(found))
@@ -171,7 +171,7 @@ class TestDecide(unittest.TestCase):
         self.assertEqual(['0'], [start.uuid for start in found.starts])
 
     def test_no_hosts_and_no_requests(self):
-        self.assertEqual(passing.Pass((), {}), decide([], []))
+        self.assertEqual(dispatch.Pass((), {}), decide([], []))
         found = decide([base.request()], [])
         self.assertEqual({'r1': 'no_host'}, codes(found))
         # All may be down, which is nothing to change flavors for.
@@ -183,8 +183,8 @@ class TestTime(unittest.TestCase):
 
     def run_pass(self, requests, looks, unseen=(), free=0):
         left = iter(range(looks))
-        return passing.decide(
-            requests, [host('h', free)], base.NOW, passing.Options(),
+        return dispatch.decide(
+            requests, [host('h', free)], base.NOW, dispatch.Options(),
             unseen=unseen, is_over=lambda: next(left, None) is None)
 
     def test_what_it_did_not_get_to_is_first_the_next_time(self):
@@ -227,20 +227,21 @@ class TestOff(unittest.TestCase):
                          found.notes['a'].waits_for['text'])
         # Nor is anything of it planned for them.
         self.assertEqual(['i'], [
-            each.host for each in Ledger(rooms).left(spot.alternatives)])
+            each.host
+            for each in CapacityTracker(rooms).left(spot.alternatives)])
 
 
 class TestOnTheirWay(unittest.TestCase):
 
     def test_their_room_is_theirs(self):
-        found = passing.decide(
+        found = dispatch.decide(
             [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
-            passing.Options(), on_their_way=[(vcpus(2), 1, {}, '')])
+            dispatch.Options(), on_their_way=[(vcpus(2), 1, {}, '')])
         self.assertEqual(['a'], [start.uuid for start in found.starts])
 
     def test_more_than_there_is_room_for(self):
-        self.assertEqual((), passing.decide(
-            [base.request('a')], [host('h', 1)], base.NOW, passing.Options(),
+        self.assertEqual((), dispatch.decide(
+            [base.request('a')], [host('h', 1)], base.NOW, dispatch.Options(),
             on_their_way=[(vcpus(1), 9, {}, ''),
                           (vcpus(2), 1, {}, '')]).starts)
 
@@ -248,9 +249,9 @@ class TestOnTheirWay(unittest.TestCase):
         """One that is not there any more, or is full, is not waited for."""
         for hosts, rest in (({'i': 2}, 'i'), ({'h': 1, 'i': 1}, ''),
                             ({'gone': 2}, 'h'), ({'i': 9}, 'i')):
-            found = passing.decide(
+            found = dispatch.decide(
                 [base.request('a', vcpus(4))], [host('h', 4), host('i', 4)],
-                base.NOW, passing.Options(), planner=One(),
+                base.NOW, dispatch.Options(), planner=One(),
                 on_their_way=[(vcpus(2), 2, hosts, '')])
             self.assertEqual(
                 {'i': ['h'], '': [], 'h': ['i']}[rest],
@@ -368,7 +369,7 @@ class TestLaws(unittest.TestCase):
         rooms = [host(f'h{number}', free, capacity=9)
                  for number, (free, _more) in enumerate(hosts)]
         found = decide(requests, rooms, most_holds=0)
-        ledger = Ledger(rooms)
+        ledger = CapacityTracker(rooms)
         for start in found.starts:
             ledger.take(vcpus(int(start.flavor_id)), 1)
         for request in requests:
