@@ -140,7 +140,7 @@ def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:
                 f"group {group.suffix}: a granular request group, of a host "
                 "of which one provider is known",
             )
-        found = _lack(group.resources, host.root, host)
+        found = _lack(group.wanted, host.root, host)
         if isinstance(found, Refusal):
             return found
         lack.update(found)
@@ -148,32 +148,28 @@ def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:
 
 
 def _lack(
-    resources: Resources, provider: Provider, host: Host
+    wanted: Iterable[tuple[str, int]], provider: Provider, host: Host
 ) -> dict[Slot, int] | Refusal:
-    wanted = {name: resources[name] for name in sorted(resources)}
-    if min(wanted.values(), default=0) < 0:
-        msg = f"a negative amount is asked for: {wanted}"
-        raise ValueError(msg)
-    wanted = {name: amount for name, amount in wanted.items() if amount}
-    for name, amount in wanted.items():
-        refusal = forbidden(name, amount, provider.inventories.get(name))
+    inventories, free = provider.inventories, provider.all_free
+    for name, amount in wanted:
+        refusal = forbidden(name, amount, inventories.get(name))
         if refusal is not None:
             return refusal
     lack: dict[Slot, int] = {}
-    for name, amount in wanted.items():
-        free = provider.free(name)
-        if amount <= free:
+    for name, amount in wanted:
+        if amount <= free[name]:
             continue
         slot = (provider.uuid, name)
-        freeable = sum(c.resources.get(slot, 0) for c in host.candidates)
-        if amount - free > freeable:
+        missing = amount - free[name]
+        freeable = sum([c.resources.get(slot, 0) for c in host.candidates])
+        if missing > freeable:
             return Refusal(
                 RefusalCode.NO_ROOM,
-                f"{name}: {amount} asked for, {free} of "
-                f"{provider.inventories[name].capacity} free and {freeable} "
+                f"{name}: {amount} asked for, {free[name]} of "
+                f"{inventories[name].capacity} free and {freeable} "
                 "held by preemptible servers",
             )
-        lack[slot] = amount - free
+        lack[slot] = missing
     return lack
 
 
@@ -206,6 +202,8 @@ def forbidden(
             RefusalCode.NO_INVENTORY,
             f"{name}: {amount} asked for, the host has no inventory of it",
         )
+    if inventory.grants(amount):
+        return None
     if amount < inventory.min_unit:
         return Refusal(
             RefusalCode.BELOW_MIN_UNIT,
@@ -216,10 +214,8 @@ def forbidden(
             RefusalCode.ABOVE_MAX_UNIT,
             f"{name}: {amount} asked for, max_unit is {inventory.max_unit}",
         )
-    if amount % inventory.step_size:
-        return Refusal(
-            RefusalCode.STEP_SIZE,
-            f"{name}: {amount} asked for, not a multiple of step_size "
-            f"{inventory.step_size}",
-        )
-    return None
+    return Refusal(
+        RefusalCode.STEP_SIZE,
+        f"{name}: {amount} asked for, not a multiple of step_size "
+        f"{inventory.step_size}",
+    )

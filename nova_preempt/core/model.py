@@ -66,6 +66,13 @@ class Inventory:
         exact = (self.total - self.reserved) * self.allocation_ratio
         return max(0, int(exact))
 
+    def grants(self, amount: int) -> bool:
+        """Tell whether Placement grants so much while it is all free."""
+        return (
+            self.min_unit <= amount <= self.max_unit
+            and amount % self.step_size == 0
+        )
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
@@ -126,11 +133,21 @@ class Provider:
                 used[name] = used.get(name, 0) + amount
         return used
 
+    @functools.cached_property
+    def all_free(self) -> dict[str, int]:
+        """{resource class: what may still be allocated}, see free()."""
+        used = self.used
+        return {
+            name: inventory.capacity - used.get(name, 0)
+            for name, inventory in self.inventories.items()
+        }
+
     def free(self, resource_class: str) -> int:
         """What may still be allocated, below 0 where too much is."""
-        inventory = self.inventories.get(resource_class)
-        capacity = inventory.capacity if inventory else 0
-        return capacity - self.used.get(resource_class, 0)
+        found = self.all_free.get(resource_class)
+        if found is None:
+            return -self.used.get(resource_class, 0)
+        return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -185,7 +202,7 @@ class Host:
         }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Group:
     """What a request asks of one provider; without suffix, of several.
 
@@ -203,7 +220,19 @@ class Group:
     outside: frozenset[str] = frozenset()
     in_tree: str = ""
 
-    @property
+    @functools.cached_property
+    def wanted(self) -> tuple[tuple[str, int], ...]:
+        """(resource class, amount) of each, in order; none of 0.
+
+        :raises ValueError: when an amount is negative
+        """
+        wanted = tuple(sorted(self.resources.items()))
+        if any(amount < 0 for _, amount in wanted):
+            msg = f"a negative amount is asked for: {dict(wanted)}"
+            raise ValueError(msg)
+        return tuple((name, amount) for name, amount in wanted if amount)
+
+    @functools.cached_property
     def kind(self) -> tuple[Any, ...]:
         """What is the same of equal groups; may be a key, and sorted."""
         return (
@@ -262,7 +291,7 @@ class Request:
                 found[name] = found.get(name, 0) + amount
         return found
 
-    @property
+    @functools.cached_property
     def kind(self) -> tuple[Any, ...]:
         """What is the same of equal requests; may be a key."""
         return (

@@ -71,7 +71,7 @@ class Simulation:
         clock = events.Events()
         # What servers have been through counts for this simulation alone.
         options = dataclasses.replace(options, policy=dataclasses.replace(
-            options.policy, preemptions={}))
+            options.policy, preemptions={}, shortlist=1))
         self._parts = Parts(
             clock, clouds.IndexedCloud(
                 (host for kind in setting.hosts for host in kind.hosts()),

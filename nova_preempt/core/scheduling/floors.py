@@ -154,7 +154,7 @@ class Floors:
                 candidates.append(
                     Candidate(tenant.server.uuid, tenant.freed, cost)
                 )
-        host = dataclasses.replace(host, candidates=tuple(candidates))
+        host = Host(host.name, host.providers, tuple(candidates))
         bound = fitting.lower_bound(self._request, host)
         floor = Floor(
             host.providers,

@@ -22,7 +22,6 @@ Algorithm 4 has it, would contradict the paper's own Tables 5 and 6.)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-import dataclasses
 import datetime
 import functools
 from typing import TypeAlias
@@ -348,11 +347,11 @@ class Search:
         self, name: str, providers: Sequence[Provider]
     ) -> tuple[Host, dict[str, Server]]:
         """Return the host with those who may end, and these by uuid."""
-        host = Host(name, tuple(providers))
+        bare = Host(name, tuple(providers))
         servers: dict[str, Server] = {}
         candidates = []
         for tenant in self._memo.tenants(
-            host, self._cloud.servers_on(name), self._policy
+            bare, self._cloud.servers_on(name), self._policy
         ):
             server = tenant.server
             uptime_us = max(0, self._now_us - tenant.launched_us)
@@ -369,4 +368,4 @@ class Search:
                         ),
                     )
                 )
-        return dataclasses.replace(host, candidates=tuple(candidates)), servers
+        return Host(name, bare.providers, tuple(candidates)), servers
