@@ -16,16 +16,20 @@ By them alone nothing is decided: they tell which hosts are worth a look, and
 leave out none that is.
 """
 
+import heapq
 import math
 
 import numpy as np
 
+from nova_preempt.core import capacity
 from nova_preempt.core.backlog import room
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import floors
 from nova_preempt.simulator import memory
 
 _LEAST = np.iinfo(np.int64).min
+#: So many hosts are looked at one by one before all of them are at once.
+_FIRST = 16
 
 
 class IndexedCloud(memory.MemoryCloud):
@@ -59,11 +63,15 @@ class IndexedCloud(memory.MemoryCloud):
         self._free = self._capacity.copy()
         # With all preemptible servers gone.
         self._at_best = self._capacity.copy()
-        self._weight = self._free[self._row['MEMORY_MB']] if (
-            'MEMORY_MB' in self._row) else self._free[0]
+        self._weight_row = self._row.get('MEMORY_MB', 0)
+        self._weight = self._free[self._weight_row]
         self._sign = 1 if spread else -1
         # To which servers may come: none is powered off.
         self._is_open = np.ones(len(self._in_order), dtype=bool)
+        # A heap of (weight, number), the host with the most free first. Where
+        # the weight is no longer that of the host, another entry has it.
+        self._emptiest = []
+        self._takes = {}           # kind of a request: hosts of such sizes
         self.watch = None
         # Preemptible servers by host.
         self._spots = np.zeros(len(self._in_order), dtype=np.int64)
@@ -140,17 +148,66 @@ class IndexedCloud(memory.MemoryCloud):
 
         :param where: a mask() of the hosts that come into question
         """
-        fitting = self._fitting(self._free, request, where)
+        takes = self._taking(request)
+        if where is not None:
+            takes = takes & where
+        if self._sign > 0:
+            number = self._first_of_emptiest(request, takes)
+            if number is not None:
+                return None if number < 0 else self._in_order[number]
+        fitting = self._fitting(self._free, request, takes)
         weight = self._weight if self._sign > 0 else -self._weight
-        while True:
-            number = int(np.where(fitting, weight, _LEAST).argmax())
-            if not fitting[number]:
-                return None
-            host = self._in_order[number]
-            if host.has_room(request):
-                return host
-            # It takes no server of such a size, however empty it is.
-            fitting[number] = False
+        number = int(np.where(fitting, weight, _LEAST).argmax())
+        return self._in_order[number] if fitting[number] else None
+
+    def _first_of_emptiest(self, request, takes):
+        """The number of the host that is best() where the emptiest is first.
+
+        -1 where there is none, None where all have to be looked at.
+        """
+        if len(self._emptiest) > 4 * len(self._in_order):
+            self._emptiest = []
+        if not self._emptiest:
+            self._emptiest = [(-weight, number) for number, weight
+                              in enumerate(self._weight.tolist())]
+            heapq.heapify(self._emptiest)
+        heap, free, seen = self._emptiest, self._free, []
+        wanted = [(self._row[name], amount) for group in request.groups
+                  for name, amount in group.wanted if name in self._row]
+        least = dict(wanted).get(self._weight_row, -math.inf)
+        found = -1
+        while heap and -heap[0][0] >= least:
+            entry = heap[0]
+            number = entry[1]
+            if (entry in seen or -entry[0] != self._weight[number]
+                    or not self._is_open[number]):
+                heapq.heappop(heap)
+            elif takes[number] and all(
+                    free[row, number] >= amount for row, amount in wanted):
+                found = number
+                break
+            elif len(seen) == _FIRST:
+                found = None
+                break
+            else:
+                seen.append(heapq.heappop(heap))
+        for entry in seen:
+            heapq.heappush(heap, entry)
+        return found
+
+    def _taking(self, request):
+        """A mask of the hosts that take servers of such a size when empty."""
+        kind = request.kind
+        takes = self._takes.get(kind)
+        if takes is None:
+            takes = self._takes[kind] = np.array([
+                not any(group.suffix or any(
+                    capacity.forbidden(name, amount,
+                                       host.inventories.get(name))
+                    for name, amount in group.wanted)
+                    for group in request.groups)
+                for host in self._in_order], dtype=bool)
+        return takes
 
     def room(self, request, most):
         """The first hosts by name that have room, with what is free there.
@@ -220,7 +277,9 @@ class IndexedCloud(memory.MemoryCloud):
 
     def open(self, host):
         """Have servers come to it again."""
-        self._is_open[self._number[host.uuid]] = True
+        number = self._number[host.uuid]
+        self._is_open[number] = True
+        self._weigh(number)
 
     def is_open(self, host):
         """Whether servers may come to it."""
@@ -246,6 +305,13 @@ class IndexedCloud(memory.MemoryCloud):
             self._free[row, number] -= sign * amount
             if not preemptible:
                 self._at_best[row, number] -= sign * amount
+        self._weigh(number)
+
+    def _weigh(self, number):
+        """Note what a host is ordered by now."""
+        if self._emptiest:
+            heapq.heappush(self._emptiest,
+                           (-int(self._weight[number]), number))
 
     def _fitting(self, free, request, where=None):
         """Which open hosts have so much; one that has not has no room."""
