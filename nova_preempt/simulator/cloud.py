@@ -139,9 +139,13 @@ class IndexedCloud(memory.MemoryCloud):
     def begin(self, cycle, where=None):
         host = self.best(cycle.request, where)
         if host is not None:
-            provider = host.providers[0]
-            cycle.found_room({host.uuid: {
-                name: provider.free(name) for name in host.inventories}})
+            cycle.found_room({host.uuid: self._amounts(
+                self._free, self._number[host.uuid])})
+
+    def _amounts(self, table, number):
+        """{class: what a table has of a host}."""
+        return {name: int(table[self._row[name], number])
+                for name in self._in_order[number].inventories}
 
     def best(self, request, where=None):
         """The first host that has room for a request, None if none has.
@@ -238,16 +242,11 @@ class IndexedCloud(memory.MemoryCloud):
         :param off: tells the core Off of a host, None of one that is on
         :param wakes: whether normal servers wake hosts
         """
-        def amounts(table, number):
-            return {name: int(table[row, number])
-                    for name, row in self._row.items()
-                    if name in self._in_order[number].inventories}
-
         found = []
         for number, host in enumerate(self._in_order):
-            free = amounts(self._free, number)
+            free = self._amounts(self._free, number)
             one = room.with_power(room.Room(
-                host.name, free, free, amounts(self._capacity, number),
+                host.name, free, free, self._amounts(self._capacity, number),
                 free_s=free_s(host.name)), off(host.name), wakes)
             if one is None:
                 continue
@@ -263,11 +262,17 @@ class IndexedCloud(memory.MemoryCloud):
 
         :param server: the record of a preemptible one
         """
-        self._count(host, uuid, -1)
+        number = self._number[host.uuid]
+        changes = host.allocations.get(uuid) != resources or (
+            (uuid in host.servers) != (server is not None))
+        if changes and uuid in host.allocations:
+            self._count(host, number, uuid, -1)
         host.add(uuid, resources, server)
         if server is not None:
             self._where[uuid] = host
-        self._count(host, uuid, 1)
+        if changes:
+            self._count(host, number, uuid, 1)
+        self._changed(number)
         if self.watch is not None:
             self.watch(host)
 
@@ -287,25 +292,29 @@ class IndexedCloud(memory.MemoryCloud):
 
     def take_away(self, host, uuid):
         """Take a server away."""
-        self._count(host, uuid, -1)
+        number = self._number[host.uuid]
+        self._count(host, number, uuid, -1)
         host.remove(uuid)
+        self._changed(number)
         self._where.pop(uuid, None)
         if self.watch is not None:
             self.watch(host)
 
-    def _count(self, host, uuid, sign):
-        number = self._number[host.uuid]
+    def _changed(self, number):
+        self._floors.changed(number)
+        self.changes += 1
+        self._weigh(number)
+
+    def _count(self, host, number, uuid, sign):
+        """Count what a server holds as taken (1), or as free again (-1)."""
         preemptible = uuid in host.servers
         if preemptible:
             self._spots[number] += sign
-        self._floors.changed(number)
-        self.changes += 1
-        for name, amount in host.allocations.get(uuid, {}).items():
+        for name, amount in host.allocations[uuid].items():
             row = self._row[name]
             self._free[row, number] -= sign * amount
             if not preemptible:
                 self._at_best[row, number] -= sign * amount
-        self._weigh(number)
 
     def _weigh(self, number):
         """Note what a host is ordered by now."""
