@@ -23,6 +23,7 @@ import numpy as np
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import room
+from nova_preempt.core.model import Host
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import floors
 from nova_preempt.simulator import memory
@@ -109,10 +110,13 @@ class IndexedCloud(memory.MemoryCloud):
         # Costs with classes are too long for arrays.
         known = None if policy.classes is not None else (
             self.memo.floors(request, policy, policies.NORMAL))
+        free = self._fitting(self._free, request)
+        free[[self._number[host.uuid] for host in releasing]] = True
         return self._floors.listed(
-            fitting.nonzero()[0], request.kind,
-            known, now_us,
-            {self._number[host.uuid] for host in releasing})
+            fitting.nonzero()[0], request.kind, known, now_us,
+            lambda host: self.memo.tenants(
+                Host(host.name, host.providers), host.servers, policy),
+            free.nonzero()[0])
 
     def free(self):
         """{class: what is free on all hosts}."""
@@ -272,7 +276,7 @@ class IndexedCloud(memory.MemoryCloud):
             self._where[uuid] = host
         if changes:
             self._count(host, number, uuid, 1)
-        self._changed(number)
+        self._changed(number, server is not None)
         if self.watch is not None:
             self.watch(host)
 
@@ -294,14 +298,15 @@ class IndexedCloud(memory.MemoryCloud):
         """Take a server away."""
         number = self._number[host.uuid]
         self._count(host, number, uuid, -1)
+        preemptible = uuid in host.servers
         host.remove(uuid)
-        self._changed(number)
+        self._changed(number, preemptible)
         self._where.pop(uuid, None)
         if self.watch is not None:
             self.watch(host)
 
-    def _changed(self, number):
-        self._floors.changed(number)
+    def _changed(self, number, preemptible):
+        self._floors.changed(number, preemptible=preemptible)
         self.changes += 1
         self._weigh(number)
 

@@ -19,14 +19,14 @@ those that are too dear.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from nova_preempt.core import costs
 from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.port import Listing
+from nova_preempt.core.scheduling.tenants import Tenant
 from nova_preempt.simulator import memory
 
 #: Of so many kinds of requests, those that came last, floors are kept.
@@ -48,6 +48,13 @@ class _Kind:
         # Those that were listed last: more may be known of them now.
         self.listed: list[int] = []
 
+    def holds(self, numbers: np.ndarray, version: np.ndarray, now_us: int
+              ) -> np.ndarray:
+        """Tell of which of these hosts what is known is so now."""
+        return (self.version[numbers] == version[numbers]) & (
+            self.since_us[numbers] <= now_us) & (
+            self.until_us[numbers] > now_us)
+
 
 class FloorIndex:
     """Of all kinds of requests.
@@ -59,41 +66,60 @@ class FloorIndex:
         self._hosts = hosts
         self._version = np.zeros(len(hosts), dtype=np.int64)
         self._kinds: dict[tuple[object, ...], _Kind] = {}
+        # What the cheapest server of each costs, whatever is asked for.
+        self._least = _Kind(len(hosts))
+        self._servers = np.zeros(len(hosts), dtype=np.int64)
 
-    def changed(self, number: int) -> None:
-        """Nothing is known any more of a host."""
+    def changed(self, number: int, *, preemptible: bool) -> None:
+        """Nothing is known any more of a host.
+
+        :param preemptible: whether its preemptible servers have changed
+        """
         self._version[number] += 1
+        self._servers[number] += preemptible
 
     def listed(self, numbers: np.ndarray, kind: tuple[object, ...],
                floors: Floors | None, now_us: int,
-               releasing: Collection[int] = ()) -> _Listed:
+               tenants: Callable[[memory.MemoryHost], Sequence[Tenant]],
+               free: Sequence[int] = ()) -> _Listed:
         """Return the hosts of these numbers, those first that may cost least.
 
         :param kind: of the request
-        :param releasing: numbers of hosts where some end already: to wait for
-            them costs nothing
         :param floors: what the core knows, None if it keeps nothing
         :param now_us: as the core has time in whole numbers
+        :param tenants: returns those of a host, as the core has them
+        :param free: numbers of hosts that may cost nothing: there is room, or
+            some end already
         """
         if floors is None:
-            return _Listed(self._hosts, numbers)
+            return _Listed(self._hosts, numbers,
+                           np.zeros(len(numbers), dtype=np.int64), [])
         known = self._kinds.pop(kind, None) or _Kind(len(self._hosts))
         self._kinds[kind] = known
         for oldest in list(self._kinds)[:-_MOST_KINDS]:
             del self._kinds[oldest]
         self._learn(known, floors)
-        holds = (known.version[numbers] == self._version[numbers]) & (
-            known.since_us[numbers] <= now_us) & (
-            known.until_us[numbers] > now_us)
-        if releasing:
-            ends = np.zeros(len(self._hosts), dtype=bool)
-            ends[list(releasing)] = True
-            holds &= ~ends[numbers]
-        sure = numbers[holds]
-        found_us = known.cost_us[sure]
-        helps = found_us < _NEVER
-        return _Listed(self._hosts, numbers[~holds], sure[helps],
-                       found_us[helps], known.listed)
+        self._find_least(numbers, floors, now_us, tenants)
+        cost_us = np.where(known.holds(numbers, self._version, now_us),
+                           known.cost_us[numbers],
+                           self._least.cost_us[numbers])
+        if len(free):
+            cost_us[np.isin(numbers, free)] = 0
+        helps = cost_us < _NEVER
+        return _Listed(self._hosts, numbers[helps], cost_us[helps],
+                       known.listed)
+
+    def _find_least(self, numbers: np.ndarray, floors: Floors, now_us: int,
+                    tenants: Callable[[memory.MemoryHost], Sequence[Tenant]]
+                    ) -> None:
+        least = self._least
+        old = numbers[~least.holds(numbers, self._servers, now_us)]
+        found = [floors.cheapest(tenants(self._hosts[number]), now_us)
+                 for number in old.tolist()]
+        if found:
+            least.cost_us[old], least.until_us[old] = zip(*found, strict=True)
+            least.since_us[old] = now_us
+            least.version[old] = self._servers[old]
 
     def _learn(self, known: _Kind, floors: Floors) -> None:
         """Take over what the core has found since it was asked last."""
@@ -115,34 +141,29 @@ class _Listed(Sequence[Listing]):
     """Listings that are made as they are looked at."""
 
     def __init__(self, hosts: Sequence[memory.MemoryHost],
-                 unknown: np.ndarray, sure: np.ndarray | None = None,
-                 cost_us: np.ndarray | None = None,
-                 listed: list[int] | None = None) -> None:
+                 numbers: np.ndarray, cost_us: np.ndarray,
+                 listed: list[int]) -> None:
         self._hosts = hosts
-        self._unknown = unknown
-        empty = np.zeros(0, dtype=np.int64)
-        self._sure = empty if sure is None else sure
-        self._cost_us = empty if cost_us is None else cost_us
-        self._listed = [] if listed is None else listed
+        self._numbers = numbers
+        self._cost_us = cost_us
+        self._listed = listed
 
     def __len__(self) -> int:
-        return len(self._unknown) + len(self._sure)
+        return len(self._numbers)
 
     def __getitem__(self, number):
         return list(self)[number]
 
     def __iter__(self) -> Iterator[Listing]:
-        for number in self._unknown.tolist():
-            self._listed.append(number)
-            yield self._hosts[number].listing
         for number, cost_us in self._ascending():
             self._listed.append(number)
-            yield dataclasses.replace(self._hosts[number].listing,
-                                      floor_us=cost_us)
+            listing = self._hosts[number].listing
+            yield Listing(listing.uuid, listing.name, listing.providers,
+                          listing.fresh, cost_us)
 
     def _ascending(self) -> Iterator[tuple[int, int]]:
         """Put the cheapest in order first: most often they are enough."""
-        left = np.ones(len(self._sure), dtype=bool)
+        left = np.ones(len(self._numbers), dtype=bool)
         if len(left) > 2 * _FIRST:
             first = np.argpartition(self._cost_us, _FIRST)[:_FIRST]
             left[first] = False
@@ -151,5 +172,5 @@ class _Listed(Sequence[Listing]):
 
     def _in_order(self, which: np.ndarray) -> Iterator[tuple[int, int]]:
         which = which[np.argsort(self._cost_us[which], kind='stable')]
-        return zip(self._sure[which].tolist(),
+        return zip(self._numbers[which].tolist(),
                    self._cost_us[which].tolist(), strict=True)

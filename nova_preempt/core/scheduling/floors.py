@@ -136,6 +136,43 @@ class Floors:
         :param servers: the preemptible ones there; never changed afterwards
         :param tenants: of the host, see Memo
         """
+        candidates, until_us = self._candidates(tenants, now_us, classes)
+        host = Host(host.name, host.providers, candidates)
+        bound = fitting.lower_bound(self._request, host)
+        floor = Floor(
+            host.providers,
+            servers,
+            now_us,
+            until_us,
+            None if isinstance(bound, Refusal) else bound,
+            bound.text if isinstance(bound, Refusal) else "",
+            () if classes is None else classes.known(servers.values()),
+            None if classes is None else classes.source,
+        )
+        self._known[host.uuid] = floor
+        return floor
+
+    def cheapest(
+        self, tenants: Sequence[Tenant], now_us: int
+    ) -> tuple[int, int]:
+        """Return what the cheapest of a host costs at least, and until when.
+
+        Whoever has to end there: it is less work than work_out(), and the
+        same for all kinds of requests.
+        """
+        candidates, until_us = self._candidates(tenants, now_us, None)
+        return min(
+            (each.cost for each in candidates), default=costs.NEVER_US
+        ), until_us
+
+    def _candidates(
+        self,
+        tenants: Sequence[Tenant],
+        now_us: int,
+        classes: Classes | None,
+    ) -> tuple[tuple[Candidate, ...], int]:
+        """Return who may end with the least cost, and until when that holds.
+        """
         until_us = costs.NEVER_US
         candidates = []
         for tenant in tenants:
@@ -154,20 +191,7 @@ class Floors:
                 candidates.append(
                     Candidate(tenant.server.uuid, tenant.freed, cost)
                 )
-        host = Host(host.name, host.providers, tuple(candidates))
-        bound = fitting.lower_bound(self._request, host)
-        floor = Floor(
-            host.providers,
-            servers,
-            now_us,
-            until_us,
-            None if isinstance(bound, Refusal) else bound,
-            bound.text if isinstance(bound, Refusal) else "",
-            () if classes is None else classes.known(servers.values()),
-            None if classes is None else classes.source,
-        )
-        self._known[host.uuid] = floor
-        return floor
+        return tuple(candidates), until_us
 
     def _of_tenant(
         self, tenant: Tenant, now_us: int, classes: Classes | None

@@ -13,6 +13,9 @@
 
 import unittest
 
+import hypothesis
+from hypothesis import strategies
+
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory, Request
 from nova_preempt.core.scheduling import plans
@@ -58,6 +61,41 @@ class TestIndexedCloud(unittest.TestCase):
         self.assertEqual('b', self.best(1))
         self.assertIsNone(self.best(1, 9))
 
+    @hypothesis.given(strategies.booleans(), strategies.lists(
+        strategies.tuples(
+            strategies.sampled_from(('come', 'go', 'close', 'open')),
+            strategies.integers(0, 29), strategies.integers(0, 3),
+            strategies.integers(0, 3)), max_size=60))
+    def test_first_of_all_that_have_room(self, spread, steps):
+        """More hosts than are looked at one by one."""
+        found = cloud.IndexedCloud([
+            memory.MemoryHost(f'{number:02}', f'{number:02}', {
+                'VCPU': Inventory(4), 'MEMORY_MB': Inventory(6 + number % 3)})
+            for number in range(30)], spread)
+        hosts = sorted(found.hosts.values(), key=lambda host: host.uuid)
+        closed = set()
+        for serial, (what, number, vcpus, memory_mb) in enumerate(steps):
+            host = hosts[number]
+            request = Request.of({'VCPU': vcpus, 'MEMORY_MB': memory_mb})
+            if what == 'come':
+                found.put(host, f'{serial}', request.resources)
+            elif what == 'go' and host.allocations:
+                found.take_away(host, min(host.allocations))
+            elif what == 'close':
+                closed.add(host.uuid)
+                found.close(host)
+            elif what == 'open':
+                closed.discard(host.uuid)
+                found.open(host)
+            fitting = [
+                host for host in hosts
+                if host.uuid not in closed and host.has_room(request)]
+            sign = -1 if spread else 1
+            self.assertIs(
+                min(fitting, default=None, key=lambda host: (
+                    sign * host.providers[0].free('MEMORY_MB'), host.name)),
+                found.best(request))
+
     def test_the_core_has_the_last_word(self):
         self.assertEqual('a', self.best(3))
         # Nobody has so many, as no server may.
@@ -101,10 +139,12 @@ class TestIndexedCloud(unittest.TestCase):
             for nth in range(1, count + 1):
                 self.cloud.put(self.hosts[name], f'{name}{nth}', {
                     'VCPU': 4 // count}, world.server(f'{name}{nth}', name))
-        # Nothing is known but that no server of b could leave.
-        self.assertEqual([('a', 0), ('c', 0), ('d', 0)], self.candidates())
-        self.assertEqual(['c', 'a', 'd'], self.look())
+        # Nothing is known but that no server of b could leave, and what the
+        # cheapest one costs on each host.
         second = 1_000_000
+        self.assertEqual([('a', second), ('c', second), ('d', second)],
+                         self.candidates())
+        self.assertEqual(['c', 'a', 'd'], self.look())
         self.assertEqual([('c', second), ('a', 2 * second),
                           ('d', 2 * second)], self.candidates())
         # To wait for an end that is under way costs nothing.
@@ -112,7 +152,7 @@ class TestIndexedCloud(unittest.TestCase):
                          self.candidates([self.hosts['d']]))
         # Nothing is known any more of a host that has changed.
         self.cloud.take_away(self.hosts['a'], 'a1')
-        self.assertEqual([('a', 0), ('c', second), ('d', 2 * second)],
+        self.assertEqual([('a', second), ('c', second), ('d', 2 * second)],
                          self.candidates())
         self.look()
         self.assertEqual([('a', second), ('c', second), ('d', 2 * second)],
@@ -122,6 +162,6 @@ class TestIndexedCloud(unittest.TestCase):
         self.fill('a', 3)
         self.fill('a', 1, spot=True)
         self.fill('c', 4, spot=True)
-        self.assertEqual([('c', 0)], self.candidates())
+        self.assertEqual([('c', 1_000_000)], self.candidates())
         self.assertEqual(1, len(self.cloud.candidates(
             TWO, self.policy, NOW_US)))
