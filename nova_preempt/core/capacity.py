@@ -31,7 +31,6 @@ from nova_preempt.core.model import (
     Refusal,
     RefusalCode,
     Request,
-    Resources,
     Slot,
     SlotAmounts,
 )
