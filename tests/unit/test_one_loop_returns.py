@@ -15,12 +15,15 @@ Each scenario is played to both: to the engine's own objects, with a database
 and a Nova in memory, every ten seconds; and to a simulation of the same cloud.
 """
 
+import dataclasses
 import datetime
+import itertools
 import types
 import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt.classes import returning
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
@@ -29,6 +32,11 @@ from nova_preempt.core import controller
 from nova_preempt.core import eligibility
 from nova_preempt.core import headroom as groups
 from nova_preempt.core import model
+from nova_preempt.core import times
+from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Event
+from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.classes.rounds import Claimant
 from nova_preempt.core.eviction import expiry as core_expiry
 from nova_preempt.core.eviction import headroom as core_headroom
 from nova_preempt.core.eviction import retention
@@ -44,6 +52,7 @@ from tests import tables
 from tests.unit.db import test_decisions
 from tests.unit.engine import test_expiry
 from tests.unit.simulator import small
+from tests.unit.simulator import test_classes
 
 START = test_expiry.NOW.replace(tzinfo=None)
 INTERVAL_S = 10
@@ -67,7 +76,7 @@ class Engine:
         self.nova.get.side_effect = self._get
         self.nova.unshelve.side_effect = self._unshelve
         self.nova.force_delete.side_effect = lambda uuid: (
-            self._note('deleted', uuid), self.shown.pop(uuid))
+            self.note('deleted', uuid), self.shown.pop(uuid))
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_room.side_effect = self._get_room
         self.placement.get_consumer.side_effect = lambda uuid: (
@@ -92,7 +101,7 @@ class Engine:
     def now(self):
         return START + datetime.timedelta(seconds=self.now_s)
 
-    def _note(self, event, uuid):
+    def note(self, event, uuid):
         self.events.append(f'{self.now_s:g} {event} {uuid}')
 
     def _get(self, uuid):
@@ -110,10 +119,12 @@ class Engine:
         free = {'VCPU': self._vcpus - sum(self.sizes.values())}
         return {'p': free} if capacity.fits(resources, free) else {}
 
-    def add_victim(self, uuid, status, ended_s, vcpus=1, **values):
+    def add_victim(self, uuid, status, ended_s, vcpus=1, decision_uuid='',
+                   **values):
         """Somebody has given way."""
         self.decisions.create_decision(test_decisions.decision(
-            uuid=f'd{uuid}', server_uuid=f'n{uuid}', victims=(db.Victim(
+            status=decisions.DONE,
+            uuid=decision_uuid or f'd{uuid}', server_uuid=f'n{uuid}', victims=(db.Victim(
                 uuid, status=status,
                 ended_at=START + datetime.timedelta(seconds=ended_s),
                 allocations={'p': {'resources': {'VCPU': vcpus}}},
@@ -121,7 +132,7 @@ class Engine:
 
     def begin(self, server, operation, *_, **__):
         """As engine.evictions has it."""
-        self._note('notice', server.uuid)
+        self.note('notice', server.uuid)
         self.sizes.pop(server.uuid, None)
 
     def run(self, work, until_s, *changes):
@@ -138,7 +149,7 @@ class Engine:
                 if at_s == now_s:
                     self.shown[uuid] = nova_api.ServerStatus(
                         'ACTIVE', None, 'h')
-                    self._note('back', uuid)
+                    self.note('back', uuid)
             work()
         return self.events
 
@@ -324,7 +335,7 @@ class TestReturns(unittest.TestCase):
             for _, victim in world.decisions.get_victims(decisions.LEFT):
                 if victim.server_uuid not in left:
                     left.add(victim.server_uuid)
-                    world._note('left', victim.server_uuid)
+                    world.note('left', victim.server_uuid)
 
         return world.run(work, 1000, (545, lambda: world.sizes.pop('n')))
 
@@ -343,6 +354,115 @@ class TestReturns(unittest.TestCase):
 
     def test_simulator(self):
         self.assertEqual(self.EVENTS, self.simulator())
+
+
+class TestReturnsOfClass(unittest.TestCase):
+    """Bronze b and c take turns on one host, a pass each 60 s."""
+
+    EVENTS = ['110 notice c', '170 notice b', '230 notice c', '290 notice b']
+
+    def engine(self):
+        world = Engine(self, vcpus=0, preempting_operations=['unshelve'],
+                       enabled=True)
+        cloud = ClassCloud(world)
+        loop = restorer.Restorer(
+            world.decisions, world.clients, mock.Mock(), mock.Mock(),
+            types.SimpleNamespace(**TestReturns.OPTIONS),
+            lambda: world.now_s,
+            returning=returning.Returning(
+                mock.Mock(process=world.process, known=cloud.known,
+                          clients=world.clients,
+                          handover=mock.Mock(stuck=set)),
+                test_classes.TABLE, monotonic=lambda: world.now_s))
+
+        def work():
+            cloud.go_on()
+            loop.restore()
+
+        return world.run(work, 330)
+
+    def simulator(self):
+        return [line for line in simulated(
+            *test_classes.make(2), test_classes.boot(0, 'b', 'bronze'),
+            test_classes.boot(0, 'c', 'bronze'),
+            test_classes.boot(100, 'g', 'gold'), until_s=330,
+            only={'notice'}) if line != '100 notice b']
+
+    def test_engine(self):
+        self.assertEqual(self.EVENTS, self.engine())
+
+    def test_simulator(self):
+        self.assertEqual(self.EVENTS, self.simulator())
+
+
+class ClassCloud:
+    """Two hosts: gold g has one, b has just given way on it; c the other."""
+
+    def __init__(self, world):
+        self._world = world
+        self._coming = []         # (when, what to call)
+        self.claimants = {}
+        begun = (0, Kind.QUEUED), (0, Kind.ALLOCATING), (10, Kind.RUNNING)
+        self._happens('b', 'bronze', *begun, (100, Kind.EVICTED))
+        self._happens('c', 'bronze', *begun)
+        self._happens('g', 'gold', (100, Kind.QUEUED),
+                      (100, Kind.ALLOCATING), (115, Kind.RUNNING))
+        self._on = {'h1': 'c', 'h2': 'g'}
+        self._numbers = itertools.count()
+        self._coming.append((105, lambda: self._shelved('b')))
+        world.nova.unshelve.side_effect = self._unshelve
+        self.known = known = mock.Mock(promised=types.SimpleNamespace(
+            is_recent=True, claimants=self.claimants,
+            current=lambda: self.claimants))
+        known.servers.by_node.side_effect = lambda: {
+            host: {uuid: test_expiry.server(uuid, node=host)}
+            for host, uuid in self._on.items()}
+        known.providers.look.side_effect = lambda params, age_s: [
+            (types.SimpleNamespace(uuid=host, name=host), model.Provider(
+                host, 1, {'VCPU': model.Inventory(4)}, {uuid: {'VCPU': 4}}),
+             True) for host, uuid in self._on.items()]
+        known.policy.return_value = policies.Policy(
+            eligibility.Rules(), ('shelve',), lambda server, options: 0)
+        known.budgets.read.return_value = None
+
+    def _happens(self, uuid, name, *events):
+        known = self.claimants.get(uuid) or Claimant(
+            uuid, test_classes.TABLE.classes.find(name), Clocks(), {},
+            test_classes.TABLE.overhead_us)
+        start_us = times.microseconds(START)
+        self.claimants[uuid] = dataclasses.replace(
+            known, clocks=known.clocks.applied(*(
+                Event(start_us + at_s * model.SECOND, kind)
+                for at_s, kind in events)))
+
+    def _shelved(self, uuid):
+        self._world.shown[uuid] = nova_api.ServerStatus(
+            'SHELVED_OFFLOADED', None, None)
+        self._world.add_victim(
+            uuid, decisions.SHELVED, self._world.now_s, 4, restore=True,
+            asked='shelve', decision_uuid=f'd{next(self._numbers)}')
+
+    def _unshelve(self, uuid):
+        """The scheduler ends the other one for it."""
+        now_s = self._world.now_s
+        other, self._on['h1'] = self._on['h1'], uuid
+        self._world.note('notice', other)
+        self._happens(other, '', (now_s, Kind.EVICTED))
+        self._happens(uuid, '', (now_s, Kind.ALLOCATING))
+        self._coming += [
+            (now_s + 5, lambda: self._shelved(other)),
+            (now_s + 25, lambda: self._runs(uuid, now_s + 25))]
+
+    def _runs(self, uuid, at_s):
+        self._happens(uuid, '', (at_s, Kind.RUNNING))
+        self._world.shown[uuid] = nova_api.ServerStatus('ACTIVE', None, 'h')
+
+    def go_on(self):
+        """Let happen what is due."""
+        due = [each for each in self._coming if each[0] <= self._world.now_s]
+        self._coming = [each for each in self._coming if each not in due]
+        for _, happen in due:
+            happen()
 
 
 if __name__ == '__main__':
