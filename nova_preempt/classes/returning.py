@@ -9,23 +9,16 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Who of a class comes back next, and when others may end for it.
+"""Which servers of a class come back next, and when others may end for them.
 
-The pass of M. Carvalho et al. (JISA 11, 2020), over those that gave way. It
-says who is asked to come; where it comes to, and who ends for it there, the
-scheduler decides as for any request of a class.
+Carries out core.classes.returning for nova_preempt.engine.restorer.
 """
-
-import dataclasses
-import time
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.core import capacity
-from nova_preempt.core.classes import rounds
-from nova_preempt.core.classes import rules
-from nova_preempt.core.times import microseconds
+from nova_preempt.core.classes import returning as core
+from nova_preempt.core.controller import Step
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
@@ -46,143 +39,56 @@ class Returning:
         how long one that was asked to come is asked again
     """
 
-    def __init__(self, parts, table, exact=True, monotonic=time.monotonic):
+    def __init__(self, parts, table, exact=True):
         self.period_s = table.pass_period_s
-        self._classes = table.classes
-        self._rule = rules.ByPromise(table.classes, exact)
+        self._terms = core.Terms(table.classes, table.pass_period_s, exact)
         self._process = parts.process
         self._known = parts.known
         self._promised = parts.known.promised
-        self._placement = parts.clients.placement
         self._stuck = parts.handover.stuck
-        self._monotonic = monotonic
-        self._passed_at = None
 
     def of_class(self, uuids):
         """Those of these servers that are of a class."""
         claimants = self._promised.claimants
         return {uuid for uuid in uuids if uuid in claimants}
 
-    def choose(self, needs, most):
-        """The uuids of those that are to be asked to come, in this order.
+    def step(self, waiting, most, room, memory, now_us):
+        """See core.eviction.returns.Observed.choose().
 
-        :param needs: {uuid: {class: amount}} of those that wait
-        :param most: how many there may be
+        :param room: see the same
         """
-        if not needs or most <= 0:
-            return []
-        now = self._process.clock()
-        rooms, spared = self._rooms(needs)
-        placed = self._round(spared, most, rooms, now)
-        chosen = [placement.uuid for placement in placed]
-        if len(chosen) < min(most, len(needs)) and self._is_time():
-            # Who would take what is kept free is in nobody's way.
-            chosen = list(dict.fromkeys(
-                [*self._pass(needs, most, now), *chosen]))
-        return chosen[:most]
+        step = core.step(self._terms, core.Observed(
+            waiting, most, self._promised.claimants, room, self._may_preempt,
+            self._evictable), memory, now_us)
+        if step.memory != memory:
+            self._tell(len(waiting), step.intents)
+        return Step(tuple(each.uuid for each in step.intents), step.memory)
 
-    def _is_time(self):
-        """Whether the last pass in which others ended is long enough ago."""
-        now = self._monotonic()
-        if not self._promised.is_recent or not self._may_end() or (
-                self._passed_at is not None
-                and now - self._passed_at < self.period_s):
-            return False
-        self._passed_at = now
-        return True
+    def _tell(self, waiting, placed):
+        metrics.CLASS_PASSES.inc()
+        LOG.info('A pass over %(waiting)s servers of a class that wait: '
+                 '%(room)s have room, for %(ends)s others may end.',
+                 {'waiting': waiting,
+                  'room': sum(not item.victims for item in placed),
+                  'ends': sum(bool(item.victims) for item in placed)})
 
-    def _may_end(self):
-        return not (
+    def _may_preempt(self):
+        return self._promised.is_recent and not (
             self._process.pauses.why(pauses.PREEMPTION)
             or eviction_policy.why_not_allowed(
                 self._process.options, lambda: OPERATION))
 
-    def _busy(self):
-        """Those that end already, or lately did not."""
-        return self._stuck() | {
-            victim.server_uuid for decision
-            in self._process.decisions.get_decisions(statuses=decisions.OPEN)
-            for victim in decision.victims}
-
-    def _pass(self, needs, most, now):
-        metrics.CLASS_PASSES.inc()
-        placed = self._round(needs, most, self._hosts(needs, now), now)
-        LOG.info('A pass over %(waiting)s servers of a class that wait: '
-                 '%(room)s have room, for %(ends)s others may end.',
-                 {'waiting': len(needs),
-                  'room': sum(not item.victims for item in placed),
-                  'ends': sum(bool(item.victims) for item in placed)})
-        return [placement.uuid for placement in placed]
-
-    def _round(self, needs, most, hosts, now):
-        now_us = microseconds(now)
-        claimants = self._promised.claimants
-        waiting = rounds.foremost(
-            (dataclasses.replace(claimants[uuid], resources=wanted)
-             for uuid, wanted in needs.items() if uuid in claimants),
-            self._classes, self._rule, now_us, most)
-        return rounds.one_round(waiting, hosts, self._classes, self._rule,
-                                now_us)
-
-    def _rooms(self, needs):
-        """What is free, and for whom.
-
-        Who had no allocations needs nobody knows what: it is for the
-        scheduler to say whether there is room.
-
-        :returns: ([RoundHost with nobody on it], needs without those that
-            would take what is kept free)
-        """
-        closed, rooms = set(), {}
-        for size in sorted({_size(wanted) for wanted in needs.values()}):
-            wanted = dict(size)
-            if not wanted:
-                rooms[''] = {}
-                continue
-            found = self._placement.get_room(wanted)
-            if not found:
-                continue
-            self._known.headroom.refresh()
-            if self._known.headroom.has_room(wanted):
-                for uuid, free in found.items():
-                    # It may have changed since it was asked for another one.
-                    rooms[uuid] = capacity.least(rooms.get(uuid, free), free)
-            else:
-                closed.add(size)
-        return ([rounds.RoundHost(uuid, free) for uuid, free in rooms.items()],
-                {uuid: wanted for uuid, wanted in needs.items()
-                 if _size(wanted) not in closed})
-
-    def _hosts(self, needs, now):
-        """The same, with those who may give way."""
-        hosts = {host.uuid: host for host in self._rooms(needs)[0]}
+    def _evictable(self):
+        known = self._known
         # They are replaced in the background, never changed.
-        claimants = self._promised.current()
-        by_node = self._known.servers.by_node()
-        budgets = self._known.budgets.read()
-        policy = self._known.policy()
-        busy = self._busy()
-        for listed, provider, _ in self._known.providers.look(
-                (), self.period_s):
-            if provider is None:
-                continue
-            there = [
-                dataclasses.replace(claimants[uuid],
-                                    resources=provider.allocations[uuid])
-                for uuid, server in by_node.get(listed.name, {}).items()
-                if uuid in provider.allocations and uuid not in busy
-                and uuid in claimants and claimants[uuid].is_certain
-                and policy.may_give_way(server, now)
-                and (budgets is None or budgets.allows(server))]
-            if there:
-                free = {name: provider.free(name)
-                        for name in provider.inventories}
-                hosts[listed.uuid] = rounds.RoundHost(
-                    listed.uuid, capacity.total(
-                        (free, *(each.resources for each in there))),
-                    tuple(there))
-        return list(hosts.values())
-
-
-def _size(resources):
-    return tuple(sorted(resources.items()))
+        by_node = known.servers.by_node()
+        return core.Evictable(
+            ((listed.uuid, provider, by_node.get(listed.name, {}).values())
+             for listed, provider, _ in known.providers.look(
+                 (), self.period_s) if provider is not None),
+            self._promised.current(), known.policy(), known.budgets.read(),
+            # Those that end already, or lately did not.
+            self._stuck() | {
+                victim.server_uuid for decision in
+                self._process.decisions.get_decisions(statuses=decisions.OPEN)
+                for victim in decision.victims})

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Mapping
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
 from nova_preempt.core import ending
-from nova_preempt.core import returns
 from nova_preempt.core import victim_status
+from nova_preempt.core.eviction import returns
 from nova_preempt.core.model import Resources
 
 

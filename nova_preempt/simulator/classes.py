@@ -17,28 +17,28 @@ what happens is known at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
 from typing import Any
 
 from nova_preempt.core.classes import overheads
+from nova_preempt.core.classes import returning
 from nova_preempt.core.classes import rounds
-from nova_preempt.core.classes import rules
 from nova_preempt.core.classes import table
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.promises import Promises
-from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction.returns import Shelved
+from nova_preempt.core.model import Resources
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import setting
 from nova_preempt.simulator.servers import Server
-
-_EPOCH_US = microseconds(servers.EPOCH)
 
 
 class _Known(Mapping[str, rounds.Claimant]):
@@ -64,12 +64,15 @@ class Classes:
     """Those of a simulation.
 
     :param parts: a run.Parts, whose options have a setting.Classes
+    :ivar period_s: how often others may end for those that wait
     """
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: Any, under_way: endings.Endings) -> None:
         self._parts = parts
+        self._endings = under_way
         self._options = parts.options.classes
         self._table = self._options.table
+        self.period_s = self._table.pass_period_s
         self._claimants: dict[str, rounds.Claimant] = {}
         self._known = _Known(self._claimants)
         self._overheads = overheads.Overheads(self._table.overhead_us)
@@ -77,16 +80,11 @@ class Classes:
     @property
     def now_us(self) -> int:
         """The time as clocks have it."""
-        return _EPOCH_US + self._parts.events.now_us
+        return servers.clock_us(self._parts.events.now_us)
 
     def has(self, server: Server) -> bool:
         """Whether a server is of a class."""
         return server.boot.id in self._claimants
-
-    def claimant(self, server: Server) -> rounds.Claimant:
-        """Return it, with what the server asks for."""
-        return dataclasses.replace(self._claimants[server.boot.id],
-                                   resources=server.kind.resources)
 
     def claimants(self) -> Mapping[str, rounds.Claimant]:
         """Return those of all servers, without their resources."""
@@ -146,6 +144,27 @@ class Classes:
         return policies.Rank(True, claimant.stand(self._table.classes,
                                                   self.now_us))
 
+    def choose(self, waiting: Sequence[Shelved], most: int,
+               room: Callable[[Shelved], Mapping[str, Resources]],
+               memory: int | None, now_us: int) -> Step[str, int | None]:
+        """Return which shelved servers come next, see returning.Returns."""
+        step = returning.step(
+            returning.Terms(self._table.classes, self.period_s,
+                            self._options.exact),
+            returning.Observed(
+                waiting, most, self._known, room,
+                lambda: self._parts.options.may_unshelve, self._evictable),
+            memory, now_us)
+        return Step(tuple(each.uuid for each in step.intents), step.memory)
+
+    def _evictable(self) -> returning.Evictable:
+        parts = self._parts
+        return returning.Evictable(
+            ((host.name, host.providers[0], host.servers.values())
+             for host in parts.cloud.hosts.values()), self._known,
+            parts.options.policy, self._endings.budgets(),
+            self._endings.ending)
+
 
 class Claims:
     """What requests of the backlog may claim, for the order ``qos`` of it.
@@ -193,107 +212,3 @@ def parse(entries: Iterable[Mapping[str, str]], overhead_s: int,
     found = table.parse(entries, overhead_s, pass_period_s)
     return setting.Classes(found, exact, Claims(found))
 
-
-class Returning:
-    """Chooses among shelved servers of a class.
-
-    The pass of M. Carvalho et al., as nova_preempt.classes.returning has it.
-
-    :param parts: a run.Parts
-    :param known: Classes
-    :param may_come: tells whether there is space to spare for so much
-    """
-
-    def __init__(self, parts: Any, known: Classes,
-                 under_way: endings.Endings, may_come: Any) -> None:
-        self._parts = parts
-        self._known = known
-        self._endings = under_way
-        self._may_come = may_come
-        options = parts.options.classes
-        self._classes = options.table.classes
-        self._rule = rules.ByPromise(self._classes, options.exact)
-        self._period_us = options.table.pass_period_s * SECOND
-        self._passed_us: int | None = None
-
-    def choose(self, waiting: list[Server], most: int) -> list[Server]:
-        """Return those that are to be asked to come, in this order."""
-        if not waiting or most <= 0:
-            return []
-        of = {server.boot.id: server for server in waiting}
-        rooms, spared = self._rooms(waiting, most)
-        placed = self._round(spared, most, rooms)
-        if len(placed) < min(most, len(waiting)) and self._is_time():
-            # Who would take what is kept free is in nobody's way.
-            placed = (*self._round(waiting, most, self._hosts(rooms)),
-                      *placed)
-        return [of[uuid] for uuid in dict.fromkeys(
-            each.uuid for each in placed)][:most]
-
-    def _is_time(self) -> bool:
-        """Whether the last pass in which others ended is long enough ago."""
-        now_us = self._parts.events.now_us
-        if not self._parts.options.may_unshelve or (
-                self._passed_us is not None
-                and now_us - self._passed_us < self._period_us):
-            return False
-        self._passed_us = now_us
-        return True
-
-    def _round(self, waiting: list[Server], most: int,
-               hosts: Mapping[str, rounds.RoundHost]
-               ) -> tuple[rounds.Placement, ...]:
-        now_us = self._known.now_us
-        first = rounds.foremost(map(self._known.claimant, waiting),
-                                self._classes, self._rule, now_us, most)
-        return rounds.one_round(first, list(hosts.values()), self._classes,
-                                self._rule, now_us)
-
-    def _rooms(self, waiting: list[Server], most: int
-               ) -> tuple[dict[str, rounds.RoundHost], list[Server]]:
-        """What is free, with nobody on it, and for whom.
-
-        Each that comes takes a host, and none what is kept free.
-        """
-        cloud = self._parts.cloud
-        found: dict[str, Resources] = {}
-        kinds = {server.kind.request.kind: server.kind for server in waiting}
-        closed = set()
-        for key, kind in kinds.items():
-            if self._may_come(kind.resources):
-                found |= cloud.room(kind.request, most)
-            else:
-                closed.add(key)
-        return ({name: rounds.RoundHost(name, free)
-                 for name, free in found.items()},
-                [server for server in waiting
-                 if server.kind.request.kind not in closed])
-
-    def _hosts(self, rooms: Mapping[str, rounds.RoundHost]
-               ) -> dict[str, rounds.RoundHost]:
-        """The same, with those who may give way."""
-        parts = self._parts
-        policy = parts.options.policy
-        now = servers.at(parts.events.now_us)
-        budgets = self._endings.budgets()
-        claimants = self._known.claimants()
-        hosts = dict(rooms)
-        for host in parts.cloud.hosts.values():
-            there = [
-                dataclasses.replace(claimants[uuid],
-                                    resources=host.allocations[uuid])
-                for uuid, record in host.servers.items()
-                if uuid in claimants and uuid not in self._endings.ending
-                and claimants[uuid].is_certain
-                and policy.may_give_way(record, now)
-                and (budgets is None or budgets.allows(record))]
-            if there:
-                provider = host.providers[0]
-                amounts = {name: provider.free(name)
-                           for name in host.inventories}
-                for each in there:
-                    for name, amount in each.resources.items():
-                        amounts[name] = amounts.get(name, 0) + amount
-                hosts[host.name] = rounds.RoundHost(host.name, amounts,
-                                                    tuple(there))
-        return hosts

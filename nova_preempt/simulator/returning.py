@@ -9,85 +9,102 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Servers that were shelved to give way, and come back."""
+"""The return of shelved victims: carries out core.eviction.returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-import heapq
-import math
+import bisect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
 from typing import Any
 
-from nova_preempt.core import returns
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction import returns
 from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
-from nova_preempt.simulator.servers import Kind
 from nova_preempt.simulator.servers import Server
-from nova_preempt.simulator.servers import State
+
+
+@dataclasses.dataclass
+class _Alike:
+    """Servers of one size.
+
+    :ivar ended: (when, uuid) in order
+    """
+
+    all: Returns
+    ended: list[tuple[int, str]] = dataclasses.field(default_factory=list)
+
+    def __iter__(self) -> Iterator[returns.Shelved]:
+        return (self.all.shelved(uuid) for _, uuid in self.ended)
 
 
 class Returns:
-    """Those that wait for that.
+    """The shelved victims, see core.eviction.returns.Observed.
 
     :param parts: a run.Parts
-    :param unshelve: called with a server; tells whether it has got a host
+    :param unshelve: called with a server to be scheduled; if it gets no host,
+        keep() is called
     :param may_come: tells whether there is space to spare for so much
-    :param known: classes.Classes, None without classes
-    :param promised: a classes.Returning, which chooses among those of a class
+    :param classes: a classes.Classes, None without classes
     """
 
-    def __init__(self, parts: Any, unshelve: Callable[[Server], bool],
-                 may_come: Callable[[Resources], bool] = lambda _: True,
-                 known: Any = None, promised: Any = None) -> None:
+    def __init__(self, parts: Any, unshelve: Callable[[Server], None],
+                 may_come: Callable[[Resources], bool],
+                 classes: Any = None) -> None:
         self._may_come = may_come
-        self._known = known
-        self._promised = promised
+        self._classes = classes
         self._parts = parts
         self._unshelve = unshelve
-        # By what they need, in order of their end.
-        self._waiting: dict[Any, tuple[Kind, dict[str, Server]]] = {}
+        self._waiting: dict[Any, _Alike] = {}
         self._of_class: dict[str, Server] = {}
         self._coming: dict[str, Server] = {}
         self._is_looking = False
+        self._memory: int | None = None
+        options = parts.options
+        self.options = returns.Options(
+            options.restore_interval_s, options.restore_at_once,
+            options.restore_timeout_s)
+
+    # -- what happens ------------------------------------------------------
 
     def add(self, server: Server) -> None:
         """One has given way."""
         server.tries = 0
-        server.next_try_us = self._parts.events.now_us
-        if self._known is not None and self._known.has(server):
-            self._of_class[server.boot.id] = server
-            self._look_soon()
-            return
-        key = server.kind.request.kind
-        _, waiting = self._waiting.setdefault(key, (server.kind, {}))
-        waiting[server.boot.id] = server
-        self._parts.events.add(
-            self._parts.events.now_us
-            + self._parts.options.restore_timeout_s * SECOND, Turn.LOOK,
-            self._is_too_late, server, server.epoch)
-        self._look_soon()
+        server.since_us = self._parts.events.now_us
+        self.keep(server)
 
     def keep(self, server: Server) -> None:
-        """One that was asked to come has found no host after all."""
+        """One waits; it may have been asked to come, and found no host."""
         self._coming.pop(server.boot.id, None)
-        if self._known is not None and self._known.has(server):
+        if self._is_of_class(server):
             self._of_class[server.boot.id] = server
         else:
-            _, waiting = self._waiting.setdefault(
-                server.kind.request.kind, (server.kind, {}))
-            waiting[server.boot.id] = server
+            bisect.insort(self._alike(server).ended,
+                          (server.since_us, server.boot.id))
         self._look_soon()
 
     def remove(self, server: Server) -> None:
         """One is deleted, or comes no more."""
         if self._of_class.pop(server.boot.id, None) is not None:
             return
-        _, waiting = self._waiting.get(server.kind.request.kind, (None, {}))
-        waiting.pop(server.boot.id, None)
+        ended, item = self._alike(server).ended, (
+            server.since_us, server.boot.id)
+        place = bisect.bisect_left(ended, item)
+        if ended[place:place + 1] == [item]:
+            del ended[place]
 
     def is_back(self, server: Server) -> None:
         """One is on its way no more: it runs, or was deleted."""
         self._coming.pop(server.boot.id, None)
+
+    def _alike(self, server: Server) -> _Alike:
+        return self._waiting.setdefault(server.kind.request.kind,
+                                        _Alike(self))
+
+    def _is_of_class(self, server: Server) -> bool:
+        return self._classes is not None and self._classes.has(server)
 
     def _look_soon(self) -> None:
         if not self._is_looking:
@@ -99,80 +116,63 @@ class Returns:
 
     def _look(self) -> None:
         self._is_looking = False
-        self._waiting = {key: item for key, item in self._waiting.items()
-                         if item[1]}
+        self._waiting = {key: alike for key, alike in self._waiting.items()
+                         if alike.ended}
         if not self._waiting and not self._of_class:
             return
-        most = self._parts.options.restore_at_once
-        if self._of_class:
-            self._ask_promised(most)
-        if len(self._coming) < most:
-            self._ask(most)
+        step = returns.step(self, self._memory,
+                            servers.clock_us(self._parts.events.now_us))
+        self._memory = step.memory
+        for intent in step.intents:
+            server = self._parts.servers[intent.uuid]
+            self.remove(server)
+            if isinstance(intent, returns.GiveUp):
+                self._parts.report.note('left', server)
+            elif isinstance(intent, returns.Unshelve):
+                server.next_try_us = intent.next_try_us
+                server.tries += 1
+                self._coming[intent.uuid] = server
+                self._unshelve(server)
         self._look_soon()
 
-    def _ask_promised(self, most: int) -> None:
-        """Those of a class come first."""
-        ready = list(self._in_turn(self._of_class))
-        for server in self._promised.choose(ready,
-                                            most - len(self._coming)):
-            self._try(server)
+    # -- what the controller asks ------------------------------------------
 
-    def _ask(self, most: int) -> None:
-        room: dict[str, dict[str, int]] = {}
-        fitting = []
-        for kind, waiting in self._waiting.values():
-            # Each that comes takes a host at most.
-            found = self._parts.cloud.room(kind.request, most)
-            if found and self._may_come(kind.resources):
-                room.update(found)
-                fitting.append(self._in_turn(waiting))
-        if not fitting:
-            return
-        # Those on their way hold what they need.
-        coming = [returns.Shelved(uuid, {}) for uuid in self._coming]
-        chosen = returns.choose(
-            (returns.Shelved(server.boot.id, server.kind.resources)
-             for server in heapq.merge(*fitting, key=_ended)),
-            coming, room, most)
-        for uuid in chosen:
-            self._try(self._parts.servers[uuid])
+    def shelved(self, uuid: str) -> returns.Shelved:
+        """Return a server as the controller has it."""
+        server = self._parts.servers[uuid]
+        return returns.Shelved(
+            uuid, server.kind.resources, servers.clock_us(server.since_us),
+            server.tries, server.next_try_us,
+            self._classes.period_s if self._is_of_class(server) else None)
 
-    def _try(self, server: Server) -> None:
-        """Ask one to come."""
-        is_promised = server.boot.id in self._of_class
-        server.next_try_us = self._parts.events.now_us + SECOND * (
-            self._pause_s(server, is_promised=is_promised))
-        server.tries += 1
-        if self._unshelve(server):
-            self.remove(server)
-            self._coming[server.boot.id] = server
+    def asked(self) -> list[returns.Shelved]:
+        return [*map(self.shelved, self._coming)]
 
-    def _pause_s(self, server: Server, *, is_promised: bool) -> float:
-        """How long after one was asked it is asked again."""
-        if is_promised:
-            return self._parts.options.classes.table.pass_period_s
-        return returns.pause_s(self._parts.options.restore_interval_s,
-                               server.tries)
+    def waiting(self) -> list[_Alike]:
+        return [*self._waiting.values()]
 
-    def _in_turn(self, waiting: dict[str, Server]) -> Iterator[Server]:
-        for server in waiting.values():
-            if self._turn(server) is returns.Turn.NOW:
-                yield server
+    def of_class(self) -> list[returns.Shelved]:
+        return [*map(self.shelved, self._of_class)]
 
-    def _turn(self, server: Server) -> returns.Turn:
-        now_us = self._parts.events.now_us
-        return returns.turn(
-            server.tries, (server.next_try_us - now_us) / SECOND,
-            (now_us - server.since_us) / SECOND,
-            math.inf if server.boot.id in self._of_class
-            else self._parts.options.restore_timeout_s)
+    def unseen(self) -> frozenset[str]:
+        # What happens is known at once.
+        return frozenset()
 
-    def _is_too_late(self, server: Server, epoch: int) -> None:
-        """It is left to its owner."""
-        if server.state is State.SHELVED and server.epoch == epoch:
-            self.remove(server)
-            self._parts.report.note('left', server)
+    def sight(self, uuid: str) -> returns.Sight:
+        return (returns.Sight.COMING if uuid in self._coming
+                else returns.Sight.SHELVED)
 
+    def holds(self, uuid: str) -> bool:
+        return uuid in self._coming
 
-def _ended(server: Server) -> tuple[int, str]:
-    return server.since_us, server.boot.id
+    def room(self, server: returns.Shelved) -> Mapping[str, Resources]:
+        request = self._parts.servers[server.uuid].kind.request
+        found: Mapping[str, Resources] = self._parts.cloud.room(
+            request, self.options.at_once)
+        return found if found and self._may_come(server.resources) else {}
+
+    def choose(self, waiting: Sequence[returns.Shelved], most: int,
+               memory: int | None, now_us: int) -> Step[str, int | None]:
+        found: Step[str, int | None] = self._classes.choose(
+            waiting, most, self.room, memory, now_us)
+        return found

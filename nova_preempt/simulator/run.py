@@ -84,12 +84,10 @@ class Simulation:
                                         self._decide_again, self._shelved)
         self._headroom = headroom.Headroom(self._parts, self._endings)
         self._classes = None if options.classes is None else (
-            classes.Classes(self._parts))
+            classes.Classes(self._parts, self._endings))
         self._returns = returning.Returns(
             self._parts, self._unshelve, self._headroom.has_room,
-            self._classes, None if self._classes is None
-            else classes.Returning(self._parts, self._classes, self._endings,
-                                   self._headroom.has_room))
+            self._classes)
         if self._classes is not None:
             self._parts.report.marked = self._classes.note
             if options.classes.claims is not None:
@@ -389,7 +387,6 @@ class Simulation:
     def _shelved(self, server: Server) -> None:
         self._returns.add(server)
 
-    def _unshelve(self, server: Server) -> bool:
+    def _unshelve(self, server: Server) -> None:
         server.state = State.ASKED
         self._decide(server, (), (), self._parts.options.max_attempts)
-        return server.state is not State.SHELVED

@@ -20,8 +20,8 @@ import datetime
 import enum
 from typing import Any
 
-from nova_preempt.core import returns
 from nova_preempt.core.backlog import model
+from nova_preempt.core.eviction import returns
 
 #: The longest pause between two tries, in seconds. Room may come any time.
 LONGEST_PAUSE_S = 600

@@ -18,16 +18,19 @@ from unittest import mock
 
 from nova_preempt.classes import returning
 from nova_preempt.core import eligibility
+from nova_preempt.core.classes import rounds
 from nova_preempt.core.classes import table
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.rounds import Claimant
+from nova_preempt.core.eviction.returns import Shelved
 from nova_preempt.core.model import SECOND, Inventory, Provider
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
+from nova_preempt.engine import restorer
 from tests.unit.core.scheduling import world
 
 TABLE = table.parse([
@@ -79,7 +82,8 @@ class TestReturning(unittest.TestCase):
             mock.Mock(process=process, known=known,
                       clients=mock.Mock(placement=placement),
                       handover=mock.Mock(stuck=lambda: {'stuck'})),
-            TABLE, monotonic=lambda: self.seconds)
+            TABLE)
+        self.memory = None
 
     def add(self, uuid, name, host=None, ago_s=7200, ran_s=7200):
         """One that has run, and runs on, or has waited since."""
@@ -95,7 +99,16 @@ class TestReturning(unittest.TestCase):
             uuid, TABLE.classes.find(name), Clocks(events), {})
 
     def choose(self, *uuids, most=9):
-        return self.returning.choose(dict.fromkeys(uuids, ONE), most)
+        return self.choose_of(dict.fromkeys(uuids, ONE), most)
+
+    def choose_of(self, needs, most):
+        step = self.returning.step(
+            [Shelved(*each) for each in needs.items()], most,
+            lambda server: restorer.find_room(
+                self.placement, self.headroom, server.resources),
+            self.memory, microseconds(world.NOW) + self.seconds * SECOND)
+        self.memory = step.memory
+        return list(step.intents)
 
     def full(self):
         for uuid in 'xy':
@@ -122,7 +135,7 @@ class TestReturning(unittest.TestCase):
         for answers in ((1, 2), (2, 1)):
             self.placement.get_room.side_effect = [
                 {'r': {'VCPU': free}} for free in answers * 2]
-            self.assertEqual(['a'], self.returning.choose(
+            self.assertEqual(['a'], self.choose_of(
                 {'a': ONE, 'b': {'VCPU': 1, 'DISK_GB': 0}}, 2))
 
     def test_one_whose_needs_nobody_knows(self):
@@ -131,18 +144,18 @@ class TestReturning(unittest.TestCase):
         self.add('b', 'gold')
         self.placement.get_room.side_effect = lambda wanted: (
             self.room if wanted else {})
-        self.assertEqual(['a'], self.returning.choose({'a': {}, 'b': ONE}, 2))
-        self.assertEqual(['a'], self.returning.choose({'a': {}}, 2))
+        self.assertEqual(['a'], self.choose_of({'a': {}, 'b': ONE}, 2))
+        self.assertEqual(['a'], self.choose_of({'a': {}}, 2))
 
     def test_what_is_kept_free_is_not_given_to_others(self):
         self.add('a', 'gold', ago_s=9000)
         self.add('b', 'bronze')
         self.room = {'r': {'VCPU': 2}}
         self.headroom.has_room.side_effect = lambda wanted: wanted == ONE
-        self.assertEqual(['b'], self.returning.choose(
+        self.assertEqual(['b'], self.choose_of(
             {'a': {'VCPU': 2}, 'b': ONE}, 1))
         # Nor by a pass in which others may end: it is only asked for as well.
-        self.assertEqual(['a', 'b'], self.returning.choose(
+        self.assertEqual(['a', 'b'], self.choose_of(
             {'a': {'VCPU': 2}, 'b': ONE}, 2))
 
     def test_others_end_once_a_period(self):
@@ -152,6 +165,9 @@ class TestReturning(unittest.TestCase):
         self.seconds += self.returning.period_s - 1
         self.assertEqual([], self.choose('g'))
         self.seconds += 1
+        self.assertEqual(['g'], self.choose('g'))
+        # The clock is set back.
+        self.seconds -= 86_400
         self.assertEqual(['g'], self.choose('g'))
 
     def test_nobody_ends_who_may_not(self):
@@ -202,17 +218,17 @@ class TestReturning(unittest.TestCase):
         self.assertEqual(['g'], self.choose('g'))
 
     def test_many_that_are_alike(self):
-        """No more are looked at than may come."""
+        """No more are looked at than have room, or may come."""
         for number in range(3000):
             self.add(f'{number:04}', 'gold')
         for number in range(100):
             self.add(f'on {number}', 'bronze', f'h{number}')
-        with mock.patch.object(returning.rounds, 'one_round',
-                               side_effect=returning.rounds.one_round) as one:
+        with mock.patch.object(rounds, 'one_round',
+                               side_effect=rounds.one_round) as one:
             found = self.choose(*(f'{number:04}' for number in range(3000)),
                                 most=10)
         self.assertEqual([f'{number:04}' for number in range(10)], found)
-        self.assertEqual([10, 10], [len(call.args[0])
+        self.assertEqual([0, 10], [len(call.args[0])
                                     for call in one.mock_calls])
 
 

@@ -21,7 +21,8 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import returns as core
+from nova_preempt.core import controller
+from nova_preempt.core.eviction import returns as core
 from nova_preempt.db import decisions
 from nova_preempt.engine import restorer
 
@@ -247,12 +248,14 @@ class TestOfClass(TestReturns):
         self.returning = mock.Mock(period_s=300)
         self.returning.of_class.side_effect = lambda uuids: {
             uuid for uuid in uuids if uuid.startswith('gold')}
-        self.returning.choose.side_effect = self.choose
+        self.returning.step.side_effect = self.step
         self.restorer._returning = self.returning
 
-    def choose(self, needs, most):
-        self.asked.append((sorted(needs), most))
-        return [uuid for uuid in self.chosen if uuid in needs][:most]
+    def step(self, waiting, most, room, memory, now_us):
+        needs = sorted(each.uuid for each in waiting)
+        self.asked.append((needs, most))
+        return controller.Step(tuple(
+            uuid for uuid in self.chosen if uuid in needs)[:most], memory)
 
     def test_they_come_first_and_others_have_the_rest(self):
         self.add('a', 'b', 'gold1', 'gold2', 'c')

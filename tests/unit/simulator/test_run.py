@@ -158,7 +158,7 @@ class TestSimulation(unittest.TestCase):
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
              '100 preempted a', '135 shelved spot', '145 active a',
-             '1135 left spot', '2000 ended spot'],
+             '1140 left spot', '2000 ended spot'],
             boot(0, 'spot', 4, spot=True), boot(100, 'a', 1),
             end(2000, 'spot'), restore_timeout_s=1000,
             terms=setting.Terms(action='shelve', restore=True))

@@ -1,0 +1,185 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Controller of returns of servers of a class of service.
+
+The pass of M. Carvalho et al. (JISA 11, 2020), over those that gave way. It
+says who is asked to come; where it comes to, and who ends for it there, the
+scheduler decides as for any request of a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core import times
+from nova_preempt.core.classes import rounds
+from nova_preempt.core.classes import rules
+from nova_preempt.core.classes.margin import Classes
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction.returns import Shelved
+from nova_preempt.core.model import SECOND, Provider, Resources, Server
+from nova_preempt.core.scheduling.budgets import Budgets
+from nova_preempt.core.scheduling.policy import Policy
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Evictable:
+    """The servers of a class that run, and may end for others.
+
+    :ivar hosts: (name, provider, the preemptible servers there) of each host
+    :ivar claimants: what is known for certain of them, by uuid
+    :ivar busy: uuids of those that end already, or lately did not
+    """
+
+    hosts: Iterable[tuple[str, Provider, Iterable[Server]]]
+    claimants: Mapping[str, rounds.Claimant]
+    policy: Policy
+    budgets: Budgets | None
+    busy: Collection[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """Shelved servers of a class, and what a pass over them asks.
+
+    :ivar most: how many may be asked to come
+    :ivar claimants: {uuid: what was promised to it, and what it got}
+    :ivar room: see returns.Observed.room()
+    :ivar may_preempt: tells whether others may end for them
+    :ivar evictable: returns the Evictable
+    """
+
+    waiting: Sequence[Shelved]
+    most: int
+    claimants: Mapping[str, rounds.Claimant]
+    room: Callable[[Shelved], Mapping[str, Resources]]
+    may_preempt: Callable[[], bool]
+    evictable: Callable[[], Evictable]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """The operator's table of classes, and how victims are chosen.
+
+    :ivar period_s: how often others may end for those that wait
+    """
+
+    classes: Classes
+    period_s: int
+    exact: bool = True
+
+
+def step(
+    terms: Terms, observed: Observed, memory: int | None, now_us: int
+) -> Step[rounds.Placement, int | None]:
+    """Return the placements of those that are to be asked to come, in order.
+
+    Who gets what is free, and once a period also who gets what others hold.
+
+    :param memory: when others last could end for those that wait
+    """
+    waiting, most = observed.waiting, observed.most
+    if not waiting or most <= 0:
+        return Step((), memory)
+    rooms, spared = _rooms(observed)
+    placed = _round(terms, observed, spared, rooms, now_us)
+    if (
+        len(placed) < min(most, len(waiting))
+        and _is_time(memory, terms.period_s, now_us)
+        and observed.may_preempt()
+    ):
+        memory = now_us
+        # Who would take what is kept free is in nobody's way.
+        placed = (*_round(terms, observed, waiting, {
+            **rooms, **_hosts(observed.evictable(), now_us)}, now_us), *placed)
+    found: dict[str, rounds.Placement] = {}
+    for each in placed:
+        found.setdefault(each.uuid, each)
+    return Step(tuple(found.values())[:most], memory)
+
+
+def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
+    """Tell whether the last pass is long enough ago, or later than now."""
+    return passed_us is None or not (
+        0 <= now_us - passed_us < period_s * SECOND)
+
+
+def _round(
+    terms: Terms,
+    observed: Observed,
+    waiting: Iterable[Shelved],
+    hosts: Mapping[str, rounds.RoundHost],
+    now_us: int,
+) -> tuple[rounds.Placement, ...]:
+    rule = rules.ByPromise(terms.classes, terms.exact)
+    claimants = observed.claimants
+    first = rounds.foremost(
+        (
+            dataclasses.replace(
+                claimants[each.uuid], resources=each.resources)
+            for each in waiting
+            # It may be forgotten meanwhile.
+            if each.uuid in claimants
+        ),
+        terms.classes, rule, now_us, observed.most)
+    return rounds.one_round(
+        first, [*hosts.values()], terms.classes, rule, now_us)
+
+
+def _rooms(
+    observed: Observed,
+) -> tuple[dict[str, rounds.RoundHost], list[Shelved]]:
+    """Return the hosts with room and nobody on them, and for whom it is."""
+    rooms: dict[str, Resources] = {}
+    found: dict[object, Mapping[str, Resources]] = {}
+    spared = []
+    for each in observed.waiting:
+        size = tuple(sorted(each.resources.items()))
+        if size not in found:
+            found[size] = observed.room(each)
+            for host, free in found[size].items():
+                # It may have changed since it was asked for another one.
+                rooms[host] = capacity.least(rooms.get(host, free), free)
+        if found[size]:
+            spared.append(each)
+    return {host: rounds.RoundHost(host, free)
+            for host, free in rooms.items()}, spared
+
+
+def _hosts(
+    evictable: Evictable, now_us: int
+) -> dict[str, rounds.RoundHost]:
+    """Return the hosts with servers that may end."""
+    now = times.at(now_us)
+    claimants, budgets = evictable.claimants, evictable.budgets
+    found = {}
+    for name, provider, servers in evictable.hosts:
+        there = tuple(
+            dataclasses.replace(
+                claimants[server.uuid],
+                resources=provider.allocations[server.uuid])
+            for server in servers
+            if server.uuid in claimants
+            and server.uuid in provider.allocations
+            and server.uuid not in evictable.busy
+            and claimants[server.uuid].is_certain
+            and evictable.policy.may_give_way(server, now)
+            and (budgets is None or budgets.allows(server))
+        )
+        if there:
+            free = {each: provider.free(each)
+                    for each in provider.inventories}
+            found[name] = rounds.RoundHost(name, capacity.total(
+                (free, *(each.resources for each in there))), there)
+    return found

@@ -1,0 +1,421 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Controller of returns: unshelves shelved victims once there is room.
+
+Several at once, the one that ended first before all others. An unshelved
+server is a preemptible request like any other: it takes what is free and
+never preempts. One that takes longer to come than until its next try keeps
+nobody waiting.
+
+Those of a class of service come before all others, for as long as it takes;
+the scheduler may end others of a class for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import dataclasses
+import datetime
+import enum
+import heapq
+import itertools
+import math
+from typing import Protocol, TypeAlias
+
+from nova_preempt.core import capacity
+from nova_preempt.core.controller import Step
+from nova_preempt.core.model import SECOND, Resources
+
+LONGEST_S = 3600
+
+#: How long one that was asked to come counts as coming without a look, and
+#: how long it is between two looks at one.
+LOOK_S = 60
+
+#: How long a server that is offloaded may still have its host. Nova takes it
+#: away last, from one that has come back meanwhile, too; never where its
+#: compute died just before.
+LET_GO_S = 600
+
+_COMING = frozenset(("unshelving", "spawning"))
+
+# Who is offloaded has no host; who is not is started where it is.
+_SHELVED = frozenset(("SHELVED", "SHELVED_OFFLOADED"))
+_DELETED = frozenset(("SOFT_DELETED", "DELETED"))
+
+
+# What is asked for first of one that is shelved in the end.
+_TOWARDS_SHELVED = frozenset(
+    ("shelve", "confirm_resize", "unrescue", "live_migrate")
+)
+
+
+class Sight(enum.Enum):
+    """What a look at one shows."""
+
+    GONE = "gone"  # its owner has deleted it
+    BACK = "back"
+    COMING = "coming"
+    BUSY = "busy"  # something else is being done with it
+    SHELVED = "shelved"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shelved:
+    """A victim that was shelved, and what it needs to come back.
+
+    :ivar tries: how often it was asked to come since
+    :ivar next_try_us: when it may be asked again
+    :ivar period_s: how long after a try the next one is, of one of a class;
+        None of others
+    """
+
+    uuid: str
+    resources: Resources
+    ended_us: int = 0
+    tries: int = 0
+    next_try_us: int | None = None
+    period_s: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """The operator's options of the same names, without restore_."""
+
+    interval_s: int
+    at_once: int
+    timeout_s: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unshelve:
+    """Write down the next try, then ask a server to come back."""
+
+    uuid: str
+    next_try_us: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Leave a server to its owner: there was no room for too long."""
+
+    uuid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Close:
+    """Forget a server that is gone, or back."""
+
+    uuid: str
+    sight: Sight
+
+
+Intent: TypeAlias = Unshelve | GiveUp | Close
+
+
+class Observed(Protocol):
+    """The shelved victims that are to come back, and the room for them."""
+
+    options: Options
+
+    def asked(self) -> Iterable[Shelved]:
+        """Return those that were asked to come, and may be on their way."""
+
+    def waiting(self) -> Iterable[Iterable[Shelved]]:
+        """Return those of no class, in groups of one size each.
+
+        A group is in order of (end, uuid), and may be gone through again.
+        """
+
+    def of_class(self) -> Iterable[Shelved]:
+        """Return those of a class that wait."""
+
+    def unseen(self) -> Collection[str]:
+        """Return the uuids of those that had no look for LOOK_S."""
+
+    def sight(self, uuid: str) -> Sight | None:
+        """Look at one; None if nothing can be seen."""
+
+    def holds(self, uuid: str) -> bool:
+        """Tell whether one on its way has its room already."""
+
+    def room(self, server: Shelved) -> Mapping[str, Resources]:
+        """Return what is free, by host, on hosts with room for one."""
+
+    def choose(
+        self,
+        waiting: Sequence[Shelved],
+        most: int,
+        memory: int | None,
+        now_us: int,
+    ) -> Step[str, int | None]:
+        """Return the uuids of those of a class that come next, in order."""
+
+
+def step(
+    observed: Observed, memory: int | None, now_us: int
+) -> Step[Intent, int | None]:
+    """Return who is asked to come, left to its owner, or back.
+
+    :param memory: that of observed.choose()
+    """
+    options = observed.options
+    sights = {
+        each.uuid: observed.sight(each.uuid)
+        for each in _to_look_at(observed, now_us)
+    }
+    coming = [
+        each for each in observed.asked()
+        if sights.get(each.uuid) is Sight.COMING
+    ]
+    left: list[Intent] = [
+        GiveUp(each.uuid)
+        for group in observed.waiting()
+        for each in _too_late(group, options, now_us)
+    ]
+    chosen: list[Shelved] = []
+    ready = {each.uuid: each
+             for each in _ready(observed.of_class(), options, now_us)}
+    if ready:
+        found = observed.choose(
+            [*ready.values()], options.at_once - len(coming), memory, now_us)
+        memory = found.memory
+        chosen += [ready[uuid] for uuid in found.intents]
+    chosen += _choose_others(observed, [*coming, *chosen], now_us)
+    for uuid in sorted(set(observed.unseen()) - sights.keys() - {
+            each.uuid for each in chosen} - {each.uuid for each in left}):
+        sights[uuid] = observed.sight(uuid)
+    return Step((
+        *(Close(uuid, sight) for uuid, sight in sorted(sights.items())
+          if sight in (Sight.GONE, Sight.BACK)),
+        *left,
+        *(Unshelve(each.uuid, now_us + SECOND * _pause_s(
+            each, each.tries, options)) for each in chosen),
+    ), memory)
+
+
+def _to_look_at(observed: Observed, now_us: int) -> Iterator[Shelved]:
+    """Yield those that were asked to come, as often as they have a look.
+
+    Nova may not show yet that one was asked lately.
+    """
+    options, unseen = observed.options, observed.unseen()
+    for each in observed.asked():
+        to_next_s = _to_next_s(each, options, now_us)
+        just_asked = (_pause_s(each, each.tries - 1, options) - to_next_s
+                      <= LOOK_S)
+        if to_next_s > 0 and (just_asked or each.uuid in unseen):
+            yield each
+
+
+def _ready(
+    servers: Iterable[Shelved], options: Options, now_us: int
+) -> Iterator[Shelved]:
+    """Yield those that may be asked to come now."""
+    for each in servers:
+        if _to_next_s(each, options, now_us) <= 0 and not _is_over(
+                each, options, now_us):
+            yield each
+
+
+def _too_late(
+    group: Iterable[Shelved], options: Options, now_us: int
+) -> Iterator[Shelved]:
+    """Yield those for which there was no room for too long.
+
+    One that was asked may still come until its next try.
+    """
+    for each in group:
+        if not _is_over(each, options, now_us):
+            return
+        if _to_next_s(each, options, now_us) <= 0:
+            yield each
+
+
+def _is_over(each: Shelved, options: Options, now_us: int) -> bool:
+    """Tell whether room was looked for as long as it may be."""
+    timeout_s = math.inf if each.period_s is not None else options.timeout_s
+    return now_us - each.ended_us >= timeout_s * SECOND
+
+
+def _choose_others(
+    observed: Observed, coming: Sequence[Shelved], now_us: int
+) -> list[Shelved]:
+    """Return those of no class that are asked to come."""
+    options = observed.options
+    if len(coming) >= options.at_once:
+        return []
+    rooms: dict[str, Resources] = {}
+    fitting = []
+    for group in observed.waiting():
+        ready = _ready(group, options, now_us)
+        for first in ready:
+            room = observed.room(first)
+            rooms.update(room)
+            if room:
+                fitting.append(itertools.chain([first], ready))
+            break
+    if not fitting:
+        return []
+    coming = [
+        dataclasses.replace(each, resources={})
+        if observed.holds(each.uuid) else each for each in coming
+    ]
+    return choose(
+        heapq.merge(*fitting, key=lambda each: (each.ended_us, each.uuid)),
+        coming, rooms, options.at_once)
+
+
+def is_shelved_by(asked: str) -> bool:
+    """Tell whether one that is shelved was shelved to give way.
+
+    What its owner has shelved, before it was chosen or in answer to its
+    notice, was to be offloaded at most.
+
+    :param asked: what Nova was asked for first
+    """
+    return asked in _TOWARDS_SHELVED
+
+
+def comes_back(restore: bool, asked: str) -> bool:
+    """Tell whether one that is shelved comes back by itself.
+
+    :param restore: whether its terms say so
+    :param asked: see is_shelved_by()
+    """
+    return restore and is_shelved_by(asked)
+
+
+def pause_s(interval_s: int, tries: int) -> int:
+    """How long after a try the next one is, with so many tries before it."""
+    # Beyond that many doublings the longest is reached whatever it began at.
+    return min(LONGEST_S, interval_s << min(tries, 12))
+
+
+def _pause_s(each: Shelved, tries: int, options: Options) -> int:
+    """Return how long after a try the next one is, with so many before."""
+    if each.period_s is not None:
+        return each.period_s
+    return pause_s(options.interval_s, max(0, tries))
+
+
+def _to_next_s(each: Shelved, options: Options, now_us: int) -> float:
+    """Return how long it is until the next try, if it was asked at all.
+
+    Not longer than it ever is, by more than clocks of engines may differ:
+    else the clock was set back since that time was written.
+    """
+    if not each.tries or each.next_try_us is None:
+        return 0
+    left_s = (each.next_try_us - now_us) / SECOND
+    longest_s = _pause_s(each, each.tries - 1, options) + LOOK_S
+    return left_s if left_s <= longest_s else 0
+
+
+def is_held(
+    status: str | None, task_state: str | None, host: str | None
+) -> bool:
+    """Whether it is offloaded, and its host has not let go of it yet."""
+    return (
+        status == "SHELVED_OFFLOADED"
+        and task_state is None
+        and host is not None
+    )
+
+
+def has_run_since(
+    launched_at: datetime.datetime | None,
+    launched_before: datetime.datetime | None,
+    ended_at: datetime.datetime,
+) -> bool:
+    """Whether it has been started anew since it gave way.
+
+    The clocks of computes and ours need not agree, so that a launch that was
+    known before counts as none.
+
+    :param launched_at: when it was launched last, by Nova's record
+    :param launched_before: the same as it was chosen to give way
+    """
+    return (
+        launched_at is not None
+        and launched_at != launched_before
+        and launched_at > ended_at
+    )
+
+
+def seen(
+    status: str | None,
+    task_state: str | None,
+    host: str | None,
+    held_s: float,
+    *,
+    has_run: bool = False,
+) -> Sight:
+    """Say what Nova shows.
+
+    :param status: None if there is no such server
+    :param held_s: for how long it was seen to be is_held()
+    :param has_run: see has_run_since()
+    """
+    if status is None:
+        return Sight.GONE
+    if task_state is not None:
+        return Sight.COMING if task_state in _COMING else Sight.BUSY
+    if is_held(status, task_state, host) and held_s < LET_GO_S:
+        return Sight.BUSY
+    if status in _DELETED:
+        return Sight.GONE
+    if has_run:
+        # It was back, and its owner has shelved it again.
+        return Sight.BACK
+    return Sight.SHELVED if status in _SHELVED else Sight.BACK
+
+
+def choose(
+    waiting: Iterable[Shelved],
+    coming: Iterable[Shelved],
+    room: Mapping[str, Resources],
+    most: int,
+) -> list[Shelved]:
+    """Those that may be asked to come now, in this order.
+
+    1. What is on its way, and holds nothing yet, takes its room first.
+    2. Then each that waits, the first before all others, takes room on the
+       first host that has it. One that finds none lets others pass.
+    3. No more than ``most`` are on their way at once.
+
+    Where they come to the scheduler decides: this only keeps more from being
+    asked than there is room for.
+
+    :param room: what is free, by host
+    """
+    free = {host: dict(resources) for host, resources in room.items()}
+    on_their_way = 0
+    for item in coming:
+        _take(free, item.resources)
+        on_their_way += 1
+    chosen = []
+    for item in waiting:
+        if on_their_way >= most:
+            break
+        if _take(free, item.resources):
+            chosen.append(item)
+            on_their_way += 1
+    return chosen
+
+
+def _take(free: dict[str, dict[str, int]], resources: Resources) -> bool:
+    for host in sorted(free):
+        if capacity.fits(resources, free[host]):
+            free[host] = capacity.less(free[host], resources)
+            return True
+    return False
